@@ -3,7 +3,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
-describe('the budget of bytes for answers', () => {
+describe('the memory budget of answers', () => {
   const codeOf = (take: () => void): string | undefined => {
     try {
       take();
@@ -14,7 +14,7 @@ describe('the budget of bytes for answers', () => {
     }
   };
 
-  it('gives one tenant its share of all, however many answers that is for, and more once one is with its client', () => {
+  it('gives a tenant its share for any number of answers, and more once one is sent', () => {
     const budget = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 1_000,
@@ -30,7 +30,7 @@ describe('the budget of bytes for answers', () => {
     expect(codeOf(() => second.hold(500))).to.equal(undefined);
   });
 
-  it("always leaves some for the next tenant, and refuses what does not fit for others' sake as unavailable", () => {
+  it('keeps some memory for the next tenant, and refuses answers that would use it up', () => {
     const budget = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 1_000,
@@ -45,7 +45,7 @@ describe('the budget of bytes for answers', () => {
     expect(codeOf(() => budget.room('d').hold(501))).to.equal('RATE_LIMITED');
   });
 
-  it('tells a tenant that has most of all that it is its own share, whatever little others have', () => {
+  it('refuses a tenant at its own share, even if other tenants use little', () => {
     const budget = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 1_000,
@@ -55,7 +55,7 @@ describe('the budget of bytes for answers', () => {
     expect(codeOf(() => budget.room('b').hold(496))).to.equal('RATE_LIMITED');
   });
 
-  it('counts what is owed beyond it, and nothing after the release', () => {
+  it('counts memory used beyond the budget, until it is released', () => {
     const budget = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 1_000,

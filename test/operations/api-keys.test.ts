@@ -46,7 +46,7 @@ describe('API keys', () => {
     expect(apiKey.split('_')[1]).to.equal(record.keyId);
   });
 
-  it('that were made for four weeks or more are told of before they end, by role, the soonest of each', async () => {
+  it('that live for four weeks or longer are warned about before they expire, by role', async () => {
     const WEEK = 7 * 24 * 60 * 60_000;
     for (const lifetimeMs of [6 * WEEK, 5 * WEEK, 3 * WEEK])
       await mirror.create(minted(lifetimeMs).record);
@@ -59,7 +59,7 @@ describe('API keys', () => {
     expect([...mirror.nextEnds()]).to.deep.equal([]);
   });
 
-  it('are known again after a restart, by one list of the store', async () => {
+  it('remain valid after a restart, with one list call to the store', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);
     const restarted = new ApiKeyMirror({
@@ -74,7 +74,7 @@ describe('API keys', () => {
     expect(store.reads).to.equal(1);
   });
 
-  it('are worth nothing where they were revoked while nobody was heard', async () => {
+  it('are invalid if they were revoked while the watch was interrupted', async () => {
     const [revoked, good] = [minted(), minted()];
     let missed = (): void => undefined;
     const revocations = {
@@ -117,14 +117,14 @@ describe('API keys', () => {
     expect(due).to.deep.equal([]);
   });
 
-  it('are worth nothing under another pepper', async () => {
+  it('are invalid under another pepper', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);
     const ask = authenticate({ apiKeys: mirror, pepper: Buffer.alloc(32, 2), clock });
     expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
   });
 
-  it('do not count before they are stored', async () => {
+  it('are invalid before they are stored', async () => {
     const { record } = minted();
     const failing = new ApiKeyMirror({
       apiKeys: Object.assign(store, {
@@ -139,7 +139,7 @@ describe('API keys', () => {
     expect(failing.find(record.keyId)).to.equal(undefined);
   });
 
-  it('are worth nothing from the moment they are revoked, also where the store can not say whether they are gone', async () => {
+  it('are invalid from their revocation on, even if the store cannot confirm the removal', async () => {
     const { apiKey, record } = minted();
     const created = await mirror.create(record);
     store.remove = async () => {
@@ -152,7 +152,7 @@ describe('API keys', () => {
     expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
   });
 
-  it('stay good where the store says that they were not removed', async () => {
+  it('remain valid if the store reports that the removal failed', async () => {
     const { apiKey, record } = minted();
     const created = await mirror.create(record);
     store.remove = async () => {
@@ -165,7 +165,7 @@ describe('API keys', () => {
     expect(mirror.list(TENANT, { offset: 0, limit: 10 }).total).to.equal(1);
   });
 
-  it('are at most 100,000 in all', async () => {
+  it('are limited to 100,000 in total', async () => {
     const { record } = minted(10_000);
     for (let n = 0; n < 100_000; n += 1) {
       const tenant = { user: `user-${n % 101}`, keyId: `key-${n}`, shortName: `k${n}` };
@@ -180,7 +180,7 @@ describe('API keys', () => {
     expect(await rejection(mirror.create(minted().record))).to.include({ code: 'CONFLICT' });
   });
 
-  it('are at most 1,000 a user, and expired ones make room', async () => {
+  it('are limited to 1,000 per user, without expired keys', async () => {
     for (let n = 0; n < 1_000; n += 1) await mirror.create(minted(n === 0 ? 1 : 1_000).record);
     const refusal = await rejection(mirror.create(minted().record));
     expect(refusal).to.be.instanceOf(Refusal).with.property('code', 'CONFLICT');
@@ -189,7 +189,7 @@ describe('API keys', () => {
     expect([mirror.size, store.records.size]).to.deep.equal([1_000, 1_000]);
   });
 
-  it('make room though another replica cleared the expired ones away a moment ago', async () => {
+  it('can be created even if another replica has just removed the expired keys', async () => {
     const { record: expired } = minted(1);
     await mirror.create(expired);
     for (let n = 1; n < 1_000; n += 1) await mirror.create(minted(1_000).record);
@@ -203,7 +203,7 @@ describe('API keys', () => {
     expect(mirror.find(expired.keyId)).to.equal(undefined);
   });
 
-  describe('of two replicas', () => {
+  describe('with two replicas', () => {
     const other = async (follows: boolean) => {
       const apiKeys = new ApiKeyMirror({
         apiKeys: store,
@@ -214,7 +214,7 @@ describe('API keys', () => {
       return { apiKeys, ...authentication({ apiKeys, pepper: PEPPER, clock }) };
     };
 
-    it('are good on the other before its mirror shows them, by one read for all', async () => {
+    it('are valid on the other replica before its mirror shows them, with one shared read', async () => {
       const { authenticate: known, authenticateAfresh } = await other(false);
       const { apiKey, record } = minted();
       await mirror.create(record);
@@ -230,7 +230,7 @@ describe('API keys', () => {
       expect(known(apiKey).keyId).to.equal(record.keyId);
     });
 
-    it('are refused on both once one has revoked them, also by a read that was late', async () => {
+    it('are refused on both replicas after a revocation, even if a read is late', async () => {
       const { apiKeys, authenticate: known, authenticateAfresh } = await other(true);
       const { apiKey, record } = minted();
       const created = await mirror.create(record);
@@ -250,7 +250,7 @@ describe('API keys', () => {
       expect([apiKeys.find(record.keyId), reads]).to.deep.equal([undefined, 0]);
     });
 
-    it('are refused on the other as soon as it is told, before its records show it', async () => {
+    it('are refused on the other replica at the notification, before its mirror changes', async () => {
       const revocations = aCoordination(clock);
       const [here, there] = [
         new ApiKeyMirror({ apiKeys: store, clock, revocations }),
@@ -277,7 +277,7 @@ describe('API keys', () => {
       expect(ended).to.equal(1);
     });
 
-    it('are gone for all also where somebody changed them since', async () => {
+    it('can be removed even if somebody has changed them in the meantime', async () => {
       const { apiKeys } = await other(false);
       const { record } = minted();
       const created = await mirror.create(record);
@@ -302,7 +302,7 @@ describe('API keys', () => {
       ).to.have.property('code', 'API_KEY_NOT_FOUND');
     });
 
-    it('are refused by who reads them just before they are gone', async () => {
+    it('are refused if they are revoked during the read that authenticates them', async () => {
       const { apiKeys, authenticateAfresh } = await other(true);
       const { apiKey, record } = minted();
       const created = { ...record, revision: '1' };
@@ -323,7 +323,7 @@ describe('API keys', () => {
       expect(apiKeys.find(record.keyId)).to.equal(undefined);
     });
 
-    it('are not looked up where their checksum, their secret or their time is wrong', async () => {
+    it('are not looked up if their checksum, secret or expiry is wrong', async () => {
       const { authenticateAfresh } = await other(true);
       const { apiKey, record } = minted();
       await mirror.create(record);
@@ -344,7 +344,7 @@ describe('API keys', () => {
         .with.property('code', 'API_KEY_REQUIRED');
     });
 
-    it('are looked up by so many at once, and no more', async () => {
+    it('are looked up by a bounded number of reads at once', async () => {
       const { authenticateAfresh } = await other(false);
       let answer = (): void => undefined;
       const held = new Promise<undefined>((resolve) => {

@@ -15,7 +15,7 @@ import { rejection } from '../support/harness/rejection.ts';
 
 const MINUTE = 60_000;
 
-describe('a sandbox that is paused in place of its end', () => {
+describe('a sandbox with pause in place of expiry', () => {
   const aClaimed = async (options: Parameters<typeof aSupervisor>[0] = {}) => {
     const world = await aSupervisor({ pool: { replicas: 1 }, ...options });
     const { supervisor, pool, claim } = world;
@@ -31,7 +31,7 @@ describe('a sandbox that is paused in place of its end', () => {
     return { ...world, id, claimOf, stateOf: () => supervisor.sandbox(id)?.state };
   };
 
-  it('is paused at its moment, and has some minutes once a call wakes it', async () => {
+  it('pauses at its expiry, and runs for some minutes after a call wakes it', async () => {
     const { supervisor, clock, id, claimOf, stateOf } = await aClaimed();
 
     clock.advance(MINUTE - 1);
@@ -48,7 +48,7 @@ describe('a sandbox that is paused in place of its end', () => {
     await eventually(() => claimOf()?.pausedAt !== undefined, 'paused again');
   });
 
-  it('ends where its longest lifetime is over', async () => {
+  it('ends once its maximum lifetime is over', async () => {
     const { pool } = await aSupervisor();
     const definition = { ...pool.definition, maxLifetimeMs: 2 * MINUTE };
     const { clock, claimOf, stateOf } = await aClaimed({ pool: { replicas: 1, definition } });
@@ -59,7 +59,7 @@ describe('a sandbox that is paused in place of its end', () => {
     await eventually(() => stateOf() === undefined, 'ended');
   });
 
-  it('ends where it can not be paused after all, and is tried again for half a minute', async () => {
+  it('ends if it cannot be paused, after half a minute of attempts', async () => {
     const refused = await aClaimed();
     refused.driver.failNext('amend', new DefinitionRefused('no freezer'));
     refused.clock.advance(MINUTE);
@@ -76,7 +76,7 @@ describe('a sandbox that is paused in place of its end', () => {
     }, 'paused');
   });
 
-  it('is tried again where a pause was written, failed and was taken back', async () => {
+  it('repeats a pause that was written, failed and was reverted', async () => {
     const { driver, clock, claimOf, stateOf } = await aClaimed();
     const amend = driver.amend.bind(driver);
     let failures = 2;
@@ -95,7 +95,7 @@ describe('a sandbox that is paused in place of its end', () => {
     expect([stateOf(), failures]).to.deep.equal(['running', 0]);
   });
 
-  it('has one pause under way, however long that takes to fail', async () => {
+  it('has at most one pause in progress, however long it takes to fail', async () => {
     const { driver, clock, claimOf, stateOf } = await aClaimed();
     const amend = driver.amend.bind(driver);
     let written = 0;
@@ -124,7 +124,7 @@ describe('a sandbox that is paused in place of its end', () => {
     expect(stateOf()).to.equal('running');
   });
 
-  it('is tried for half a minute from the start of a daemon that was away at its moment', async () => {
+  it('gets half a minute of attempts after a restart if it expired in the meantime', async () => {
     const clock = new TestClock();
     const claim = { autoPause: true, endsAt: clock.now() - MINUTE, maxLifetimeMs: 0 } as Claim;
     const record = { state: 'claimed', revision: '1', claim } as InstanceRecord;
@@ -147,7 +147,7 @@ describe('a sandbox that is paused in place of its end', () => {
     expect(await pause()).to.equal(undefined);
   });
 
-  it('is refused where nothing can be paused', async () => {
+  it('is refused if the deployment cannot pause sandboxes', async () => {
     const driver = new FakeSandboxDriver();
     driver.description = { ...driver.description, pauses: false };
     const { claim } = await aSupervisor({ driver });

@@ -151,9 +151,9 @@ const broken = async (kind: ActorKind, replica: Replica): Promise<Poison> => {
   return poison;
 };
 
-describe('an actor whose machine throws again and again', () => {
+describe('an actor whose machine throws repeatedly', () => {
   for (const kind of ACTOR_KINDS) {
-    it(`is shown as broken, and made anew by hand: ${kind}`, async () => {
+    it(`is shown as broken, and can be rebuilt by hand: ${kind}`, async () => {
       const replica = await aReplica();
       const {
         keys: { [kind]: key },
@@ -177,7 +177,7 @@ describe('an actor whose machine throws again and again', () => {
     });
   }
 
-  it('is shown no more once its approval is over', async () => {
+  it('is no longer shown once its approval is over', async () => {
     const replica = await aReplica();
     const { approvals, brokenOf, keys } = replica;
     await broken('approval', replica);
@@ -187,7 +187,7 @@ describe('an actor whose machine throws again and again', () => {
     expect(brokenOf('approval')).to.deep.equal([]);
   });
 
-  it('is shown no more once its env does not list it, and its pool is gone', async () => {
+  it('is no longer shown once it has left its env and its pool is gone', async () => {
     const replica = await aReplica();
     const { pools, pool, putEnv, brokenOf } = replica;
     await broken('member', replica);

@@ -60,9 +60,9 @@ const aClaim = (looks: (atLeast: number) => readonly InstanceFact[]) => {
   return { candidates, index, idle, clock };
 };
 
-describe('what a claim tries for', () => {
+describe('the candidates of a claim', () => {
   for (const turnMs of [400, 700, 1_200])
-    it(`is not said to be none while other claims hold, each for ${turnMs} ms, what was idle when it asked`, async () => {
+    it(`are not exhausted while other claims reserve idle ones for ${turnMs} ms each`, async () => {
       const { candidates, index, idle, clock } = aClaim(() => []);
       for (const id of ['a', 'b', 'c']) index.place(idleOne(id));
       const held = [idle.acquire('p'), idle.acquire('p'), idle.acquire('p')];
@@ -86,7 +86,7 @@ describe('what a claim tries for', () => {
       expect(outcome).to.have.property('code', 'UNAVAILABLE');
     });
 
-  it('is looked for once more where others got what was found idle, for it may hide what is known less of', async () => {
+  it('are read again if other claims took all that the first read found', async () => {
     const asked: number[] = [];
     const { candidates, index } = aClaim((atLeast) => {
       asked.push(atLeast);
@@ -101,7 +101,7 @@ describe('what a claim tries for', () => {
     candidate?.instance.release();
   });
 
-  it('is said to be none once a look found no more than others got', async () => {
+  it('are exhausted if a read finds none beyond those that other claims took', async () => {
     const { candidates } = aClaim((atLeast) =>
       atLeast <= 3
         ? [fact('a'), fact('b'), fact('c')].slice(0, atLeast)

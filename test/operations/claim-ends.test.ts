@@ -4,7 +4,7 @@ import { eventually } from '../support/harness/eventually.ts';
 
 const MINUTE = 60_000;
 
-describe('a claim that names the moment at which it ends', () => {
+describe('a claim with an end time', () => {
   const ended = async (lifetimeMs: number, maxLifetimeMs: number): Promise<number> => {
     const { pool: usual } = await aSupervisor();
     const definition = { ...usual.definition, maxLifetimeMs };
@@ -24,11 +24,11 @@ describe('a claim that names the moment at which it ends', () => {
     return due - 1 + clock.now() - before;
   };
 
-  it('is ended at that moment, and neither before nor later', async () => {
+  it('ends its sandbox at exactly that time', async () => {
     expect(await ended(MINUTE, 0)).to.equal(MINUTE);
   });
 
-  it('is ended where the longest lifetime of its template is over', async () => {
+  it('ends its sandbox earlier if the maximum lifetime of the template is over', async () => {
     expect(await ended(5 * MINUTE, 2 * MINUTE)).to.equal(2 * MINUTE);
   });
 });

@@ -12,8 +12,8 @@ const sealedFor = (id: string, sealedEnv: string, part: object = {}) => ({
   claim: { ...aClaim(), ...part, sealedEnv },
 });
 
-describe('the variables of a claim', () => {
-  it('come back as they were, under those of the command', () => {
+describe('variables of a claim', () => {
+  it("are passed on unchanged, and a command's own variables override them", () => {
     const record = sealedFor('i1', testClaimEnv.seal('i1', ALICE, ENV));
 
     expect(testClaimEnv.over(record)).to.deep.equal(ENV);
@@ -22,7 +22,7 @@ describe('the variables of a claim', () => {
     expect(testClaimEnv.over({ id: 'i1' })).to.equal(undefined);
   });
 
-  it('show nowhere in what is kept, which is another text each time', () => {
+  it('are encrypted at rest, with a different ciphertext each time', () => {
     const secret = 'canary0123456789';
     const [one, other] = [1, 2].map(() => testClaimEnv.seal('i1', ALICE, { NAME: secret }));
 
@@ -32,7 +32,7 @@ describe('the variables of a claim', () => {
       .and.not.include('NAME');
   });
 
-  it('open for their own sandbox, owner and installation alone, and whole', () => {
+  it('decrypt only for their own sandbox, owner and installation, and only unmodified', () => {
     const sealed = testClaimEnv.seal('i1', ALICE, ENV);
     const flipped = Buffer.from(sealed, 'base64');
     flipped[20]! ^= 1; // it is longer
@@ -47,7 +47,7 @@ describe('the variables of a claim', () => {
       expect(() => env.over(record)).to.throw('can not be opened');
   });
 
-  it('are on the record that the claim writes, and in each command', async () => {
+  it('are in the record that the claim writes, and reach each command', async () => {
     const world = await aSupervisor({ pool: { replicas: 1 } });
     const { supervisor, driver, pool, claim } = world;
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');

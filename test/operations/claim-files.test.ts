@@ -61,7 +61,7 @@ describe('files of a claim', () => {
     return { ...made, files, counted, read, claimMarked, refused };
   };
 
-  it('are there when it is answered, with what they may, and their folders too', async () => {
+  it('exist when the claim is answered, with their modes and folders', async () => {
     const { claim, read, files } = await filled();
     const { id } = await claim(alice, {
       poolName: 'default',
@@ -78,7 +78,7 @@ describe('files of a claim', () => {
     expect(files.prepared[0]).to.equal(id);
   });
 
-  it('are prepared for in the instance that the next claim gets', async () => {
+  it('make the driver prepare the instance that the next claim gets', async () => {
     const { claim, files } = await filled();
     await claim(alice, { poolName: 'default', files: [aFile('/tmp/a', '')] });
     const [, next] = files.prepared;
@@ -88,7 +88,7 @@ describe('files of a claim', () => {
     expect(files.prepared).to.have.length(2);
   });
 
-  it('are prepared for where a claim brings some, and there alone', async () => {
+  it('cause no preparation for claims without files', async () => {
     const { claim, files } = await filled();
     await claim(alice, { poolName: 'default' });
 
@@ -105,7 +105,7 @@ describe('files of a claim', () => {
     ['in one that is not reached', new NotJoinable('away'), 'UNAVAILABLE'],
     ['whose way is lost', new OutcomeUnknown('lost'), 'UNAVAILABLE'],
   ] as const)
-    it(`that can't be written, ${name}, give the claim back, and say why`, async () => {
+    it(`that cannot be written (${name}) return the instance and give the reason`, async () => {
       const { claim, refused, files, counted, history, supervisor, pool } = await filled(1);
       files.failures.set('/tmp/b', failure);
       const error = await refused(
@@ -129,7 +129,7 @@ describe('files of a claim', () => {
       await claim(alice, { poolName: 'default', files: [aFile('/tmp/b')] });
     });
 
-  it('that are not written in time give the claim back', async () => {
+  it('that are not written in time return the instance', async () => {
     const { claim, refused, files, clock, history } = await filled();
     files.write = async (_place, _request, signal) =>
       await new Promise((_resolve, reject) => {
@@ -144,7 +144,7 @@ describe('files of a claim', () => {
     expect((await failed).code).to.equal('UNAVAILABLE');
   });
 
-  it('are refused before anything is claimed where a deployment has none', async () => {
+  it('are refused before a claim if the deployment does not support files', async () => {
     const { claim, refused, driver, supervisor, pool } = await filled();
     driver.files = noFiles('none here');
     const error = await refused(claim(alice, { poolName: 'default', files: [aFile('/tmp/a')] }));
@@ -153,7 +153,7 @@ describe('files of a claim', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
   });
 
-  it('are held for claims under way up to a share', async () => {
+  it('of pending claims are limited to a share of memory', async () => {
     const { supervisor, driver, clock, pendingRequests } = await filled(0);
     const claimFiles = new ClaimFiles({ supervisor, driver, clock, pendingRequests });
     const bob = { ...alice, user: 'bob' };
@@ -173,7 +173,7 @@ describe('files of a claim', () => {
   describe('under an Idempotency-Key', () => {
     const files = [aFile('/tmp/a', 'mine')];
 
-    it('are written again for a repetition whose first died before it was answered', async () => {
+    it('are written again by a repetition if the first request died before its answer', async () => {
       const { claimMarked, coordination, read, files: kept, supervisor, pool } = await filled();
       const first = await claimMarked();
       await coordination.giveUpRequest(MARK, requestOwnerOf(alice)); // as if the daemon had died
@@ -185,7 +185,7 @@ describe('files of a claim', () => {
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
     });
 
-    it('that fail in a repetition leave what may be in use, and name it', async () => {
+    it('that fail in a repetition do not end the sandbox, but name it', async () => {
       const { claimMarked, coordination, refused, files: kept, supervisor } = await filled();
       const first = await claimMarked({ files });
       await coordination.giveUpRequest(MARK, requestOwnerOf(alice));
@@ -201,7 +201,7 @@ describe('files of a claim', () => {
       ['another replica took the request over', () => Promise.resolve(false)],
       ['nobody can tell whose the request is', () => Promise.reject(new Error('away'))],
     ] as const)
-      it(`that fail end no sandbox where ${what}`, async () => {
+      it(`that fail do not end the sandbox if ${what}`, async () => {
         const { claimMarked, coordination, refused, files: kept, supervisor } = await filled();
         Object.assign(coordination, { confirmRequest });
         kept.failures.set('/tmp/a', new OutcomeUnknown('lost'));
@@ -212,7 +212,7 @@ describe('files of a claim', () => {
         expect(supervisor.sandbox(id)?.status).to.equal('Running');
       });
 
-    it('that failed leave the key free: a repetition claims another', async () => {
+    it('that failed release the key, so a repetition claims another sandbox', async () => {
       const slow = new FakeSandboxDriver({ endsByItself: false });
       const { claimMarked, coordination, refused, files: kept, read } = await filled(2, slow);
       kept.failures.set('/tmp/a', new FileRefused('no-space', 'full'));
@@ -230,7 +230,7 @@ describe('files of a claim', () => {
       expect((await claimMarked({ files })).id, 'the later one is found').to.equal(again.id);
     });
 
-    it('stay in flight while it is not durable that a claim which failed ends', async () => {
+    it('stay in flight until the end of a failed claim is durable', async () => {
       const { claimMarked, refused, files: kept, driver, clock, pendingRequests } = await filled();
       kept.failures.set('/tmp/a', new FileRefused('no-space', 'full'));
       driver.hold('release');
@@ -247,7 +247,7 @@ describe('files of a claim', () => {
       expect(pendingRequests.settled(MARK)).to.equal(undefined);
     });
 
-    it('are not written into what its owner paused', async () => {
+    it('are not written into a sandbox that its owner has paused', async () => {
       const { claimMarked, coordination, refused, supervisor } = await filled();
       const first = await claimMarked();
       await supervisor.pauses.set(first.id, true);

@@ -52,7 +52,7 @@ describe('a claim', () => {
     };
   };
 
-  describe('whose instance is not ready for a moment while it asks for its reservation', () => {
+  describe('whose instance is briefly not ready while it reserves quota', () => {
     const flapped = async () => {
       const world = await filled(1);
       world.onAdmission(world.flap);
@@ -63,7 +63,7 @@ describe('a claim', () => {
       return world;
     };
 
-    it('leaves it to the next claim', async () => {
+    it('leaves the instance to the next claim', async () => {
       const { claim, driver, entries, supervisor, pool, coordination } = await flapped();
       const id = entries[0]?.instance ?? '';
       driver.becomeAvailable(id);
@@ -74,7 +74,7 @@ describe('a claim', () => {
       expect((await coordination.used(alice)).sandboxes).to.equal(1);
     });
 
-    it('says that there are some, which can not be handed out now', async () => {
+    it('reports that instances exist but cannot be handed out now', async () => {
       const { claim } = await flapped();
       const refused = await rejection(claim(alice, { poolName: 'default' }));
       expect(refused)
@@ -83,7 +83,7 @@ describe('a claim', () => {
         .that.includes('can not be handed out now');
     });
 
-    it('does not keep those that come later waiting', async () => {
+    it('does not delay later claims', async () => {
       const { claim } = await flapped();
 
       expect(codeOf(await rejection(claim(alice, { poolName: 'default' })))).to.equal(
@@ -91,7 +91,7 @@ describe('a claim', () => {
       ); // and no clock was moved
     });
 
-    it('does not keep its pool from being deleted', async () => {
+    it('does not prevent the deletion of its pool', async () => {
       const { supervisor, pool, pools } = await flapped();
       await supervisor.pools.change(pool.uid, (record) => ({
         ...record,
@@ -105,9 +105,9 @@ describe('a claim', () => {
     });
   });
 
-  describe('beside one that holds all that is idle and is not settled', () => {
+  describe('next to an unsettled claim of the only idle instance', () => {
     for (const waitMs of [0, 1_000]) {
-      it(`can not be told that there is none, waiting ${waitMs} ms`, async () => {
+      it(`is not refused as exhausted, waiting ${waitMs} ms`, async () => {
         const { claim, clock, driver, stuck } = await filled(1);
         const { claimed } = await stuck();
         let outcome: string | undefined;
@@ -126,7 +126,7 @@ describe('a claim', () => {
     }
   });
 
-  describe('under an Idempotency-Key whose instance dies before it is written', () => {
+  describe('with an Idempotency-Key, whose instance dies before the write', () => {
     /** It is being written when its instance dies, and what became of the write is not known. */
     const dies = async (...held: readonly 'retire'[]) => {
       const world = await filled(2);
@@ -142,7 +142,7 @@ describe('a claim', () => {
       return { ...world, claimed };
     };
 
-    it('gets the next one', async () => {
+    it('gets the next instance', async () => {
       const { claimed, entries, supervisor, pool, coordination } = await dies();
 
       const { id } = await claimed;
@@ -156,7 +156,7 @@ describe('a claim', () => {
       expect((await coordination.used(alice)).sandboxes).to.equal(1);
     });
 
-    it('is refused with 503 as long as the write may yet land', async () => {
+    it('is refused with 503 while the write may still land', async () => {
       const world = await dies('retire');
       const { claimed, driver, entries, supervisor, pool, pendingRequests, clock } = world;
       await eventually(
@@ -177,7 +177,7 @@ describe('a claim', () => {
     });
   });
 
-  it('is not told that none is idle while a claim holds one of which it is not known whether it was made', async () => {
+  it('is not refused as exhausted while the outcome of the claim of an idle instance is unknown', async () => {
     const { claim, driver, entries, clock } = await filled(1);
     driver.hold('claim');
     driver.hold('retire');
@@ -216,7 +216,7 @@ describe('a claim', () => {
       );
     };
 
-    it('is refused if the pool, or an instance older than its template, has one', async () => {
+    it('is refused if the pool, or an instance older than its template, has a network', async () => {
       expect(await refusedBy('none', 'none')).to.equal('claimed');
       expect(await refusedBy('host', 'host')).to.match(/^allow_internet_access: the pool's/);
       expect(await refusedBy('host', 'none')).to.match(/^allow_internet_access: the pool's/);

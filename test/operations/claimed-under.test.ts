@@ -21,7 +21,7 @@ const outcomeOf = (
   found: Promise<SandboxView | undefined>,
 ): Promise<SandboxView | string | undefined> => found.catch(codeOf);
 
-describe('a claim under an Idempotency-Key', () => {
+describe('a claim with an Idempotency-Key', () => {
   const filled = async (replicas = 1) => {
     const made = await aSupervisor({ pool: { replicas } });
     await eventually(
@@ -31,7 +31,7 @@ describe('a claim under an Idempotency-Key', () => {
     return made;
   };
 
-  it('is found by its mark as long as it lives', async () => {
+  it('is found by its fingerprint while its sandbox lives', async () => {
     const { supervisor, claim, found, clock } = await filled();
     expect(await found(alice, MARK)).to.equal(undefined);
     const { id } = await claim(alice, { poolName: 'default', mark: MARK });
@@ -44,7 +44,7 @@ describe('a claim under an Idempotency-Key', () => {
     expect(await found(alice, MARK)).to.equal(undefined);
   });
 
-  it('is refused with another body', async () => {
+  it('is refused if the body differs', async () => {
     const { claim, found } = await filled();
     await claim(alice, { poolName: 'default', mark: MARK });
 
@@ -53,7 +53,7 @@ describe('a claim under an Idempotency-Key', () => {
     );
   });
 
-  it('is in flight until it is known whether it landed, and never lands twice', async () => {
+  it('is in flight until its outcome is known, and never lands twice', async () => {
     const { supervisor, pool, claim, found, pendingRequests, driver, clock } = await filled(2);
     driver.hold('claim');
     const refused = rejection(claim(alice, { poolName: 'default', mark: MARK }));
@@ -70,7 +70,7 @@ describe('a claim under an Idempotency-Key', () => {
     expect(running).to.equal((await found(alice, MARK)) ? 1 : 0);
   });
 
-  describe('opens its request', () => {
+  describe('in its idempotency record', () => {
     const OWNER = requestOwnerOf(alice);
     const opened = async (replicas = 1) => {
       const made = await filled(replicas);
@@ -98,7 +98,7 @@ describe('a claim under an Idempotency-Key', () => {
       return error instanceof RequestNotNew ? error.opened : error;
     };
 
-    it('in the one step that admits it', async () => {
+    it('opens its request in the same step that admits it', async () => {
       const { calls, claimMarked } = await opened();
       const { opening } = await claimMarked();
 
@@ -106,7 +106,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect([opening.isOpen, opening.foundEarlier]).to.deep.equal([true, false]);
     });
 
-    it('before it waits', async () => {
+    it('opens its request before it waits', async () => {
       const { claimMarked, coordination, clock, pool } = await opened(0);
       let over = false;
       let waits = 0;
@@ -130,7 +130,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect(codeOf(await refused)).to.equal('POOL_EXHAUSTED');
     });
 
-    it('and is given the answer that is kept, also where its pool has none left or is gone', async () => {
+    it('finds the stored answer, even if its pool is empty or gone', async () => {
       const { claimMarked, coordination, supervisor, pool } = await opened();
       await claimMarked();
       await coordination.keepAnswer(MARK, OWNER, 'kept');
@@ -151,7 +151,7 @@ describe('a claim under an Idempotency-Key', () => {
       });
     });
 
-    it('and gives the instance back where another one has it in flight', async () => {
+    it('finds a request in flight, and gives the instance back', async () => {
       const { claimMarked, supervisor, pool, claim, coordination } = await opened(1);
       await coordination.openRequest(MARK, OWNER);
       expect(await notNew(claimMarked())).to.deep.equal({ kind: 'in-flight' });
@@ -160,7 +160,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
     });
 
-    it('and finds what an earlier one claimed whose answer was not kept', async () => {
+    it('finds the sandbox of an earlier claim without a stored answer', async () => {
       const { claimMarked, coordination, supervisor, pool } = await opened(2);
       const first = await claimMarked();
       await coordination.giveUpRequest(MARK, OWNER); // as if the daemon had died
@@ -174,7 +174,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
     });
 
-    it('by a manager’s key in one step too, keeps no answer, and finds what was claimed', async () => {
+    it("with a manager's key opens in one step, stores no answer, and finds the earlier sandbox", async () => {
       const { claimMarked, coordination, calls, supervisor, pool, clock } = await opened(2);
       const mark = managersFingerprint(MARK.key);
       const asked = (byManager: 'first' | 'again') =>
@@ -196,7 +196,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect(supervisor.index.claimMarks.hasEnded(mark.key)).to.equal(false);
     });
 
-    it('by a manager’s key not at all where it is refused before', async () => {
+    it("with a manager's key opens nothing if it is refused earlier", async () => {
       const { claimMarked, coordination, calls } = await opened(0);
       const owner = requestOwnerOf(alice, 'first');
       const opening = new IdempotentRequest(coordination, MARK, { owner, byManager: 'first' });
@@ -207,7 +207,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect(calls).to.deep.equal([]);
     });
 
-    it('and claims nothing anew under a grant where what an earlier one claimed is over', async () => {
+    it('finds that an approved claim has ended, and does not claim again', async () => {
       const { claimMarked, coordination, supervisor, clock } = await opened(2);
       const { view } = await claimMarked();
       await coordination.giveUpRequest(MARK, OWNER);
@@ -221,7 +221,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect((await claimMarked()).view.id).not.to.equal(view.id);
     });
 
-    it('nor where a replica that is gone may have claimed what is gone', async () => {
+    it('finds that a lost replica may have claimed an ended sandbox, and does not claim again', async () => {
       const { claimMarked, coordination, pool, supervisor } = await opened();
       const left = async (instance: string) => {
         const opening = new IdempotentRequest(
@@ -239,7 +239,7 @@ describe('a claim under an Idempotency-Key', () => {
       expect((await left(idle)).view.id).to.equal(idle);
     });
 
-    it('also where it is refused, and then it is to be given up', async () => {
+    it('opens its request even if it is refused, so the caller releases it', async () => {
       const { claimMarked, coordination } = await opened();
       const opening = new IdempotentRequest(coordination, MARK, { owner: OWNER });
 

@@ -57,8 +57,8 @@ const aReplica = async (
   return { ...world, operations, asked };
 };
 
-describe('looking inside a replica', () => {
-  it('shows an actor with its record, and that both say the same', async () => {
+describe('the debug view of a replica', () => {
+  it('shows an actor next to its matching record', async () => {
     const { operations, supervisor } = await aReplica();
     await eventually(
       () =>
@@ -75,7 +75,7 @@ describe('looking inside a replica', () => {
     expect(view.seenBy).to.deep.equal({ replica: 'one' });
   });
 
-  it('says what a record says otherwise than the actor knows', async () => {
+  it('shows differences between an actor and its record', async () => {
     const { operations, pools, pool } = await aReplica();
     // of which nobody was told
     pools.records.set(pool.uid, { ...pool, revision: '9', replicas: 7 });
@@ -84,7 +84,7 @@ describe('looking inside a replica', () => {
     expect(record.differs).to.deep.include({ field: 'replicas', actor: 2, record: 7 });
   });
 
-  it('shows neither variables nor anything else of a definition', async () => {
+  it('shows neither variables nor other parts of a definition', async () => {
     const { operations, supervisor, pool, pools } = await aReplica();
     const [container] = pool.definition.containers;
     const planted = {
@@ -110,7 +110,7 @@ describe('looking inside a replica', () => {
       ).to.not.include(SECRET);
   });
 
-  it('shows what the leader of an actor answers', async () => {
+  it("shows the answer of an actor's leader", async () => {
     const { operations, asked } = await aReplica({
       ledByTwo: true,
       two: () => JSON.stringify({ value: { seenBy: { replica: 'two' } } }),
@@ -122,7 +122,7 @@ describe('looking inside a replica', () => {
     expect(JSON.parse(asked[0] ?? '')).to.include({ about: 'actor', kind: 'pool' });
   });
 
-  it('shows its own view, and says so, where the leader says nothing or knows nothing', async () => {
+  it('shows its own view, marked as such, if the leader is silent or lacks the actor', async () => {
     for (const two of [
       () => undefined,
       () => JSON.stringify({ refused: { code: 'NOT_FOUND', message: 'there is no such actor' } }),
@@ -136,7 +136,7 @@ describe('looking inside a replica', () => {
     }
   });
 
-  it('rebuilds nothing here that another replica should have rebuilt and did not', async () => {
+  it('does not rebuild an actor locally if the named replica did not rebuild it', async () => {
     const { operations } = await aReplica({ ledByTwo: true });
 
     expect(
@@ -144,7 +144,7 @@ describe('looking inside a replica', () => {
     ).to.include({ code: 'UNAVAILABLE' });
   });
 
-  it('asks a replica that is named, and refuses one that does not live', async () => {
+  it('asks a named replica, and refuses a dead one', async () => {
     const { operations } = await aReplica({
       two: () => JSON.stringify({ value: { replica: 'two', isolation: 'pod' } }),
     });
@@ -154,7 +154,7 @@ describe('looking inside a replica', () => {
     expect(await rejection(operations.getQueues('three'))).to.include({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('makes an actor anew, with the commands that are under way in it', async () => {
+  it('rebuilds an actor, with the commands in progress', async () => {
     const { operations, supervisor, claim, driver } = await aReplica();
     await eventually(
       () =>

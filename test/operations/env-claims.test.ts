@@ -28,13 +28,13 @@ const stocked = async (replicas: Readonly<Record<string, number>>) => {
 };
 
 describe('a claim by the name of an env', () => {
-  it('goes to a member with stock, the highest priority first', async () => {
+  it('goes to the member with stock of the highest priority', async () => {
     const { claimFrom } = await stocked({ none: 0, first: 1, second: 1 });
     expect([await claimFrom('e'), await claimFrom('e')]).to.deep.equal(['first', 'second']);
     expect(await rejection(claimFrom('e'))).to.include({ code: 'POOL_EXHAUSTED' });
   });
 
-  it('waits on the member of the highest priority, where none has any', async () => {
+  it('waits on the member of the highest priority if no member has stock', async () => {
     const { claimFrom, updateMember } = await stocked({ first: 0, second: 0 });
     const waiting = claimFrom('e', 60_000);
     await updateMember(
@@ -45,7 +45,7 @@ describe('a claim by the name of an env', () => {
     expect(await waiting).to.equal('first');
   });
 
-  it('is tried on another member where the first one gives nothing after all', async () => {
+  it('tries another member if the first one fails', async () => {
     const { claimFrom, coordination, driver, pool, supervisor } = await stocked({
       first: 1,
       second: 1,
@@ -69,7 +69,7 @@ describe('a claim by the name of an env', () => {
     expect(asked).to.deep.equal([pool('first')?.uid, pool('second')?.uid]);
   });
 
-  it('is one of the pool of that name, unless that is a member of it', async () => {
+  it('takes the pool of that name, unless the pool is a member of the env', async () => {
     const world = await stocked({ e: 0, other: 1 });
     expect(await world.claimFrom('e')).to.equal('other');
     await world.createEnv(alice, {

@@ -31,7 +31,7 @@ const aFleet = async (overrides: object = {}) => {
 };
 
 describe('an env over clusters', () => {
-  it('is claimed from at the nearest of those of one priority', async () => {
+  it('is claimed from at the nearest of equal members', async () => {
     const { hub, faults, add, pass } = await aFleet();
     await add('a', 'w1');
     await add('b', 'w2');
@@ -53,7 +53,7 @@ describe('an env over clusters', () => {
     expect(places()).to.deep.equal(['b', 'c', 'a']);
   });
 
-  it('names the members of a cluster that is cut where it is synced, and syncs the others', async () => {
+  it('reports the members of a disconnected cluster at a sync, and syncs the others', async () => {
     const { hub, w1, w2, faults, add, pass } = await aFleet({
       updateStrategy: { autoUpdate: false },
     });

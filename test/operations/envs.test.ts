@@ -54,7 +54,7 @@ const aRecord = (part: Partial<EnvRecord> = {}): Omit<EnvRecord, 'revision'> => 
 });
 
 describe('envs', () => {
-  it('are made without members; a name is made once', async () => {
+  it('are created without members, and only once per name', async () => {
     const world = await anEnvWorld();
 
     const { record, conditions } = await world.made();
@@ -67,7 +67,7 @@ describe('envs', () => {
     expect(await refusedWith(world.made())).to.deep.equal(['ALREADY_EXISTS', undefined]);
   });
 
-  it('refuse a template that there is not, and a version that is not kept, by their fields', async () => {
+  it('refuse unknown templates and versions by their fields', async () => {
     const world = await anEnvWorld();
     const make = (templateRef: EnvRecord['templateRef']) =>
       world.createEnv(alice, {
@@ -86,7 +86,7 @@ describe('envs', () => {
     ]);
   });
 
-  it('keep registry passwords apart, until others come or a patch removes them', async () => {
+  it('store registry passwords separately, until a patch replaces or removes them', async () => {
     const world = await anEnvWorld();
     const registries = [{ registry: 'r', username: 'u', password: 'hunter2' }];
     await world.createEnv(alice, {
@@ -114,7 +114,7 @@ describe('envs', () => {
     expect(world.env()?.overrides).to.deep.equal({});
   });
 
-  it('leave a note of their passwords where the replica dies before the record, and none once it is there', async () => {
+  it('leave a note of their passwords if the replica dies before the record is written', async () => {
     const world = await anEnvWorld();
     const registries = [{ registry: 'r', username: 'u', password: 'p' }];
     const make = (name: string) =>
@@ -152,7 +152,7 @@ describe('envs', () => {
     expect(await world.coordination.used(alice)).to.deep.equal(before);
   });
 
-  it('take no other name or mode, and write nothing where nothing changes', async () => {
+  it('cannot change name or mode, and do not write an unchanged patch', async () => {
     const world = await anEnvWorld();
     await world.made({ envd: { verbose: true } });
     const { writes } = world.envs;
@@ -174,7 +174,7 @@ describe('envs', () => {
     expect(world.envs.writes).to.equal(writes);
   });
 
-  it('go with their members, and not while sandboxes run unless forced', async () => {
+  it('are deleted with their members, but only by force while sandboxes run', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'm', { replicas: 1 });
@@ -194,7 +194,7 @@ describe('envs', () => {
   });
 });
 
-describe('members of an env', () => {
+describe('env members', () => {
   it('are pools that name the env, each with a group of its bounds', async () => {
     const world = await anEnvWorld();
     await world.made({ defaultIdleTimeout: '5m' });
@@ -217,7 +217,7 @@ describe('members of an env', () => {
     ]);
   });
 
-  it('leave nothing where the quota is used up, or the name is taken', async () => {
+  it('leave nothing behind if the quota is used up or the name is taken', async () => {
     const world = await anEnvWorld({ pools: 2 });
     await world.made();
     await add(world, 'first');
@@ -228,7 +228,7 @@ describe('members of an env', () => {
     expect(world.env()?.members).to.deep.equal(members);
   });
 
-  it('follow a patch of the env by themselves, at one write each', async () => {
+  it('follow a patch of the env automatically, with one write each', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'a');
@@ -251,7 +251,7 @@ describe('members of an env', () => {
     expect(['a', 'b'].map((name) => written.get(name)?.size)).to.deep.equal([2, 2]);
   });
 
-  it('keep what they have where their owner may not have more, and say so', async () => {
+  it("keep their template if their owner's quota is too small, and report it", async () => {
     const world = await anEnvWorld({ cpu: 3 });
     await world.made();
     await add(world, 'm', { config: { minReplicas: 2 } });
@@ -313,7 +313,7 @@ describe('members of an env', () => {
     );
   });
 
-  it('wait for a sync without autoUpdate', async () => {
+  it('without autoUpdate wait for a sync', async () => {
     const world = await anEnvWorld();
     await world.made({ updateStrategy: { autoUpdate: false } });
     await add(world, 'm');
@@ -326,7 +326,7 @@ describe('members of an env', () => {
     expect(world.pool('m')?.definition.idleTimeoutMs).to.equal(420_000);
   });
 
-  it('that can not be synced are named, and the others are', async () => {
+  it('that cannot be synced are reported, and the others are synced', async () => {
     const world = await anEnvWorld({ leads: false });
     await world.made();
     await add(world, 'good');
@@ -393,7 +393,7 @@ describe('members of an env', () => {
     await eventually(() => world.pool('m')?.definition.idleTimeoutMs === 180_000, 'it follows');
   });
 
-  it("have pools that nobody changes behind the env's back, but for replicas while nothing sizes them", async () => {
+  it('have pools that users cannot change directly, except for replicas without a group', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'm', { config: { maxReplicas: 3 } });
@@ -431,7 +431,7 @@ describe('members of an env', () => {
     });
   });
 
-  it('are changed by If-Match though their leader has noted something meanwhile, and not once the owner has', async () => {
+  it('can be changed by If-Match after a write of their leader, but not after one of the owner', async () => {
     const env: EnvRecord = { ...aRecord(), revision: '1' };
     const word = wordRevisionOf(env);
 
@@ -471,7 +471,7 @@ describe('members of an env', () => {
     ).to.equal('PRECONDITION_FAILED');
   });
 
-  it('that name a group that the env lacks are refused alike when added and when changed', async () => {
+  it('with a group that the env lacks are refused alike when added and when changed', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'a');
@@ -489,7 +489,7 @@ describe('members of an env', () => {
     ]);
   });
 
-  it('go with their pool, and their group where nobody else is in it', async () => {
+  it('end with their pool, and so does their group if it has no other member', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'a');
@@ -504,7 +504,7 @@ describe('members of an env', () => {
     expect([world.pool('a'), world.pool('c')]).to.deep.equal([undefined, undefined]);
   });
 
-  it('keep their pool when it is deleted like one without an env', async () => {
+  it('keep their pool during a deletion, like a pool without an env', async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'a');
@@ -517,7 +517,7 @@ describe('members of an env', () => {
     expect(world.pool('a')?.deleting).to.equal(false);
   });
 
-  it('get the sizes of the first start where that made them, and they are made again', async () => {
+  it('keep their initial size if they are deleted and created again', async () => {
     const { namespace, team, user } = alice;
     const owner = { namespace, team, user };
     const first = { owner, name: 'e', replicas: 2, maxReplicas: 8 };
@@ -559,8 +559,8 @@ describe('members of an env', () => {
   });
 });
 
-describe('what a crash left of an env', () => {
-  it('a member that has no pool gets one, once whoever added it had time to', async () => {
+describe('recovery of an env after a crash', () => {
+  it('creates the missing pool of a member once its creator has had time to', async () => {
     const world = await anEnvWorld();
     await world.envs.create(aRecord({ members: [aMember({ createdAt: world.clock.now() })] }));
     expect(world.pool('m')).to.equal(undefined);
@@ -571,7 +571,7 @@ describe('what a crash left of an env', () => {
     expect(world.pool('m')?.replicas).to.equal(2);
   });
 
-  it('a pool that its env does not list ends', async () => {
+  it('deletes a pool that its env does not list', async () => {
     const world = await anEnvWorld();
     await world.envs.create(aRecord({ members: [], groups: [] }));
 
@@ -580,7 +580,7 @@ describe('what a crash left of an env', () => {
     await eventually(() => world.pool('left') === undefined, 'it is gone');
   });
 
-  it('a pool whose env is no more ends', async () => {
+  it('deletes a pool whose env is gone', async () => {
     const world = await anEnvWorld();
 
     await world.pools.create(
@@ -590,7 +590,7 @@ describe('what a crash left of an env', () => {
     await eventually(() => world.pool('left') === undefined, 'it is gone');
   });
 
-  it('a member that was to go goes, with the leader that comes', async () => {
+  it('removes a member in deletion when a new leader starts', async () => {
     const world = await anEnvWorld({ leads: false });
     await world.pools.create(aPool({ name: 'm', replicas: 0, env: { uid: 'e1', name: 'e' } }));
     await world.envs.create(aRecord({ members: [aMember({ deleting: 'keep-running' })] }));
@@ -604,7 +604,7 @@ describe('what a crash left of an env', () => {
     );
   });
 
-  it('a pool that is not as its env asks is settled by the leader that comes', async () => {
+  it('applies the env to an outdated pool when a new leader starts', async () => {
     const world = await anEnvWorld({ leads: false });
     await world.made();
     await add(world, 'm');
@@ -616,7 +616,7 @@ describe('what a crash left of an env', () => {
     await eventually(() => world.pool('m')?.definition.idleTimeoutMs === 420_000, 'it is settled');
   });
 
-  it('a member whose name is taken says so, and gets its pool when the name is free', async () => {
+  it('reports a member whose name is taken, and creates its pool once the name is free', async () => {
     const world = await anEnvWorld();
     const other = await world.pools.create(aPool({ name: 'm', replicas: 0 }));
     await world.envs.create(aRecord());
@@ -631,7 +631,7 @@ describe('what a crash left of an env', () => {
     await eventually(() => world.members.member('e1', 'm')?.state === 'Active', 'it is there');
   });
 
-  it('conditions are saved at most once in ten seconds, and their times move with their status alone', async () => {
+  it('saves conditions at most every ten seconds, with a new time only if the status changes', async () => {
     const world = await anEnvWorld();
     await world.made();
     world.clock.advance(1_000);

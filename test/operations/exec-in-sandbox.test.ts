@@ -26,7 +26,7 @@ describe('a command in a running sandbox', () => {
   };
   const answered = async (call: Promise<unknown>) => errorAnswer(await rejection(call), 'r');
 
-  it('is 409 by name where its container has ended, which the sandbox shows', async () => {
+  it('is refused with 409 by container name if that container has ended, as the sandbox shows', async () => {
     const { driver, supervisor, clock, id, exec } = await running();
     driver.loseContainer(id, 'main', 'exit code 3');
     driver.failNext('exec', new ContainerGone('it has ended'));
@@ -42,7 +42,7 @@ describe('a command in a running sandbox', () => {
     expect(shown).to.deep.include({ status: 'Running', endedContainers: { main: 'exit code 3' } });
   });
 
-  it('is 409 without a name where none was given', async () => {
+  it('is refused with 409 if it names no container and none is running', async () => {
     const { driver, exec } = await running();
     driver.failNext('exec', new ContainerGone('it has ended'));
     expect((await answered(exec({}))).body).to.include({
@@ -50,7 +50,7 @@ describe('a command in a running sandbox', () => {
     });
   });
 
-  it('is 404 where the sandbox has ended meanwhile', async () => {
+  it('is refused with 404 if the sandbox ends in the meantime', async () => {
     const { driver, exec } = await running();
     driver.failNext('exec', new InstanceGone('it is gone'));
     expect(await answered(exec())).to.include({ status: 404 });

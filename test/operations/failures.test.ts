@@ -78,9 +78,9 @@ const outcomeOf = async ({ clock }: World, work: Promise<unknown>): Promise<unkn
   return outcome.error;
 };
 
-describe('what a driver rejects with', () => {
+describe("a driver's rejection", () => {
   for (const [name, operation] of Object.entries(OPERATIONS)) {
-    it(`is a refusal of ${name}, whatever was asked and however it failed`, async () => {
+    it(`becomes a refusal for ${name}, for every request and failure`, async () => {
       for (const asked of ASKED) {
         for (const failure of FAILURES) {
           const world = await aWorld();
@@ -95,7 +95,7 @@ describe('what a driver rejects with', () => {
     });
   }
 
-  it('is no refusal of what is a bug', async () => {
+  it('does not become a refusal if it is a bug', async () => {
     const world = await aWorld();
     world.driver.failNext('exec', new TypeError('a bug'));
 

@@ -37,12 +37,12 @@ const followed = async (failure: Error): Promise<readonly FileEvent[]> => {
   return seen;
 };
 
-describe('a watch of files', () => {
-  it('ends when its sandbox does, which is no failure of ours', async () => {
+describe('a watch on files', () => {
+  it('ends without an error when its sandbox ends', async () => {
     expect(await followed(new OutcomeUnknown('the way was lost'))).to.deep.equal([created]);
   });
 
-  it('fails where we do', async () => {
+  it('fails if the daemon fails', async () => {
     expect(await rejection(followed(new Error('ours')))).to.have.property('message', 'ours');
   });
 });

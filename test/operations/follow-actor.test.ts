@@ -124,7 +124,7 @@ const reads = (
   });
 
 describe('following an actor', () => {
-  it('tells its moves where it is led, and not as they are seen here', async () => {
+  it('shows the moves that its leader reports, not those seen locally', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     for (const state of ['claiming', 'running']) world.move(world.two, state);
@@ -134,7 +134,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('tells what this replica leads without asking anybody, and without time going on', async () => {
+  it('shows the moves of a local leader without a remote call or a delay', async () => {
     const world = twoReplicas('one');
     const reader = await aReader(world);
     await eventually(() => reader.read.length === 1, 'it is under way');
@@ -147,7 +147,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('tells without time going on what came before somebody read', async () => {
+  it('shows moves from before the subscription without a delay', async () => {
     const world = twoReplicas('one');
     const { news, close } = await world.follow(alice, { kind: 'pool', text: 'a' });
     world.move(world.one, 'running');
@@ -163,7 +163,7 @@ describe('following an actor', () => {
     await over;
   });
 
-  it('says that the leader runs a version that can not tell', async () => {
+  it('reports a leader whose version does not support it', async () => {
     const world = twoReplicas();
     world.old = true;
     const reader = await aReader(world);
@@ -172,7 +172,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('tells the last moves of an actor that is no more, and ends with it', async () => {
+  it('shows the last moves of a deleted actor, and ends', async () => {
     for (const leader of ['one', 'two'] as const) {
       const world = twoReplicas(leader);
       const reader = await aReader(world);
@@ -185,7 +185,7 @@ describe('following an actor', () => {
     }
   });
 
-  it('goes on with who leads next, where the last one ended', async () => {
+  it('continues with the next leader if the last one ended', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     world.move(world.two, 'running');
@@ -202,7 +202,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('says that nothing comes while the leader is silent, and tells it afterwards', async () => {
+  it('reports that the leader is silent, and shows its moves later', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     await reads(world, reader, ['<two>']);
@@ -216,7 +216,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('begins with a leader that was silent at first where it began', async () => {
+  it('starts at the same position if the leader was silent at first', async () => {
     const world = twoReplicas();
     world.silent = true;
     const reader = await aReader(world);
@@ -231,7 +231,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('says that nobody leads, and tells its own view', async () => {
+  it('reports that there is no leader, and shows its own view', async () => {
     const world = twoReplicas();
     world.leader = undefined;
     const reader = await aReader(world);
@@ -241,7 +241,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('says what was lost by who leads next, and by who reads too slowly', async () => {
+  it('reports moves lost by a change of leader or by a slow reader', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     world.silent = true; // longer than a session lasts
@@ -260,7 +260,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('goes on with a leader that has begun anew under its name, and says that some may be missing', async () => {
+  it('continues with a restarted leader of the same name, and reports possible gaps', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     for (const state of ['claiming', 'running']) world.move(world.two, state);
@@ -282,7 +282,7 @@ describe('following an actor', () => {
     await reader.stop();
   });
 
-  it('tells all of many moves at once', async () => {
+  it('shows all of many simultaneous moves', async () => {
     for (const leader of ['one', 'two'] as const) {
       const world = twoReplicas(leader);
       const reader = await aReader(world);
@@ -297,7 +297,7 @@ describe('following an actor', () => {
     }
   });
 
-  it('leaves nothing behind at the leader once nobody reads', async () => {
+  it('leaves nothing behind at the leader after the last reader', async () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     await reads(world, reader, ['<two>']);
@@ -309,7 +309,7 @@ describe('following an actor', () => {
     expect([world.sessions.size, world.asked, world.clock.waiting]).to.deep.equal([0, asked, 0]);
   });
 
-  it('is for at most 16 of one tenant, and for actors that there are', async () => {
+  it('is limited to 16 per tenant, and to existing actors', async () => {
     const world = twoReplicas();
     const open = await Promise.all(
       Array.from({ length: 16 }, () => world.follow(alice, { kind: 'pool', text: 'a' })),

@@ -19,14 +19,14 @@ describe('ports of a sandbox', () => {
     return { env, guest: () => guests(world).guestOf(id) };
   };
 
-  it('have guests, and are told the variables, where they are its own', async () => {
+  it("admit guests and get access variables if the network is the sandbox's own", async () => {
     const { env, guest } = await claimed('none');
 
     expect(guest()).to.include({ user: alice.user, role: 'user' });
     expect(env()).to.deep.equal(ENV);
   });
 
-  it("have and are told nothing on the host's network, where they may be another's", async () => {
+  it("admit no guests and get no variables on the host's network", async () => {
     const { env, guest } = await claimed('host');
 
     expect(guest).to.throw(Refusal).with.property('code', 'INVALID_TOKEN');

@@ -3,8 +3,8 @@ import { isReady } from '../../src/actors/sandbox/commands/is-ready.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
-describe('whether a sandbox is ready', () => {
-  it('is told within 35 s, though its probes never end', async () => {
+describe('the readiness of a sandbox', () => {
+  it('is answered within 35 s, even if its probes never end', async () => {
     const { supervisor, driver, clock, pool, claim } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });

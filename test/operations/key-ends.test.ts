@@ -5,7 +5,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 
 const KEY = 'a'.repeat(16);
 
-describe('what goes on under a key', () => {
+describe('the end of a key', () => {
   let clock: TestClock;
   let keys: Map<string, ApiKeyRecord>;
   let ends: KeyEnds;
@@ -40,7 +40,7 @@ describe('what goes on under a key', () => {
     put(clock.now() + 10_000);
   });
 
-  it('ends, each once, when it is revoked', () => {
+  it('ends each follower once, at its revocation', () => {
     follow('a');
     follow('b');
     expect(told).to.deep.equal([]);
@@ -53,7 +53,7 @@ describe('what goes on under a key', () => {
     expect([ends.size, clock.waiting]).to.deep.equal([0, 0]);
   });
 
-  it('ends at the moment when it expires', () => {
+  it('ends its followers at the expiry', () => {
     follow('a');
     clock.advance(9_999);
     expect(told).to.deep.equal([]);
@@ -62,7 +62,7 @@ describe('what goes on under a key', () => {
     expect(ends.size).to.equal(0);
   });
 
-  it('goes by the new time where that was changed', () => {
+  it('follows a changed expiry', () => {
     follow('a');
     put(clock.now() + 30_000);
     clock.advance(20_000);
@@ -71,7 +71,7 @@ describe('what goes on under a key', () => {
     expect(told).to.deep.equal(['a']);
   });
 
-  it('ends at once where the key is gone or over already', () => {
+  it('ends a follower at once if the key is already gone or expired', () => {
     clock.advance(10_000);
     follow('over');
     keys.delete(KEY);
@@ -80,7 +80,7 @@ describe('what goes on under a key', () => {
     expect(ends.size).to.equal(0);
   });
 
-  it('is forgotten with the last of those who follow, who may leave twice', () => {
+  it('is forgotten with its last follower, who may leave twice', () => {
     const [leave, other] = [follow('a'), follow('b')];
     leave();
     leave();
@@ -93,7 +93,7 @@ describe('what goes on under a key', () => {
     expect(told).to.deep.equal([]);
   });
 
-  it('may leave from within, and hears nothing of a later one', () => {
+  it('lets a follower leave from its own callback, and sends nothing afterwards', () => {
     const leave = ends.follow(KEY, () => {
       leave();
       told.push('a');

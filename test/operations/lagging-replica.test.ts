@@ -84,16 +84,16 @@ const BY_ID: Readonly<Record<string, (world: World) => unknown>> = {
   DELETE: ({ b, id }) => deleteSandbox(b)(alice, id),
 };
 
-describe('a replica whose mirror is behind', () => {
+describe('a replica with a delayed mirror', () => {
   for (const [operation, call] of Object.entries(BY_ID)) {
     for (const seen of ['idle', 'nothing'] as const) {
-      it(`answers ${operation} of a sandbox that another replica has just claimed, having seen ${seen === 'idle' ? 'it idle' : 'nothing of it'}`, async () => {
+      it(`answers ${operation} of a sandbox just claimed elsewhere, having seen ${seen === 'idle' ? 'it idle' : 'nothing of it'}`, async () => {
         await call(await aWorld({ seen }));
       });
     }
   }
 
-  it('spends no terminal token on a sandbox whose state can not be read', async () => {
+  it('keeps a terminal token if the state of its sandbox cannot be read', async () => {
     const world = await aWorld({ seen: 'idle' });
     const token = await createExecToken(world.a)(alice, world.id);
     world.truth.failNext('read', new Error('away'));
@@ -105,7 +105,7 @@ describe('a replica whose mirror is behind', () => {
     opened.close();
   });
 
-  it('opens one terminal for a token that many bring at once', async () => {
+  it('opens one terminal for a token that many clients send at once', async () => {
     const world = await aWorld({ seen: 'idle' });
     const token = await createExecToken(world.a)(alice, world.id);
 

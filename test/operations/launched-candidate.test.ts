@@ -39,7 +39,7 @@ describe('a claim of an image that its pool does not have', () => {
     return { ...world, counts, launched };
   };
 
-  it('gets an instance that is launched for it, beside what the pool keeps ready', async () => {
+  it('gets an extra instance that is launched for it', async () => {
     const { supervisor, driver, claim, counts, launched } = await aFilledPool();
     const claiming = claim(alice, CLAIM);
     const id = await launched();
@@ -57,7 +57,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(counts()?.running).to.equal(2);
   });
 
-  it('gives back what is launched for a client that has left', async () => {
+  it('discards the launched instance if its client has left', async () => {
     const { supervisor, coordination, claim, launched, driver } = await aFilledPool();
     const client = new AbortController();
     const claiming = rejection(claim(alice, CLAIM, client.signal));
@@ -71,7 +71,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect((await coordination.used(alice)).sandboxes).to.equal(0);
   });
 
-  it('is refused where its image can not be had, and nothing is launched', async () => {
+  it('is refused before a launch if its image is not available', async () => {
     const { supervisor, claim } = await aFilledPool({ images: ['registry.test/other:1'] });
     const before = supervisor.ids();
 
@@ -82,7 +82,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(supervisor.ids()).to.deep.equal(before);
   });
 
-  it('is refused where no instance starts, which says nothing of the pool', async () => {
+  it('is refused if the instance does not start, without an effect on the pool', async () => {
     const { supervisor, pool, driver, claim, launched, counts } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     driver.end(await launched());
@@ -92,7 +92,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(counts()).to.deep.include({ idle: 1, starting: 0, failed: 0 });
   });
 
-  it('is refused where its start takes too long, and that ends', async () => {
+  it('is refused if the start takes too long, and the start ends', async () => {
     const { supervisor, clock, claim, launched } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     const id = await launched();
@@ -103,7 +103,7 @@ describe('a claim of an image that its pool does not have', () => {
     await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
   });
 
-  it('is told to try again where its start is put off, or its instance is gone', async () => {
+  it('is refused as retryable if its start is postponed or its instance is gone', async () => {
     const { supervisor, driver, clock, claim, launched } = await aFilledPool();
     driver.failNext('launch', new NoPlace('too many sandboxes wait'));
     const deferred = await rejection(claim(alice, CLAIM));
@@ -115,7 +115,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(await claiming).to.include({ code: 'POOL_EXHAUSTED', retryAfter: 5 });
   });
 
-  it('waits for a second pull of its image, and no longer', async () => {
+  it('waits for a second pull of its image, but not for a third', async () => {
     const { supervisor, driver, claim, launched } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     const id = await launched();
@@ -128,7 +128,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect((await claiming).message).to.match(/no sandbox of its image starts: ImagePullBackOff/);
   });
 
-  it('is told to go elsewhere when the daemon stops, and so is who comes then', async () => {
+  it('is refused with a pointer elsewhere while the daemon stops, like later claims', async () => {
     const { supervisor, claim, launched } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     const id = await launched();
@@ -149,7 +149,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(await claiming).to.include({ code: 'CONFLICT' });
   });
 
-  it('has no sandbox left where its pool was deleted by force while it was claimed', async () => {
+  it('leaves no sandbox behind if its pool is deleted by force in the meantime', async () => {
     const { supervisor, pool, driver, claim, launched } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     const id = await launched();
@@ -163,7 +163,7 @@ describe('a claim of an image that its pool does not have', () => {
     await eventually(() => supervisor.sandbox(id) === undefined, 'ended');
   });
 
-  it('is admitted once it was looked for what an earlier request claimed', async () => {
+  it('is admitted after a search for the sandbox of an earlier request', async () => {
     const { driver, coordination, claim, launched } = await aFilledPool();
     const admitClaim = coordination.admitClaim.bind(coordination);
     coordination.admitClaim = async (entry) =>
@@ -175,7 +175,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect((await claiming).id).to.equal(id);
   });
 
-  it('takes a place of its pool from its launch on, where those that run count', async () => {
+  it("counts towards its pool's limit of running sandboxes from its launch on", async () => {
     const { supervisor, driver, claim, launched, counts } = await aFilledPool({
       policy: aPolicy(),
     });
@@ -191,7 +191,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(counts()?.running).to.equal(1);
   });
 
-  it('launches nothing that the quota would not let it have', async () => {
+  it('launches nothing beyond the quota', async () => {
     const { driver, claim } = await aFilledPool({ sandboxLimit: 1 });
     await claim(alice, { poolName: 'default' });
     const launches = (): number => driver.calls.filter((call) => call.startsWith('launch')).length;
@@ -201,7 +201,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(launches() - before).to.be.at.most(1); // the pool's own replacement
   });
 
-  it('has eight starts under way at most', async () => {
+  it('is limited to eight starts at once', async () => {
     const { claim, supervisor } = await aFilledPool();
     const clients = new AbortController();
     const many = Array.from({ length: 9 }, () => rejection(claim(alice, CLAIM, clients.signal)));
@@ -213,7 +213,7 @@ describe('a claim of an image that its pool does not have', () => {
   });
 });
 
-describe('an instance that is launched for one claim, on several replicas', () => {
+describe('an instance launched for one claim, with several replicas', () => {
   const aPair = async (): Promise<{
     readonly stores: Awaited<ReturnType<typeof sharedStores>>;
     readonly leader: SharedReplica;
@@ -230,7 +230,7 @@ describe('an instance that is launched for one claim, on several replicas', () =
     return { stores, leader, other: await aReplica(stores, shared) };
   };
 
-  it('is launched by the replica that was asked, though another leads', async () => {
+  it('is launched by the replica with the request, not by the leader', async () => {
     const { stores, leader, other } = await aPair();
     const claiming = other.claim(alice, CLAIM);
     const launched = (): string | undefined =>
@@ -245,7 +245,7 @@ describe('an instance that is launched for one claim, on several replicas', () =
     await eventually(() => leader.supervisor.sandbox(id)?.state === 'running', 'seen as claimed');
   });
 
-  it('is left alone by who leads until no claim can come any more, ready or not', async () => {
+  it('is not retired by the leader until its claim deadline, ready or not', async () => {
     const { stores, leader } = await aPair();
     const { clock, truth, pool } = stores;
     const claimBy = clock.now() + 9_000;

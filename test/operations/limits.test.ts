@@ -14,8 +14,8 @@ import { rejection } from '../support/harness/rejection.ts';
 const bob = { ...alice, user: 'bob' };
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 
-describe('commands under way', () => {
-  it('are at most 64 a sandbox and 256 a tenant, and make room when they end', async () => {
+describe('running commands', () => {
+  it('are limited to 64 per sandbox and 256 per tenant at a time', async () => {
     const world = await aSupervisor({ pool: { replicas: 5 } });
     const { supervisor, driver, pool, claim } = world;
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 5, 'filled');
@@ -50,7 +50,7 @@ describe('commands under way', () => {
 describe('requests to endpoints', () => {
   const web = aDefinition({}, { endpoints: { web: { port: 80, scheme: 'http' } } });
 
-  it('are at most 256 a sandbox and 1,024 a tenant, and make room when they end', async () => {
+  it('are limited to 256 per sandbox and 1,024 per tenant at a time', async () => {
     const { supervisor, driver, clock, pool, claim } = await aSupervisor({
       pool: { replicas: 6, definition: web, access: 'team' },
     });
@@ -83,10 +83,10 @@ describe('requests to endpoints', () => {
   });
 });
 
-describe('claims that wait', () => {
+describe('waiting claims', () => {
   const tenant = (n: number) => ({ ...ALICE, user: `user-${n}` });
 
-  it('are at most 512 of a tenant and 2,048 in all, and make room when they end', () => {
+  it('are limited to 512 per tenant and 2,048 in total at a time', () => {
     const limit = new WaitingClaimLimit();
     for (let n = 0; n < 4; n += 1) {
       for (let at = 0; at < 512; at += 1) limit.acquire(tenant(n));
@@ -104,8 +104,8 @@ describe('claims that wait', () => {
   });
 });
 
-describe('seats', () => {
-  it('are counted by key, and given back', () => {
+describe('slots', () => {
+  it('are counted by key until they are released', () => {
     const semaphore = new KeyedSemaphore(2);
     expect([
       semaphore.acquire('a'),

@@ -82,7 +82,7 @@ const aList = (live: readonly number[], finished: readonly number[]) => {
 };
 
 describe('a page of live and finished sandboxes', () => {
-  it('is what sorting all of them would give, wherever it is and however they lie', async () => {
+  it('equals a slice of the sorted list, at any offset and in any distribution', async () => {
     const moments = fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 450 });
     await fc.assert(
       fc.asyncProperty(
@@ -103,7 +103,7 @@ describe('a page of live and finished sandboxes', () => {
     );
   });
 
-  it('reads no more than itself far down, where the live ones are the newest', async () => {
+  it('reads only itself at a high offset if the live sandboxes are the newest', async () => {
     const { all, page, read } = aList(
       Array.from({ length: 300 }, (_, n) => 10_000 + n),
       Array.from({ length: 2_000 }, (_, n) => n),

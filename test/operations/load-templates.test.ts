@@ -14,7 +14,7 @@ import { rejection } from '../support/harness/rejection.ts';
 const OTHER = { containers: [{ name: 'main', image: 'host' }] };
 const SHIPPED = new URL('../../config/templates', import.meta.url).pathname;
 
-describe('the templates that are read at start', () => {
+describe('loading the templates at start', () => {
   let folder: string;
   let templates: MemoryTemplates;
 
@@ -46,7 +46,7 @@ describe('the templates that are read at start', () => {
       clock: { now: () => 42, at: () => () => undefined },
     });
 
-  it('has the template `default` among those that are shipped', async () => {
+  it('finds the template `default` among the shipped ones', async () => {
     const record = (await load(SHIPPED)).find(({ name }) => name === 'default');
 
     expect(record).to.include({ version: '1', createdAt: 42 });
@@ -58,7 +58,7 @@ describe('the templates that are read at start', () => {
     });
   });
 
-  it('moves the version of a template that changed, and of no other', async () => {
+  it('increments the version of changed templates only', async () => {
     put('a.json', aTemplate('a'));
     put('b.json', aTemplate('b'));
     await load();
@@ -87,7 +87,7 @@ describe('the templates that are read at start', () => {
       .and.have.property('sourceHash');
   });
 
-  it('leaves a copy of a manager’s template alone, and takes its place once the cluster has left', async () => {
+  it("keeps a manager's copy of a template, and replaces it once the cluster has left", async () => {
     put('a.json', aTemplate('a', { idleTimeout: '5m' }));
     const [first] = await load();
     const { sourceHash: _sourceHash, ...record } = first!;
@@ -100,7 +100,7 @@ describe('the templates that are read at start', () => {
       .and.not.have.any.keys('globalId', 'managedBy');
   });
 
-  it('leaves a template that was changed here as it is, for as long as its file does not change', async () => {
+  it('keeps a template that was changed by the API until its file changes', async () => {
     put('a.json', aTemplate('a'));
     const [first] = await load();
     const changed = await templates.update(
@@ -122,7 +122,7 @@ describe('the templates that are read at start', () => {
     ).to.deep.equal([undefined, '9m', '5m']);
   });
 
-  it('knows a template whose file says what it says already, without a new version', async () => {
+  it('creates no new version if the file equals the stored template', async () => {
     put('a.json', aTemplate('a'));
     await load();
     const { sourceHash: _hash, ...known } = templates.records.get('a')!;
@@ -133,7 +133,7 @@ describe('the templates that are read at start', () => {
       .and.have.property('sourceHash');
   });
 
-  it('names file and field of every fault, and writes nothing', async () => {
+  it('reports file and field of every fault, and writes nothing', async () => {
     put('a.json', aTemplate('a'));
     put('b.json', '{ "apiVersion": ');
     put(
@@ -154,7 +154,7 @@ describe('the templates that are read at start', () => {
     expect(templates.writes).to.equal(0);
   });
 
-  it("passes on the driver's refusal with the file", async () => {
+  it("reports the driver's refusal with the file", async () => {
     put('a.json', aTemplate('a'));
 
     const { message } = await rejection(
@@ -166,7 +166,7 @@ describe('the templates that are read at start', () => {
     expect(message).to.match(/a\.json: spec\.containers\[0\]\.image: no such image/);
   });
 
-  it('says which folder is missing, and which file is too large', async () => {
+  it('reports a missing folder, and a file that is too large', async () => {
     expect((await rejection(load(join(folder, 'none')))).message).to.match(
       /can't read templates from .*none: ENOENT/,
     );

@@ -7,14 +7,14 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 
 const CALLER = { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: 'k' } as const;
 
-describe('the log’s level', () => {
+describe('the log level', () => {
   const aLevel = () => {
     const log: LevelledLog = { ...quietLog, level: 'info' };
     const clock = new TestClock();
     return { log, clock, ...logLevels({ log, clock, replica: 'r' }) };
   };
 
-  it('is that of the settings at first', () => {
+  it('comes from the settings at first', () => {
     expect(aLevel().getLogLevel(CALLER)).to.deep.equal({
       replica: 'r',
       level: 'info',
@@ -23,7 +23,7 @@ describe('the log’s level', () => {
     });
   });
 
-  it('is changed for a while, then goes back', () => {
+  it('can be changed for a while, and then reverts', () => {
     const { log, clock, setLogLevel, getLogLevel } = aLevel();
     const until = clock.now() + 600_000;
 
@@ -39,7 +39,7 @@ describe('the log’s level', () => {
     expect([log.level, getLogLevel(CALLER).until]).to.deep.equal(['info', undefined]);
   });
 
-  it('is told of in lines that name their own level once', () => {
+  it('is announced once, in lines of their own level', () => {
     const lines: string[] = [];
     const clock = new TestClock();
     const { setLogLevel } = logLevels({
@@ -72,7 +72,7 @@ describe('the log’s level', () => {
     ]);
   });
 
-  it('stays where no time is told, also after an earlier one would have been over', () => {
+  it('stays if no duration is given, even past the end of an earlier change', () => {
     const { log, clock, setLogLevel } = aLevel();
     setLogLevel(CALLER, { level: 'debug', forMs: 1_000 });
     setLogLevel(CALLER, { level: 'warn' });

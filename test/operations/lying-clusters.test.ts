@@ -40,13 +40,13 @@ const aFleet = async () => {
   return { w1, w2, hub, worlds, copies, faults, pass, sizes };
 };
 
-describe('a cluster that lies about the pools of an env', () => {
+describe('a cluster with false reports about the pools of an env', () => {
   const claims: Readonly<Record<string, Partial<CopiedMember>>> = {
     'that all of its size runs': { desired: 6, running: 6, idle: 0, current: 6 },
     'that it has more than the group may': { desired: 100_000, running: 100_000, idle: 100_000 },
   };
   for (const [what, lie] of Object.entries(claims))
-    it(`takes nothing from the pools of honest ones by saying ${what}, before and after a restart`, async () => {
+    it(`takes nothing from honest clusters by reporting ${what}, before and after a restart`, async () => {
       const { hub, worlds, copies, faults, pass, sizes } = await aFleet();
       hub.size();
       await pass(10_000);
@@ -63,7 +63,7 @@ describe('a cluster that lies about the pools of an env', () => {
       expect(sizes().honest).to.be.at.least(4);
     });
 
-  it('is told again how large its pool should be, where nobody asked for so many', async () => {
+  it('gets its pool size again if it reports one that nobody requested', async () => {
     const { w2, pass, sizes } = await aFleet();
     const { uid, revision } = w2.pool('other') ?? {};
     expect([uid, revision]).to.not.include(undefined);
@@ -75,7 +75,7 @@ describe('a cluster that lies about the pools of an env', () => {
     expect(sizes()).to.deep.equal({ honest: 4, other: 1 });
   });
 
-  it('may have what the group asked for, also after a restart, and no more', async () => {
+  it('gets no more than the group requested, even after a restart', async () => {
     const { hub, worlds, copies, faults, pass, sizes } = await aFleet();
     hub.size();
     await hub.updateMember(
@@ -105,7 +105,7 @@ describe('a cluster that lies about the pools of an env', () => {
     expect(sizes()).to.deep.equal({ honest: 4, other: 2 });
   });
 
-  it('may have what the owner asked for last, more or less', async () => {
+  it('can have the size that its owner requested last', async () => {
     const { hub, pass, sizes } = await aFleet();
     for (const replicas of [6, 2, 6]) {
       await hub.updateMember(

@@ -34,7 +34,7 @@ describe('a paused sandbox', () => {
     return error as Refusal;
   };
 
-  it('is Running, and says so durably until it goes on', async () => {
+  it('stays Running, durably, until it resumes', async () => {
     const { set, record, clock, supervisor, id } = await claimed();
     const view = await set('paused');
 
@@ -47,7 +47,7 @@ describe('a paused sandbox', () => {
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
-  it('is shown so by what looks into actors, with its record', async () => {
+  it('is shown as paused in debug views, with its record', async () => {
     const world = await claimed();
     const { set, id } = world;
     const sandbox = inspectedSandboxes(world);
@@ -66,7 +66,7 @@ describe('a paused sandbox', () => {
     expect(items[0]).to.include({ key: id, paused: true });
   });
 
-  it('does not end for want of activity, and has all of its idle timeout once it goes on', async () => {
+  it('has no idle timeout while paused, and the whole timeout after it resumes', async () => {
     const { set, clock, supervisor, id } = await claimed();
     await set('paused');
     clock.advance(IDLE_MS * 10);
@@ -78,7 +78,7 @@ describe('a paused sandbox', () => {
     await eventually(() => supervisor.sandbox(id)?.status !== 'Running', 'it ends');
   });
 
-  it('is woken by a call that needs it running where its claim says so', async () => {
+  it('resumes for a call that needs it, if its claim enables that', async () => {
     const { set, exec, record } = await claimed({ autoResume: true });
     await set('paused');
 
@@ -86,7 +86,7 @@ describe('a paused sandbox', () => {
     expect((await record())?.claim).to.not.have.property('pausedAt');
   });
 
-  it('is 409 with a hint for such a call else, and is no more ready', async () => {
+  it('otherwise refuses such a call with 409 and a hint, and is not ready', async () => {
     const world = await claimed();
     await world.set('paused');
 
@@ -102,7 +102,7 @@ describe('a paused sandbox', () => {
     expect((await world.record())?.claim?.pausedAt).to.be.a('number');
   });
 
-  it('is not made where nothing can be paused, or it runs no more', async () => {
+  it('is refused if the deployment cannot pause, or the sandbox has ended', async () => {
     const world = await claimed();
     world.driver.description = { ...world.driver.description, pauses: false };
     expect((await refused(world.set('paused'))).code).to.equal('FEATURE_DISABLED');
@@ -116,7 +116,7 @@ describe('a paused sandbox', () => {
     expect(['SANDBOX_NOT_RUNNING', 'SANDBOX_NOT_FOUND']).to.include(code);
   });
 
-  it('ends where changes cross, as the last one said', async () => {
+  it('ends in the state of the last of several crossing changes', async () => {
     const { set, record } = await claimed();
     const states = ['paused', 'running', 'paused', 'paused', 'running', 'paused'] as const;
     await Promise.all(states.map(set));

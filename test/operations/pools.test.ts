@@ -126,7 +126,7 @@ const refusalOf = async (work: Promise<unknown>): Promise<unknown> => {
 };
 
 describe('a pool', () => {
-  it('follows its template by itself, and never back to an older version', async () => {
+  it('follows its template automatically, and never back to an older version', async () => {
     const { create, edit, record } = await aWorld();
     await create();
     const { updateRevision } = record();
@@ -143,7 +143,7 @@ describe('a pool', () => {
     expect(record()).to.include({ templateVersion: '2', revision });
   });
 
-  it('stays on what it has where a new version can not be rendered, says so once, and takes what can be', async () => {
+  it('keeps its version if a new one cannot be rendered, reports it once, and applies the rest', async () => {
     const { create, edit, record, driver, supervisor, sync, clock } = await aWorld();
     await create();
     const { definition, updateRevision } = record();
@@ -184,7 +184,7 @@ describe('a pool', () => {
     expect(resolution()).to.include({ status: 'True', reason: 'Resolved', message: '' });
   });
 
-  it('does not take a new version where its volume is gone', async () => {
+  it('does not take a new version whose volume is missing', async () => {
     const { create, edit, record, volumes } = await aWorld({ volumes: ['data'] });
     await create({
       source: {
@@ -202,7 +202,7 @@ describe('a pool', () => {
     expect(record().templateVersion).to.equal('1');
   });
 
-  it('without autoUpdate keeps what it has until it is synced', async () => {
+  it('without autoUpdate keeps its version until a sync', async () => {
     const { create, edit, record, update, sync } = await aWorld();
     await create({ updateStrategy: { autoUpdate: false } });
     edit(2, '2m');
@@ -222,7 +222,7 @@ describe('a pool', () => {
       .and.not.have.property('unrendered');
   });
 
-  it('that is given autoUpdate catches up', async () => {
+  it('catches up when autoUpdate is turned on', async () => {
     const { create, edit, record, update } = await aWorld();
     await create({ updateStrategy: { autoUpdate: false } });
     await update({ source: { memory: '64Mi' } });
@@ -234,7 +234,7 @@ describe('a pool', () => {
     expect(record().updateStrategy).to.deep.equal({ autoUpdate: true, maxUnavailable: '25%' });
   });
 
-  it('is shown beforehand what a sync would apply, and nothing is written', async () => {
+  it('shows a preview of a sync, without a write', async () => {
     const { create, edit, record, preview, sync } = await aWorld();
     await create({ updateStrategy: { autoUpdate: false } });
     const before = record();
@@ -250,7 +250,7 @@ describe('a pool', () => {
     expect(record().revision).to.equal(revision);
   });
 
-  it('stays as it is for an empty change, and for one that says what is there', async () => {
+  it('does not change by an empty or identical patch', async () => {
     const { create, record, update } = await aWorld();
     await create({
       source: { templateName: 't', overrides: { image: 'host' } },
@@ -270,7 +270,7 @@ describe('a pool', () => {
     expect(record().revision).to.equal(revision);
   });
 
-  it('keeps a size that was asked for by hand and not granted, until somebody says another', async () => {
+  it('keeps a size set by hand that was not granted, until the next change', async () => {
     const { create, record, update, supervisor } = await aWorld();
     await create({ replicas: 1 });
     await supervisor.pools.change(record().uid, (current) => ({
@@ -285,7 +285,7 @@ describe('a pool', () => {
     expect(record()).to.deep.include({ replicas: 3 }).and.not.have.property('requested');
   });
 
-  it('has its registry passwords kept apart, changed and forgotten', async () => {
+  it('stores registry passwords separately, and can change and remove them', async () => {
     const { create, record, update, kept } = await aWorld();
     const registries = [{ registry: 'r.example', username: 'u', password: 'hunter2' }];
     await create({ registries });
@@ -301,7 +301,7 @@ describe('a pool', () => {
     expect(record().definition).to.not.have.property('imagePullSecret');
   });
 
-  it('keeps the registry passwords that it has where a change is refused', async () => {
+  it('keeps its registry passwords if a change is refused', async () => {
     const { create, update, kept, coordination } = await aWorld();
     await create();
     coordination.reserve = async () => false;
@@ -324,7 +324,7 @@ describe('a pool', () => {
     expect(kept).to.deep.equal([]);
   });
 
-  it('has its registry passwords tied to its life, though that fails at first', async () => {
+  it('ties its registry passwords to its life, even if that fails at first', async () => {
     const { create, pullSecrets, clock } = await aWorld();
     const registries = [{ registry: 'r.example', username: 'u', password: 'hunter2' }];
     let calls = 0;
@@ -344,7 +344,7 @@ describe('a pool', () => {
     expect(calls).to.equal(4);
   });
 
-  it('takes its size from the bounds where none is asked for', async () => {
+  it('takes its size from the bounds by default', async () => {
     for (const [asked, replicas] of [
       [{}, 1],
       [{ minReplicas: 3 }, 3],
@@ -396,7 +396,7 @@ describe('a pool', () => {
     });
   }
 
-  it('is refused an unknown instance type, and a multiplier beyond its most', async () => {
+  it('is refused an unknown instance type and a multiplier above the maximum', async () => {
     const { create, update, record } = await aWorld({ types: true });
     expect(
       await refusalOf(create({ source: { templateName: 't', instanceType: 'large' } })),
@@ -410,7 +410,7 @@ describe('a pool', () => {
     expect(record().definition.cpu).to.equal('2');
   });
 
-  it('is refused more than the machine has, by the field that asks for it', async () => {
+  it('is refused more than the machine has, with the field that requests it', async () => {
     const { create, driver } = await aWorld({ types: true });
     driver.check = ({ containers: [container] }) => {
       if ((container?.cpuCores ?? 0) > 0.5)
@@ -440,7 +440,7 @@ describe('a pool', () => {
       ]);
   });
 
-  it('is changed without its template, where that is gone, as long as nothing is to be rendered', async () => {
+  it('can be changed after its template is gone, if nothing has to be rendered', async () => {
     const { create, update, record, removeTemplate } = await aWorld();
     await create();
     removeTemplate();

@@ -3,7 +3,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { callsUnderWay } from '../../src/services/processes/calls-under-way.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('starts and inputs of processes under way', () => {
+describe('starts and inputs of processes', () => {
   const never = (): Promise<never> => new Promise(() => {});
   const refusalOf = async (call: Promise<unknown>): Promise<Refusal> => {
     const error = await rejection(call);
@@ -11,7 +11,7 @@ describe('starts and inputs of processes under way', () => {
     return error as Refusal;
   };
 
-  it('are 128 of a sandbox and 512 of a tenant', async () => {
+  it('are limited to 128 per sandbox and 512 per tenant at a time', async () => {
     const calls = callsUnderWay();
     for (let count = 0; count < 512; count += 1)
       void calls({ tenant: 'blue', sandboxId: String(count % 4) }, never);
@@ -25,7 +25,7 @@ describe('starts and inputs of processes under way', () => {
     expect(await calls({ tenant: 'red', sandboxId: '5' }, async () => 'done')).to.equal('done');
   });
 
-  it('give their places back, however they end', async () => {
+  it('release their slots, however they end', async () => {
     const calls = callsUnderWay();
     const key = { tenant: 'blue', sandboxId: 'one' };
     for (let count = 0; count < 200; count += 1)

@@ -15,7 +15,7 @@ const DEFAULTS = {
 };
 const BOB = { ...ALICE, user: 'bob' };
 
-describe('limits of users', () => {
+describe('user limits', () => {
   let store: MemoryQuotas;
   let clock: TestClock;
   const aMirror = (): QuotaLimits => new QuotaLimits({ quotas: store, clock, defaults: DEFAULTS });
@@ -24,7 +24,7 @@ describe('limits of users', () => {
     clock = new TestClock();
   });
 
-  it('are the configured ones but for what was set for the user', async () => {
+  it('are the configured ones, except for those set for the user', async () => {
     const limits = aMirror();
     await limits.start();
 
@@ -36,7 +36,7 @@ describe('limits of users', () => {
     ]);
   });
 
-  it('keep what a change does not name', async () => {
+  it('keep fields that a change does not name', async () => {
     const limits = aMirror();
     await limits.start();
     await limits.set(ALICE, { sandboxes: 3 });
@@ -47,7 +47,7 @@ describe('limits of users', () => {
     expect(store.records.size).to.equal(1);
   });
 
-  it('of cpu and memory are none until they are set, and the configured ones again once they are taken away', async () => {
+  it('on cpu and memory exist only while they are set', async () => {
     const limits = new QuotaLimits({
       quotas: store,
       clock,
@@ -66,7 +66,7 @@ describe('limits of users', () => {
     expect((await store.list()).map(({ limits: own }) => own)).to.deep.equal([{}]);
   });
 
-  it('follow what anybody writes, from the start on', async () => {
+  it('follow every writer, from the start on', async () => {
     const [one, two] = [aMirror(), aMirror()];
     await two.set(BOB, { replicas: 1 });
     await one.start();
@@ -77,7 +77,7 @@ describe('limits of users', () => {
     expect(one.of(ALICE)).to.deep.equal(DEFAULTS);
   });
 
-  it('lose no change where two are made at once', async () => {
+  it('lose no change if two are made at once', async () => {
     const [one, two] = [aMirror(), aMirror()];
     await Promise.all([
       one.set(ALICE, { sandboxes: 3 }),
@@ -90,7 +90,7 @@ describe('limits of users', () => {
     ]);
   });
 
-  it('are refused to be set, with nothing written, where somebody else is always first', async () => {
+  it('refuse a change, without a write, if other writers always come first', async () => {
     const limits = aMirror();
     await limits.set(ALICE, { sandboxes: 3 });
     const stale = (await store.list())[0];

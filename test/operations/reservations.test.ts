@@ -32,8 +32,8 @@ const OF_TEMPLATE = 256 * 1_024;
 
 const PASSWORDS = { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] };
 
-describe('a reservation', () => {
-  it('is asked for again before a write that comes more than a second after it', async () => {
+describe('a quota reservation', () => {
+  it('is repeated before a write more than a second later', async () => {
     const clock = new TestClock();
     const asked: string[] = [];
     let counts = true;
@@ -60,7 +60,7 @@ describe('a reservation', () => {
     expect(codeOf(await rejection(check()))).to.equal('UNAVAILABLE');
   });
 
-  it('of a claim is looked at again where the write waited too long to be sent', async () => {
+  it('of a claim is checked again if its write waited too long', async () => {
     const { claim, driver, clock, supervisor, pool } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     driver.hold('claim');
@@ -79,7 +79,7 @@ describe('a reservation', () => {
     expect(await claimed).to.have.property('poolName', 'default');
   });
 
-  describe('of a pool', () => {
+  describe('for a pool', () => {
     /** A coordination that takes so long, and then may have forgotten. */
     const aWorld = async (takesMs: number, pullSecrets: PullSecrets = noPullSecrets) => {
       const world = await aSupervisor({ pool: { replicas: 1 } });
@@ -152,7 +152,7 @@ describe('a reservation', () => {
       };
     };
 
-    it('that was lost meanwhile makes no pool', async () => {
+    it('creates no pool if the reservation was lost in the meantime', async () => {
       const { create, pools, released } = await aWorld(600);
 
       expect(codeOf(await rejection(create()))).to.equal('UNAVAILABLE');
@@ -160,7 +160,7 @@ describe('a reservation', () => {
       expect(released).to.deep.equal(['pools', 'replicas', 'cpu', 'memory']);
     });
 
-    it('is asked for after the passwords were kept, however long that took', async () => {
+    it('is made after the passwords are stored, however long that takes', async () => {
       let waited = (): void => undefined;
       const { create, pools, clock } = await aWorld(1, {
         ...noPullSecrets,
@@ -176,7 +176,7 @@ describe('a reservation', () => {
       expect(pools.records.has('u1')).to.equal(false);
     });
 
-    it('stays where passwords could not be taken back: they go when it is settled', async () => {
+    it('stays if passwords could not be removed, which are settled later', async () => {
       const { create, pools, released } = await aWorld(1, {
         ...noPullSecrets,
         forget: async () => {
@@ -191,7 +191,7 @@ describe('a reservation', () => {
       expect(released).to.deep.equal([]);
     });
 
-    it('is made anew for each attempt of a write, and changes no pool where none could be sent in time', async () => {
+    it('is repeated for each attempt, and changes no pool if all attempts are late', async () => {
       const { update, pools, pool, reserved, released, coordination } = await aWorld(1_100);
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
@@ -203,7 +203,7 @@ describe('a reservation', () => {
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
-    it('becomes what the record says once the pool is made, grown or shrunk', async () => {
+    it('becomes the size in the record once the pool is created, grown or shrunk', async () => {
       const { create, update, confirmed, reserved, coordination } = await aWorld(1);
       await create();
       await update(5);
@@ -229,7 +229,7 @@ describe('a reservation', () => {
       });
     });
 
-    it('is taken back where another change of the pool came first', async () => {
+    it('is released if another change of the pool came first', async () => {
       const { update, pools, pool, released, coordination } = await aWorld(1);
       pools.update = async () => {
         throw new RecordConflict('moved');
@@ -243,7 +243,7 @@ describe('a reservation', () => {
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
-    it('stays where the pool may have been made, or changed', async () => {
+    it('stays if the pool may have been created or changed', async () => {
       const { create, update, pools, released, reserved } = await aWorld(1);
       pools.create = async () => {
         throw new OutcomeUnknown('cut');

@@ -11,7 +11,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 
 const OWNER = { namespace: 'team-blue', team: 'blue', user: 'ada' };
 
-describe('a revocation that cascades', () => {
+describe('a cascading revocation', () => {
   let clock: TestClock;
   let store: MemoryApiKeys;
   let apiKeys: ApiKeyMirror;
@@ -43,7 +43,7 @@ describe('a revocation that cascades', () => {
     revokeApiKeys(apiKeys, { isMeant: (record) => record.keyId === keyId, cascade: true });
   const left = (): readonly string[] => [...store.records.keys()];
 
-  it('leaves no key without its maker wherever it is cut off, and goes on from there', async () => {
+  it('leaves no key without its creator if it is interrupted, and resumes there', async () => {
     const first = await made();
     const [a, b] = [await made(first), await made(first)];
     for (const maker of [a, a, b]) await made(await made(maker));
@@ -69,7 +69,7 @@ describe('a revocation that cascades', () => {
     expect(await revoke(first)).to.equal(0);
   });
 
-  it('takes keys that one of them made while they were revoked', async () => {
+  it('includes keys that a revoked key creates in the meantime', async () => {
     const first = await made();
     const child = await made(first);
     const { remove } = MemoryApiKeys.prototype;
@@ -97,7 +97,7 @@ describe('a revocation that cascades', () => {
       isLinked: () => isLinked,
     });
 
-  it('finds none that a manager had a key of this cluster make: there are none', async () => {
+  it('finds no keys that a manager created here, as there are none', async () => {
     const own = await made();
     const caller = { ...OWNER, keyId: own, role: 'user' } as const;
 
@@ -110,7 +110,7 @@ describe('a revocation that cascades', () => {
     expect(left()).to.have.length(2);
   });
 
-  it('leaves none that its maker was making when it was revoked', async () => {
+  it('includes a key that its creator was creating when it was revoked', async () => {
     const first = await made();
     const create = makerOf(false);
     const stored = store.create.bind(store);
@@ -126,7 +126,7 @@ describe('a revocation that cascades', () => {
     expect(left()).to.deep.equal([]);
   });
 
-  it(`takes ${MOST_REVOKED} keys at most in one call, its own key last, and the rest in the next`, async () => {
+  it(`revokes ${MOST_REVOKED} keys per call, its own key last, and the rest in the next call`, async () => {
     const first = await made();
     for (let n = 0; n < MOST_REVOKED; n += 1) await made(first);
 

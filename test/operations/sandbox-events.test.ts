@@ -9,8 +9,8 @@ import { MemoryHistory } from '../support/fakes/memory-records.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('the events of one sandbox', () => {
-  it("stand in the order of its life, also where replicas' clocks differ", async () => {
+describe('the events of a sandbox', () => {
+  it('are in the order of its life, even if the clocks of replicas differ', async () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
     const events = new EventFeed({

@@ -37,7 +37,7 @@ describe('signed links to files', () => {
     ...{ before: '', after: '' },
   });
 
-  it('that name no sandbox take of an address its share of the looking, and none of that of others', async () => {
+  it('without a sandbox name are limited per address, without an effect on other addresses', async () => {
     const clock = new TestClock();
     const find = signerOf(clock);
     let refused: Error | undefined;
@@ -50,7 +50,7 @@ describe('signed links to files', () => {
     expect(await find(link('stranger', 'k3 s7'))).to.include({ sandboxId: 's7' });
   });
 
-  it('that name none may take all of it from many addresses, and nothing of those that do', async () => {
+  it('without a sandbox name are limited in total, without an effect on links with a name', async () => {
     const find = signerOf(new TestClock());
     for (let from = 0; from < 4; from += 1) await find(link(`stranger ${from}`, 'guessed'));
 
@@ -58,7 +58,7 @@ describe('signed links to files', () => {
     expect(await find(link('friend', 'k3 s7', 's7'))).to.include({ sandboxId: 's7' });
   });
 
-  it('are tried with the keys of all where their sandbox is elsewhere, the last one first', async () => {
+  it('to a remote sandbox are tried with the keys of all tenants, the last match first', async () => {
     const clock = new TestClock();
     const find = signerOf(clock, keysOf(5_000));
     const elsewhere = (token: string) => ({ ...link('friend', token, 's7'), clusterId: 'west' });

@@ -96,7 +96,7 @@ const refusalOf = async (work: Promise<unknown>): Promise<unknown> => {
 };
 
 describe('the quota of cpu and memory', () => {
-  it("is what a pool's instances may have, times its replicas; a pool beyond it is refused, and leaves nothing", async () => {
+  it('counts the limits of an instance times the replicas, and refuses a pool beyond it', async () => {
     const { create, used, limits } = await aWorld();
     await create('p', 3);
     expect(await used()).to.deep.equal([3_000, 3]);
@@ -110,7 +110,7 @@ describe('the quota of cpu and memory', () => {
     expect(await used()).to.deep.equal([4_000, 4]);
   });
 
-  it('holds for a pool that grows, in number or in what its instances have, and is given back', async () => {
+  it('applies to a pool that grows, in number or size, and is given back', async () => {
     const { create, update, used, record } = await aWorld();
     await create('p', 2);
 
@@ -135,7 +135,7 @@ describe('the quota of cpu and memory', () => {
     expect(await used()).to.deep.equal([2_000, 2]);
   });
 
-  it('keeps a new version of the template from a pool that would have too much, until there is room', async () => {
+  it('delays a new template version that would exceed it, until there is room', async () => {
     const { create, edit, used, record, limits, clock } = await aWorld();
     await create('p', 2);
     edit(2, '4', '1Gi');
@@ -154,7 +154,7 @@ describe('the quota of cpu and memory', () => {
     expect(await used()).to.deep.equal([8_000, 2]); // reserved before the write
   });
 
-  it('refuses a sync that its owner asks for', async () => {
+  it('refuses a sync that would exceed it', async () => {
     const { create, update, edit, sync, used, record } = await aWorld();
     await create('p', 2);
     await update({ updateStrategy: { autoUpdate: false } });

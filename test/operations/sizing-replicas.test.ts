@@ -56,8 +56,8 @@ const twoReplicas = async () => {
   return { one, two, anotherOne: makeOne, size, decisions, until, clock };
 };
 
-describe('a group over several replicas', () => {
-  it('is sized by the one that leads for what another one refused', async () => {
+describe('a group on several replicas', () => {
+  it('is sized by its leader for a claim that another replica refused', async () => {
     const { one, two, size, decisions, until } = await twoReplicas();
     one.lead();
 
@@ -74,7 +74,7 @@ describe('a group over several replicas', () => {
     expect(await two.claim()).to.have.property('status', 'Running');
   });
 
-  it('is sized once where two lead at once', async () => {
+  it('is sized once if two replicas lead at the same time', async () => {
     const { one, two, size, decisions, until, clock } = await twoReplicas();
     one.lead();
     two.lead();
@@ -93,7 +93,7 @@ describe('a group over several replicas', () => {
     ).to.deep.equal([[0, 3]]);
   });
 
-  it('goes on where its leader died, by what that one knew of those who were refused', async () => {
+  it('keeps the refused claims that a dead leader knew', async () => {
     const { one, two, size, decisions, until } = await twoReplicas();
     await rejection(one.claim());
     one.lead();
@@ -107,7 +107,7 @@ describe('a group over several replicas', () => {
   });
 });
 
-describe('an env over several replicas', () => {
+describe('an env on several replicas', () => {
   /** One that leads, and has grown for what was refused. */
   const grown = async () => {
     const replicas = await twoReplicas();
@@ -125,7 +125,7 @@ describe('an env over several replicas', () => {
     return replicas;
   };
 
-  it('does not go while a sandbox runs that another replica has just handed out', async () => {
+  it('is not deleted while a sandbox runs that another replica has just handed out', async () => {
     const { one, two } = await grown();
     two.lag();
     await one.claim();
@@ -135,7 +135,7 @@ describe('an env over several replicas', () => {
     ).to.have.property('code', 'ENV_HAS_RUNNING_SANDBOXES');
   });
 
-  it("tells the same headroom everywhere: what its own most, its group's and the quota leave", async () => {
+  it('reports the same headroom everywhere, from the limits of member, group and quota', async () => {
     const { one, two } = await grown();
     const headroom = async (replica: typeof one) =>
       (await replica.parts.operations.getEnv(alice, 'e')).observed.map((member) => member.headroom);
@@ -145,7 +145,7 @@ describe('an env over several replicas', () => {
     expect([await headroom(one), await headroom(two)]).to.deep.equal([[2], [2]]);
   });
 
-  it('knows after a restart that a claim came a moment ago, and grows at idle 0', async () => {
+  it('remembers a recent claim after a restart, and grows at idle 0', async () => {
     const { one, until, size, anotherOne } = await grown();
     one.follow();
     for (let count = 0; count < 3; count++) await one.claim();

@@ -73,7 +73,7 @@ const aSizedEnv = async ({
 };
 
 describe('the pools of a group', () => {
-  it('grow when a claim is refused, at once, and the decision is remembered', async () => {
+  it('grow at once when a claim is refused, and store the decision', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10 } });
     await world.begin();
 
@@ -92,7 +92,7 @@ describe('the pools of a group', () => {
     expect(world.shown()?.record.decided).to.deep.equal({ id: decision?.id });
   });
 
-  it('grow for claims that wait, which then get what was started', async () => {
+  it('grow for waiting claims, which get the new instances', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10 } });
     world.size();
     const claimed = world.claimAs(alice, { poolName: 'm', waitMs: 60_000 });
@@ -107,7 +107,7 @@ describe('the pools of a group', () => {
     expect((await world.decisions()).at(-1)?.seen.pending).to.equal(1);
   });
 
-  it('are looked at when the last idle one is taken', async () => {
+  it('are evaluated when the last idle instance is taken', async () => {
     const world = await aSizedEnv({
       idle: 1,
       group: { maxReplicas: 10, scaleUpPolicy: { cooldownSeconds: 0 } },
@@ -123,7 +123,7 @@ describe('the pools of a group', () => {
     await eventually(() => (world.shown()?.record.replicas ?? 0) > before, 'it grew');
   });
 
-  it('lose the longest idle first, and none that is starting or younger than the protection window', async () => {
+  it('retire the longest idle first, and no starting or recently created instances', async () => {
     const world = await aSizedEnv({ idle: 6, group: { enabled: false } });
     const old = world.idle(6);
     world.clock.advance(60_000);
@@ -142,7 +142,7 @@ describe('the pools of a group', () => {
     await world.filled(1);
   });
 
-  it('shrink to the buffer once they were idle for long enough', async () => {
+  it('shrink to the buffer after their idle time', async () => {
     const world = await aSizedEnv({
       idle: 6,
       group: { minReplicas: 1, maxReplicas: 10, scaleDownPolicy: NO_WINDOWS },
@@ -157,7 +157,7 @@ describe('the pools of a group', () => {
     expect(world.shown()?.record.decided).to.include({ sparesMs: 60_000 });
   });
 
-  it('take back what can not start, are left alone for a while, and say so', async () => {
+  it('shrink if instances cannot start, pause their growth, and report it', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10 } });
     for (let count = 0; count < 20; count++)
       world.driver.failNext('launch', new Error('no such image'));
@@ -175,7 +175,7 @@ describe('the pools of a group', () => {
     expect(world.members.member(world.env()?.uid ?? '', 'm')?.state).to.equal('Saturated');
   });
 
-  it("do not grow beyond what the owner's quota allows", async () => {
+  it("do not grow beyond the owner's quota of replicas", async () => {
     const world = await aSizedEnv({ idle: 0, replicas: 2, group: { maxReplicas: 10 } });
     await world.begin();
     await rejection(world.claim());
@@ -186,7 +186,7 @@ describe('the pools of a group', () => {
     expect(world.shown()?.record.replicas).to.equal(2);
   });
 
-  it('do not grow beyond the cores that their owner may have, which is the headroom that is shown', async () => {
+  it("do not grow beyond the owner's quota of cores, which limits the headroom shown", async () => {
     const world = await aSizedEnv({ idle: 0, cpu: 2, group: { maxReplicas: 10 } });
     await world.begin();
     expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal(
@@ -204,7 +204,7 @@ describe('the pools of a group', () => {
     );
   });
 
-  it('say once why they do not grow, and as a condition: the quota', async () => {
+  it('report once, and in a condition, that the quota stops their growth', async () => {
     const world = await aSizedEnv({ idle: 0, replicas: 1, group: { maxReplicas: 10 } });
     const condition = async (type: string) =>
       (await world.getEnv(alice, 'e')).conditions.find((one) => one.type === type);
@@ -232,7 +232,7 @@ describe('the pools of a group', () => {
     });
   });
 
-  it('say once why they do not grow, and as a condition: the most of the group', async () => {
+  it("report once, and in a condition, that the group's maximum stops their growth", async () => {
     const world = await aSizedEnv({ idle: 1, group: { maxReplicas: 1 } });
     const limited = async () =>
       (await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'ScalingLimited');
@@ -254,7 +254,7 @@ describe('the pools of a group', () => {
     expect(await limited()).to.include({ status: 'False', reason: 'Unlimited', message: '' });
   });
 
-  it('grow for who was refused also where the quiet window is off', async () => {
+  it('grow for refused claims even without a quiet window', async () => {
     const world = await aSizedEnv({
       idle: 0,
       group: {
@@ -272,7 +272,7 @@ describe('the pools of a group', () => {
     expect((await world.decisions())[0]?.seen.pending).to.equal(1);
   });
 
-  it('are not sized where the group is disabled', async () => {
+  it('are not sized while the group is disabled', async () => {
     const world = await aSizedEnv({ idle: 0, group: { enabled: false, maxReplicas: 10 } });
     world.size();
     await rejection(world.claim());
@@ -283,8 +283,8 @@ describe('the pools of a group', () => {
   });
 });
 
-describe('an instance for which there is no place', () => {
-  it('is taken back after a minute, and no reason to grow', async () => {
+describe('an instance that no node has room for', () => {
+  it('is retired after a minute, and does not cause growth', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 1 } });
     world.driver.startsByItself = false;
     await world.begin();
@@ -306,7 +306,7 @@ describe('an instance for which there is no place', () => {
   });
 });
 
-describe('one decision on a pool', () => {
+describe('a sizing decision on a pool', () => {
   const size = async (
     world: Awaited<ReturnType<typeof aSizedEnv>>,
     id: number,
@@ -318,7 +318,7 @@ describe('one decision on a pool', () => {
     return await world.groupMembers.resize(env, { id, cause: 'demand' }, { member: 'm', from, to });
   };
 
-  it('is carried out once, and done where it was already', async () => {
+  it('is applied once, and succeeds if it was applied before', async () => {
     const world = await aSizedEnv({ idle: 2, group: { enabled: false } });
 
     expect(await size(world, 5, 2, 3)).to.deep.equal({ kind: 'done' });
@@ -328,7 +328,7 @@ describe('one decision on a pool', () => {
     expect(world.shown()?.record).to.include({ replicas: 2 });
   });
 
-  it('is left where the pool has another size, or a later decision', async () => {
+  it('is dropped if the pool has another size or a later decision', async () => {
     const world = await aSizedEnv({ idle: 2, group: { enabled: false } });
     await size(world, 5, 2, 3);
 
@@ -339,7 +339,7 @@ describe('one decision on a pool', () => {
     expect((await world.coordination.used(alice)).replicas).to.equal(3);
   });
 
-  it('is left where more were claimed since than it would leave', async () => {
+  it('is dropped if it would leave fewer instances than claimed since', async () => {
     const world = await aSizedEnv({ idle: 3, group: { enabled: false } });
     const env = world.env();
     if (!env) throw new Error('there is no env');
@@ -363,7 +363,7 @@ describe('one decision on a pool', () => {
     ).to.deep.equal({ kind: 'done' });
   });
 
-  it('is refused where the quota is used up, and reserves nothing', async () => {
+  it('is refused if the quota is used up, and reserves nothing', async () => {
     const world = await aSizedEnv({ idle: 2, replicas: 3, group: { enabled: false } });
 
     expect(await size(world, 5, 2, 4)).to.deep.equal({ kind: 'refused', reason: 'quota' });
@@ -371,7 +371,7 @@ describe('one decision on a pool', () => {
     expect((await world.coordination.used(alice)).replicas).to.equal(3);
   });
 
-  it('counts in full while it is not known whether it landed', async () => {
+  it('counts in full while its outcome is unknown', async () => {
     const world = await aSizedEnv({ idle: 2, group: { enabled: false } });
     const update = world.pools.update.bind(world.pools);
     world.pools.update = async () => {
@@ -386,8 +386,8 @@ describe('one decision on a pool', () => {
   });
 });
 
-describe('what a group sees of a pool', () => {
-  it('is how it stands: its counts, what is old enough to go, what is asked of it, and what the quota leaves', async () => {
+describe("a group's view of a pool", () => {
+  it('shows its counts, its removable instances, its pending changes and the quota left', async () => {
     const world = await aSizedEnv({ idle: 2, replicas: 10, group: { enabled: false } });
     world.clock.advance(120_000);
     await world.updatePool(alice, 'm', { replicas: 3 });

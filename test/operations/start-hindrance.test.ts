@@ -16,8 +16,8 @@ const PROBE = {
 };
 const PULL = 'ImagePullBackOff: Back-off pulling image "nothing"';
 
-describe('a pool that waits for its turn to start instances', () => {
-  it('says so to whoever looks inside, and to a claim', async () => {
+describe('a pool that waits for a slot to start instances', () => {
+  it('shows so in the debug view and in refused claims', async () => {
     const { definition } = aPool();
     const containers = definition.containers.map((each) => ({ ...each, readinessProbe: PROBE }));
     const probed = { definition: { ...definition, containers }, replicas: 1 };
@@ -42,7 +42,7 @@ describe('a pool that waits for its turn to start instances', () => {
   });
 });
 
-describe('a pool whose instances can not start as things are', () => {
+describe('a pool whose instances cannot start', () => {
   const starting = async () => {
     const driver = new FakeSandboxDriver({
       startsByItself: false,
@@ -70,7 +70,7 @@ describe('a pool whose instances can not start as things are', () => {
     return { ...world, ids, shown, refused, hindered };
   };
 
-  it("is Degraded with the scheduler's words where no node takes them, and no more once one does", async () => {
+  it("is Degraded with the scheduler's message until a node has room", async () => {
     const {
       driver,
       ids: [one = '', other = ''],
@@ -98,7 +98,7 @@ describe('a pool whose instances can not start as things are', () => {
       .and.nested.include({ 'degraded.status': 'False' });
   });
 
-  it('is shown so in lists, too', async () => {
+  it('is shown as Degraded in lists, too', async () => {
     const {
       driver,
       supervisor,
@@ -125,7 +125,7 @@ describe('a pool whose instances can not start as things are', () => {
     expect([await totalOf('Degraded'), await totalOf('Scaling')]).to.deep.equal([1, 0]);
   });
 
-  it('refuses claims with what is wrong and what to change', async () => {
+  it('refuses claims with the cause and the remedy', async () => {
     const {
       driver,
       ids: [one = ''],
@@ -148,7 +148,7 @@ describe('a pool whose instances can not start as things are', () => {
     expect(detail?.['hint']).to.contain('overrides.image').and.contain('overrides.imagePullSecret');
   });
 
-  it('refuses claims with why the last start failed', async () => {
+  it('refuses claims with the error of the last start', async () => {
     const {
       driver,
       supervisor,

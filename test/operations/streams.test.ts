@@ -9,7 +9,7 @@ import { rejection } from '../support/harness/rejection.ts';
 
 const bob = { ...alice, user: 'bob' };
 
-describe('streams and what they read', () => {
+describe('streams', () => {
   const aClaimed = async (replicas = 1) => {
     const world = await aSupervisor({ pool: { replicas } });
     await eventually(
@@ -24,7 +24,7 @@ describe('streams and what they read', () => {
   const codeOf = (error: unknown): string | undefined =>
     error instanceof Refusal ? error.code : undefined;
 
-  it('are at most 16 of events for one tenant, and free again once closed', async () => {
+  it('of events are limited to 16 per tenant, and free their slot when closed', async () => {
     const { events } = await aClaimed();
     const follow = followEvents({ events });
     const open = Array.from({ length: 16 }, () => follow(alice, { all: false }));
@@ -38,7 +38,7 @@ describe('streams and what they read', () => {
     expect(() => follow(alice, { all: false })).to.throw(Refusal);
   });
 
-  it('are at most 16 of one log, and 64 of all logs of one tenant', async () => {
+  it('of logs are limited to 16 per log and 64 per tenant', async () => {
     const world = await aClaimed(5);
     const follow = followSandboxLogs(world);
     const request = { tailLines: 10 };
@@ -51,7 +51,7 @@ describe('streams and what they read', () => {
     expect(refusal).to.be.instanceOf(Refusal).with.property('message').that.includes('you have 64');
   });
 
-  it('show a finished sandbox to its owner alone', async () => {
+  it('show a finished sandbox only to its owner', async () => {
     const world = await aClaimed();
     const { supervisor, driver, clock, history, id } = world;
     driver.logged.print(id, 'words\n');
@@ -78,7 +78,7 @@ describe('streams and what they read', () => {
     expect(codeOf(await rejection(sandboxEvents(world)(alice, 'x')))).to.equal('SANDBOX_NOT_FOUND');
   });
 
-  it('say which containers there are, and that a log is not kept any more', async () => {
+  it('report the existing containers, and that a log is no longer kept', async () => {
     const world = await aClaimed();
     const refusal = await rejection(
       sandboxLogs(world)(alice, world.id, { tailLines: 5, container: 'side' }),

@@ -22,7 +22,7 @@ describe('the catalog of templates', () => {
     return { templates, catalog: new TemplateCatalog({ templates, clock: new TestClock() }) };
   };
 
-  it('shows the newest first, of one moment the higher name first, as it follows the store', async () => {
+  it('lists the newest first, then by descending name, and follows the store', async () => {
     const { templates, catalog } = aCatalog();
     await catalog.start();
     for (const [name, createdAt] of [
@@ -42,7 +42,7 @@ describe('the catalog of templates', () => {
     expect(names(0, 10)).to.deep.equal(['b', 'a', 'c']);
   });
 
-  it('looks in the store for one that it was not told of, once for all who miss it', async () => {
+  it('reads an unknown template from the store, once for all who need it', async () => {
     const { templates, catalog } = aCatalog();
     const made = await templates.create(draft('new'));
     templates.get = async () => {

@@ -14,7 +14,7 @@ import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 const PEPPER = Buffer.alloc(32, 1);
 const LIFETIME_MS = 60_000;
 
-describe('terminals and the keys that they were opened by', () => {
+describe('terminals', () => {
   const aWorld = async () => {
     const world = await aSupervisor({ pool: { replicas: 1 } });
     const { supervisor, pool, claim, clock, coordination } = world;
@@ -41,7 +41,7 @@ describe('terminals and the keys that they were opened by', () => {
     return { ...world, apiKeys, store, key, id, token, open, deps };
   };
 
-  it('end when the key is revoked, and its tokens open none any more', async () => {
+  it('end when their key is revoked, and their tokens become invalid', async () => {
     const { open, token, apiKeys, key } = await aWorld();
     const [opened, unused] = [await open(await token()), await token()];
 
@@ -52,7 +52,7 @@ describe('terminals and the keys that they were opened by', () => {
     opened.close();
   });
 
-  it('are as many of one tenant as the setting says; the token of one that was refused is good once another is closed', async () => {
+  it('are limited per tenant, and a refused token works once another terminal is closed', async () => {
     const { open, token } = await aWorld();
     const opened = [
       await open(await token()),
@@ -73,7 +73,7 @@ describe('terminals and the keys that they were opened by', () => {
     for (const one of opened) one.close();
   });
 
-  it('open at any replica for who came over a link, whose key the manager alone knows', async () => {
+  it('open on any replica for a caller from a link whose key only the manager knows', async () => {
     const { apiKeys, id, deps } = await aWorld();
     const linked = { ...alice, keyId: 'of-the-manager' };
     const [one, two] = [new LinkedCallers(), new LinkedCallers()];
@@ -89,7 +89,7 @@ describe('terminals and the keys that they were opened by', () => {
     opened.close();
   });
 
-  it('are open over a link alone by a key of a manager, which ends them there', async () => {
+  it("with a manager's key open only over a link, and end when the manager revokes the key", async () => {
     const { apiKeys, id, deps, key } = await aWorld();
     const callers = new LinkedCallers();
     const linked = { ...deps, apiKeys: callers.besides(apiKeys) };
@@ -114,7 +114,7 @@ describe('terminals and the keys that they were opened by', () => {
     (await open(late, true)).close();
   });
 
-  it('end when the key expires', async () => {
+  it('end when their key expires', async () => {
     const { open, token, clock } = await aWorld();
     const opened = await open(await token());
     const late = await token();
@@ -126,7 +126,7 @@ describe('terminals and the keys that they were opened by', () => {
     opened.close();
   });
 
-  it('open by the token of a key that this replica does not show yet', async () => {
+  it('open by a token of a key that this replica does not show yet', async () => {
     const { open, token, store, coordination, clock, supervisor, driver, id } = await aWorld();
     const given = await token();
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
@@ -147,7 +147,7 @@ describe('terminals and the keys that they were opened by', () => {
     void open;
   });
 
-  it('end with the sandbox where that goes first, and follow the key no longer', async () => {
+  it('end with the sandbox if it ends first, and stop following the key', async () => {
     const { open, token, supervisor, id, clock, apiKeys, key } = await aWorld();
     const waiting = clock.waiting;
     const opened = await open(await token());

@@ -10,7 +10,7 @@ import { rejection } from '../support/harness/rejection.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
-describe('a claim that waits', () => {
+describe('a waiting claim', () => {
   const anEmptyPool = async (options: { readonly sandboxLimit?: number } = {}) => {
     const world = await aSupervisor({ pool: { replicas: 0 }, ...options });
     const { supervisor, pool, claim } = world;
@@ -40,7 +40,7 @@ describe('a claim that waits', () => {
     return { ...world, answered, wait, untilWaiting, grow };
   };
 
-  it('gets what is idle at once', async () => {
+  it('gets an idle instance at once', async () => {
     const { claim, supervisor, pool, grow } = await anEmptyPool();
     await grow(1);
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'it is idle');
@@ -65,7 +65,7 @@ describe('a claim that waits', () => {
     ).to.equal(3);
   });
 
-  it('stands in its line while it is looked for what the mirror may not show', async () => {
+  it('keeps its position during an uncached read', async () => {
     const { driver, wait, grow } = await anEmptyPool();
     let looks = 0;
     driver.idle = () => {
@@ -79,7 +79,7 @@ describe('a claim that waits', () => {
     expect(looks).to.equal(1);
   });
 
-  it('gets what the mirror did not show', async () => {
+  it('gets an instance that the mirror did not show', async () => {
     const { driver, supervisor, pool, claim, grow } = await anEmptyPool();
     driver.startsByItself = false;
     await grow(1);
@@ -94,7 +94,7 @@ describe('a claim that waits', () => {
     expect(supervisor.pools.get(pool.uid)?.counts).to.deep.include({ starting: 0, running: 1 });
   });
 
-  it('waits on where the truth is out of reach', async () => {
+  it('keeps waiting if the store is unreachable', async () => {
     const { driver, wait, grow } = await anEmptyPool();
     driver.idle = () => Promise.reject(new Error('the API server refuses'));
     const { claimed } = await wait('a');
@@ -103,7 +103,7 @@ describe('a claim that waits', () => {
     expect(await claimed).to.have.property('status', 'Running');
   });
 
-  it('gets one each where many turn idle at once', async () => {
+  it('gets one instance each if many become idle at once', async () => {
     const { wait, grow, untilWaiting, supervisor, pool } = await anEmptyPool();
     const waiting = [];
     for (let n = 0; n < 20; n++) waiting.push(await wait(String(n)));
@@ -116,7 +116,7 @@ describe('a claim that waits', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 10, 'the others stay');
   });
 
-  it('is not overtaken by one that does not wait', async () => {
+  it('is not overtaken by a claim that does not wait', async () => {
     const { wait, grow, claim, driver, supervisor, pool } = await anEmptyPool();
     const { claimed } = await wait('a');
     driver.hold('claim');
@@ -133,7 +133,7 @@ describe('a claim that waits', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
   });
 
-  it('is refused only once it has left the line, so that nobody comes behind it any more', async () => {
+  it('is refused only after it has left the queue', async () => {
     const { coordination, claim, clock, pool } = await anEmptyPool();
     const { leaveWaiting } = coordination;
     let leave: (() => void) | undefined;
@@ -162,7 +162,7 @@ describe('a claim that waits', () => {
     expect(await coordination.waiting(pool)).to.equal(0);
   });
 
-  describe('leaves to one that does not wait', () => {
+  describe('leaves to a claim that does not wait', () => {
     /** Two are idle, and one claim waits, on another replica. */
     const twoIdle = async () => {
       const world = await anEmptyPool();
@@ -173,7 +173,7 @@ describe('a claim that waits', () => {
       return world;
     };
 
-    it('an instance that another claim held meanwhile, and did not get', async () => {
+    it('an instance that another claim reserved but did not get', async () => {
       const { coordination, claim, supervisor, pool } = await twoIdle();
       const { admitClaim } = coordination;
       let refuse = (): void => undefined;
@@ -223,7 +223,7 @@ describe('a claim that waits', () => {
     });
   });
 
-  it('is refused where its pool went while it tried for an instance of it', async () => {
+  it('is refused if its pool is deleted while it tries an instance', async () => {
     const { wait, grow, driver, pools } = await anEmptyPool();
     const { claimed } = await wait('a');
     driver.hold('claim');
@@ -239,7 +239,7 @@ describe('a claim that waits', () => {
     expect(codeOf(await rejection(claimed))).to.equal('CONFLICT');
   });
 
-  it('is refused when its time is over, with what there is', async () => {
+  it("is refused with the pool's counts when its time is over", async () => {
     const { wait, clock, untilWaiting } = await anEmptyPool();
     const { claimed } = await wait('a', 3_000);
     const refused = rejection(claimed);
@@ -254,7 +254,7 @@ describe('a claim that waits', () => {
     await untilWaiting(0);
   });
 
-  it('leaves its place to the next when its client goes away', async () => {
+  it('leaves its position to the next claim when its client disconnects', async () => {
     const { wait, grow, answered, untilWaiting } = await anEmptyPool();
     const client = new AbortController();
     const { claimed: left } = await wait('a', 60_000, client.signal);
@@ -268,7 +268,7 @@ describe('a claim that waits', () => {
     expect(answered).to.deep.equal(['b']);
   });
 
-  it('claims nothing for a client that has gone when its turn comes', async () => {
+  it('claims nothing for a client that has disconnected', async () => {
     const { wait, grow, supervisor, pool } = await anEmptyPool();
     const client = new AbortController();
     const { claimed } = await wait('a', 60_000, client.signal);
@@ -283,7 +283,7 @@ describe('a claim that waits', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
   });
 
-  it('is refused as its signal says, wherever it stands, and leaves instance and quota to others', async () => {
+  it('is refused when its signal aborts, in any state, and leaves instance and quota to others', async () => {
     const { wait, grow, supervisor, pool, coordination, claim, untilWaiting } = await anEmptyPool({
       sandboxLimit: 1,
     });
@@ -318,7 +318,7 @@ describe('a claim that waits', () => {
     await untilWaiting(0);
   });
 
-  it('is told to go elsewhere when the daemon stops, and so is who comes then', async () => {
+  it('is refused with a pointer elsewhere when the daemon stops, like later claims', async () => {
     const { wait, supervisor, claim } = await anEmptyPool();
     const { claimed } = await wait('a');
     const refused = rejection(claimed);
@@ -333,7 +333,7 @@ describe('a claim that waits', () => {
     );
   });
 
-  it('is refused for the quota when its turn comes, and the next one gets the instance of another owner', async () => {
+  it('is refused for the quota at its turn, and leaves the instance to the next owner', async () => {
     const { wait, grow, supervisor, pool, untilWaiting } = await anEmptyPool({ sandboxLimit: 1 });
     const [first, second] = [await wait('a'), await wait('b')];
     const refused = rejection(second.claimed);
@@ -345,7 +345,7 @@ describe('a claim that waits', () => {
     await eventually(() => supervisor.index.idleIn(pool.uid) === 1, 'the other one is idle');
   });
 
-  it('tries on where its instance was lost to another, or its claim is not known to have landed', async () => {
+  it('tries other instances if its instance is lost or its claim has an unknown outcome', async () => {
     const { wait, grow, driver, untilWaiting, answered, clock } = await anEmptyPool();
     const { claimed } = await wait('a');
     driver.records.failNext('claim', 'conflict');
@@ -360,7 +360,7 @@ describe('a claim that waits', () => {
     await untilWaiting(0);
   });
 
-  it('is refused where too many wait, for the pool or of the tenant', async () => {
+  it('is refused if too many claims wait, for the pool or of the tenant', async () => {
     const { claim, pools, untilWaiting, clock } = await anEmptyPool();
     const refusals: Promise<unknown>[] = [];
     const fill = (poolName: string, count: number) => {
