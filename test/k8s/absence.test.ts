@@ -33,8 +33,8 @@ const FOREIGN: readonly (readonly [string, string])[] = [
   ['a Status of another reason', said({ reason: 'Gone', details: { name: 'sb-a', kind: 'pods' } })],
 ];
 
-describe('an answer of 404', () => {
-  it('is an absence where the API server names what there is none of', () => {
+describe('a 404 response', () => {
+  it('means absence if the API server names the missing object', () => {
     expect(isAbsent(refusedBy(404, POD_GONE, undefined))).to.equal(true);
     expect(isAbsent(refusedBy(404, POD_GONE, undefined), 'pods')).to.equal(true);
     expect(
@@ -44,7 +44,7 @@ describe('an answer of 404', () => {
   });
 
   for (const [what, body] of FOREIGN) {
-    it(`is none where it is ${what}`, async () => {
+    it(`does not mean absence if it is ${what}`, async () => {
       const error = refusedBy(404, body, undefined);
       expect(isAbsent(error)).to.equal(false);
       expect(() => notFound(error)).to.throw(ApiRefused);
@@ -69,7 +69,7 @@ describe('an answer of 404', () => {
     });
   }
 
-  it("that is a proxy's ends no running sandbox", async () => {
+  it('from a proxy does not end a running sandbox', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const { id, namespace } = await anInstance(api, driver);

@@ -46,7 +46,7 @@ describe('the API client', () => {
     await api.close();
   });
 
-  it('does not send a write that is no longer permitted once its turn comes', async () => {
+  it('does not send a write whose permission ends while it waits', async () => {
     const held: ServerResponse[] = [];
     answer = (_request, response) => {
       held.push(response);
@@ -72,7 +72,7 @@ describe('the API client', () => {
     expect(api.seen.at(-1)?.url).to.equal(`/apis/x?timeout=${WRITE_MS}ms`);
   });
 
-  it('leaves connections for others where one namespace asks for more than there are, and turns only that one away', async () => {
+  it('keeps connections for others if one namespace asks for too many, and refuses only that one', async () => {
     const held: ServerResponse[] = [];
     answer = ({ url }, response) => {
       if (url.includes('/loud/')) held.push(response);
@@ -102,7 +102,7 @@ describe('the API client', () => {
     await Promise.all(loud);
   });
 
-  it('reads a thing once for all who ask while it is read, and no list or write so', async () => {
+  it('shares a running read among all callers, but no list or write', async () => {
     const held: ServerResponse[] = [];
     answer = (_request, response) => {
       held.push(response);
@@ -130,7 +130,7 @@ describe('the API client', () => {
     await Promise.all(others);
   });
 
-  it('sends what each method says, and answers the JSON', async () => {
+  it('sends the right request for each method, and parses the JSON answer', async () => {
     const path = '/api/v1/namespaces/a/pods';
 
     expect(
@@ -170,7 +170,7 @@ describe('the API client', () => {
     expect(proxy.connections).to.be.at.most(2);
   });
 
-  it('carries the trace of the request that it is made for, and tells how it ended', async () => {
+  it('forwards the trace of its request, and reports the outcome', async () => {
     const scope = new AsyncScope<OngoingTrace>();
     const ended: (readonly unknown[])[] = [];
     const aTrace = (id: string): OngoingTrace => ({
@@ -222,7 +222,7 @@ describe('the API client', () => {
     }
   });
 
-  it('takes the credentials of the moment, and says when they were rejected', async () => {
+  it('uses the current credentials, and reports their rejection', async () => {
     let [token, rejected] = ['Bearer one', 0];
     answer = (_request, response) => {
       json(response, { kind: 'Status', message: 'Unauthorized', reason: 'Unauthorized' }, 401);
@@ -248,7 +248,7 @@ describe('the API client', () => {
     expect(rejected).to.equal(2);
   });
 
-  it('tells a refusal whole', async () => {
+  it('returns a refusal with all of its fields', async () => {
     answer = (_request, response) => {
       json(
         response,
@@ -279,7 +279,7 @@ describe('the API client', () => {
     });
   });
 
-  it('bears a refusal that is no Status', async () => {
+  it('accepts a refusal that is not a Status', async () => {
     answer = (_request, response) => {
       response.writeHead(429, { 'retry-after': '2' }).end('<html>slow down</html>');
     };
@@ -292,7 +292,7 @@ describe('the API client', () => {
     });
   });
 
-  it('counts an answer of 500 or more to a write as unknown, to a read as refused', async () => {
+  it('treats status 500 or more as unknown for a write, and as refused for a read', async () => {
     answer = (_request, response) => {
       json(response, { kind: 'Status', reason: 'Timeout', message: 'request timed out' }, 504);
     };
@@ -307,7 +307,7 @@ describe('the API client', () => {
     expect(read).to.be.instanceOf(ApiRefused);
   });
 
-  it('counts an answer that is no JSON as none', async () => {
+  it('treats an answer that is not JSON as no answer', async () => {
     answer = (_request, response) => {
       response.end('hello');
     };
@@ -316,14 +316,14 @@ describe('the API client', () => {
     expect(await rejection(claims().create('/a', {}))).to.be.instanceOf(OutcomeUnknown);
   });
 
-  it('knows that nothing was sent where the connection was refused', async () => {
+  it('knows that nothing was sent if the connection was refused', async () => {
     await proxy.stop();
 
     expect(await rejection(claims().create('/a', {}))).to.be.instanceOf(NotSent);
     expect(await rejection(claims().get('/a'))).to.be.instanceOf(NotSent);
   });
 
-  it('knows that nothing was sent while connections are all taken, and writes it never', async () => {
+  it('knows that nothing was sent if no connection became free, and never sends that write', async () => {
     answer = () => undefined;
     const stuck = Array.from(
       { length: 16 },
@@ -341,7 +341,7 @@ describe('the API client', () => {
     expect(api.seen.filter(({ url }) => url === '/late')).to.deep.equal([]);
   });
 
-  it('tells when claims no longer queue, or after a second', async () => {
+  it('reports the end of the queue of claims, or returns after a second', async () => {
     const held: ServerResponse[] = [];
     answer = (_request, response) => {
       held.push(response);
@@ -369,7 +369,7 @@ describe('the API client', () => {
     await Promise.all([...claimed, again]);
   });
 
-  it('lets claims pass while the background waits', async () => {
+  it('sends claims before waiting background calls', async () => {
     answer = ({ url }, response) => {
       if (url === '/claim') json(response, {});
     };
@@ -383,7 +383,7 @@ describe('the API client', () => {
   });
 
   for (const state of ['swallow-answers', 'hold'] as const) {
-    it(`does not know what a write did whose answer did not come (${state})`, async () => {
+    it(`treats a write without an answer as unknown (${state})`, async () => {
       await claims().get('/warm');
       proxy.state = state;
 
@@ -392,7 +392,7 @@ describe('the API client', () => {
     });
   }
 
-  it('does not know what a write did whose link was cut, and does not write it twice', async () => {
+  it('treats a write whose connection broke as unknown, and does not repeat it', async () => {
     await claims().get('/warm');
     proxy.state = 'cut-answers';
 
@@ -414,7 +414,7 @@ describe('the API client', () => {
     ]);
   });
 
-  it('reads once more where a kept connection proves dead', async () => {
+  it('repeats a read if a kept-alive connection proves dead', async () => {
     await claims().get('/warm');
     let cuts = 1;
     answer = ({ url }, response) => {
@@ -426,7 +426,7 @@ describe('the API client', () => {
     expect(api.seen.filter(({ url }) => url === '/a')).to.have.length(2);
   });
 
-  it('is usable again after each fault', async () => {
+  it('works again after each fault', async () => {
     for (const state of ['swallow-answers', 'cut-answers', 'hold'] as const) {
       proxy.state = state;
       await rejection(claims().create('/a', {}, soon));
@@ -436,7 +436,7 @@ describe('the API client', () => {
     }
   });
 
-  it('takes the deadline for all of it: waiting, connecting, the answer', async () => {
+  it('applies its deadline to the whole call: waiting, connecting and the answer', async () => {
     proxy.delayMs = 100;
     const began = performance.now();
 

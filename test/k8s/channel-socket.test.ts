@@ -60,7 +60,7 @@ describe('a link to the API server', () => {
     await link.closed;
   };
 
-  it('resumes the TLS session of the one before, of the same access alone', async () => {
+  it('resumes the TLS session of the last link with the same credentials only', async () => {
     const access = anAccess();
     await opened(access);
     await opened(access);
@@ -69,7 +69,7 @@ describe('a link to the API server', () => {
     expect(resumed).to.deep.equal([false, true, true, false]);
   });
 
-  it('opens in full where the API server was started anew and knows no session', async () => {
+  it('makes a full handshake if the API server has restarted and lost its sessions', async () => {
     const access = anAccess();
     await opened(access);
     const ended = once(server, 'close');
@@ -81,7 +81,7 @@ describe('a link to the API server', () => {
     expect(resumed).to.deep.equal([false, false, true]);
   });
 
-  describe('that pings', () => {
+  describe('with pings', () => {
     let other: WebSocketServer;
     let link: ChannelSocket;
     let ended: string | undefined;
@@ -106,7 +106,7 @@ describe('a link to the API server', () => {
       await new Promise<void>((resolve) => other.close(() => resolve()));
     });
 
-    it('is kept by a process that was paused for longer than a period', async () => {
+    it('survives a pause of the process longer than a period', async () => {
       mock.timers.tick(PING_EVERY_MS);
       mock.timers.tick(PING_EVERY_MS); // late: the answer to the ping is not read yet
       await link.roundTrip();
@@ -117,7 +117,7 @@ describe('a link to the API server', () => {
       expect(ended).to.equal(undefined);
     });
 
-    it('is cut once a ping is unanswered for two periods', async () => {
+    it('is closed once a ping is unanswered for two periods', async () => {
       for (const socket of other.clients) socket.pause();
       mock.timers.tick(3 * PING_EVERY_MS);
       await link.closed;

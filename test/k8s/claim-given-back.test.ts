@@ -4,7 +4,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi } from './a-memory-api.ts';
 
-describe('a claim that is given back', () => {
+describe('a claim that is reverted', () => {
   const aRunning = async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api, { terminationGraceSeconds: 5 });
@@ -14,7 +14,7 @@ describe('a claim that is given back', () => {
     return { api, driver, last, id, recordAt, ends };
   };
 
-  it('has that on its record, and ends', async () => {
+  it('is marked as reverted on its record, and ends', async () => {
     const { api, driver, last, id, recordAt, ends } = await aRunning();
     await driver.release(id, { reason: 'claim-failed', exitCode: null });
     const { spec } = api.objects.get(recordAt) as unknown as { readonly spec: SandboxSpec };

@@ -141,13 +141,13 @@ const SAID: readonly (readonly [who: string, said: string, read: string])[] = [
   ],
 ];
 
-describe('what a cluster says of a sandbox', () => {
+describe("a cluster's message about a sandbox", () => {
   for (const [who, said, read] of SAID)
-    it(`reads clean of ${who}`, () => {
+    it(`is cleaned if it comes from ${who}`, () => {
       expect(cleaned(said)).to.equal(read);
     });
 
-  it('names no node that it runs on', () => {
+  it('does not name the node', () => {
     expect(
       cleaned('Pod was rejected by worker: worker has no room, nor has network', 'worker'),
     ).to.equal('Pod was rejected by its node: its node has no room, nor has network');
@@ -156,7 +156,7 @@ describe('what a cluster says of a sandbox', () => {
     );
   });
 
-  it('is cut where it has no end', () => {
+  it('is truncated if it is endless', () => {
     for (const part of ['1.', ':', '/a', 'dial tcp ', 'a/b:', '0a'])
       expect(cleaned(part.repeat(100_000)).length).to.be.at.most(8_192);
   });

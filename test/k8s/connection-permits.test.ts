@@ -25,7 +25,7 @@ describe('permits for connections to the API server', () => {
     return { held, ask, passes, release };
   };
 
-  it('are all but a few for a namespace that alone asks', async () => {
+  it('are nearly all available to a single busy namespace', async () => {
     const { held, ask, release } = aWorld();
     ask('loud', 40);
     await turn();
@@ -33,7 +33,7 @@ describe('permits for connections to the API server', () => {
     for (let left = 40; left > 0; left -= 14) await release('loud', 14);
   });
 
-  it('are half for each of two that ask, and again all but a few a second later', async () => {
+  it('are split between two busy namespaces, and return to one a second later', async () => {
     const { held, ask, passes, release } = aWorld();
     ask('quiet', 1);
     ask('loud', 40);
@@ -51,7 +51,7 @@ describe('permits for connections to the API server', () => {
     for (let left = 40; left > 0; left -= 14) await release('loud', 14);
   });
 
-  it('are not fewer for what is asked beside it of no namespace', async () => {
+  it('are not reduced by calls outside of namespaces', async () => {
     const permits = new ConnectionPermits(16, 1_000, () => 0);
     (await permits.acquire('', 60_000)).release();
     const loud: ConnectionPermit[] = [];

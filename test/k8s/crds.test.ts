@@ -57,7 +57,7 @@ describe('the manifests of the custom resources', () => {
     expect(crdFiles().size).to.equal(8);
   });
 
-  it('have a version that rises with each change of them', () => {
+  it('have a version that increases with each change', () => {
     const texts = [...crdFiles().values()].map((text) => {
       const { metadata, spec } = parse(text);
       expect(metadata.annotations[DEFINITIONS_ANNOTATION]).to.equal(String(DEFINITIONS_VERSION));
@@ -72,7 +72,7 @@ describe('the manifests of the custom resources', () => {
     ]);
   });
 
-  it('lose no bound without a word', () => {
+  it('drop no bound silently', () => {
     expect(() => structuralOf(z.object({ a: z.number().multipleOf(2) }))).to.throw(
       '.a: multipleOf has no place',
     );

@@ -12,7 +12,7 @@ describe('the output of a command in a Pod', () => {
     return output;
   };
 
-  it('is all that came around the mark of its end, however it is cut into pieces', () => {
+  it('is complete without its end marker, in whatever pieces it arrives', () => {
     const words = fc.array(fc.constantFrom('a', '\n', TOKEN, TOKEN.slice(0, 9), '7', '12\n'), {
       maxLength: 8,
     });
@@ -38,7 +38,7 @@ describe('the output of a command in a Pod', () => {
     );
   });
 
-  it('is counted as it comes, and kept up to its limit, also behind a token that is its own', () => {
+  it('is counted as it arrives, and stored up to its limit, even behind a fake marker', () => {
     for (const behind of ['', '12', 'x', '1234']) {
       let counted = 0;
       const output = begun(10_000, (bytes) => (counted += bytes.length));
@@ -51,7 +51,7 @@ describe('the output of a command in a Pod', () => {
     }
   });
 
-  it('is none where what answers says no process id', () => {
+  it('is empty if the answer contains no process id', () => {
     const output = new ExecOutput(TOKEN, 10);
     const listen = (): void => {
       for (let pieces = 0; pieces < 9; pieces += 1) output.stdout(Buffer.alloc(8, 'x'));

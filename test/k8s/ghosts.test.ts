@@ -4,7 +4,7 @@ import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi } from './a-memory-api.ts';
 
 describe('a sandbox that ends while it is read', () => {
-  it('does not come back as a ghost where its record was read before the watch told its end', async () => {
+  it('does not reappear if its record was read before the watch reported its end', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const { id, namespace, recordAt, podAt } = await anInstance(api, driver);
@@ -26,7 +26,7 @@ describe('a sandbox that ends while it is read', () => {
     await driver.stop();
   });
 
-  it('is no ghost of a look for idle ones either', async () => {
+  it('does not reappear in an uncached list of idle sandboxes', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const one = await anInstance(api, driver, { claimed: false });
@@ -50,7 +50,7 @@ describe('a sandbox that ends while it is read', () => {
     await driver.stop();
   });
 
-  it('does not run again where a late watch tells of its Pod while an uncached look finds none', async () => {
+  it('stays gone if a late watch event shows its Pod during an uncached read that finds none', async () => {
     const api = new MemoryApi();
     const { driver } = await aDriver(api);
     const { driver: behind } = await aDriver(api);
@@ -73,7 +73,7 @@ describe('a sandbox that ends while it is read', () => {
     await Promise.all([driver.stop(), behind.stop()]);
   });
 
-  it('is retired though the mirror does not show it, and not told to be', async () => {
+  it('can be retired before the mirror shows it', async () => {
     const api = new MemoryApi();
     const { driver } = await aDriver(api);
     const { driver: behind } = await aDriver(api);
@@ -87,7 +87,7 @@ describe('a sandbox that ends while it is read', () => {
     await Promise.all([driver.stop(), behind.stop()]);
   });
 
-  it('is there where it is made while a read is on its way that found nothing', async () => {
+  it('appears if it is created during a read that found nothing', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const known = await anInstance(api, driver, { claimed: false });

@@ -30,7 +30,7 @@ interface PoolObject extends ResourceObject {
   readonly resolved?: { readonly replicas?: number; readonly uid: string; readonly seal?: string };
 }
 
-describe('a pool that is made or resized with kubectl', () => {
+describe('a pool created or resized with kubectl', () => {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const stop of stops.splice(0)) await stop();
@@ -111,7 +111,7 @@ describe('a pool that is made or resized with kubectl', () => {
     };
   };
 
-  it('is not used beyond the quota, says why, and is once that is raised', async () => {
+  it('is not used beyond the quota, gives the reason, and is used once the quota is raised', async () => {
     const { make, aReplica, ready, read, used, quota } = world({ replicas: 3 });
     const { records, pools } = await aReplica();
     make(4);
@@ -136,7 +136,7 @@ describe('a pool that is made or resized with kubectl', () => {
     expect([read().resolved?.replicas, await used(), await used('pools')]).to.deep.equal([4, 4, 1]);
   });
 
-  it('is not used where its owner has all the pools there may be', async () => {
+  it('is not used if its owner has the maximum number of pools', async () => {
     const { make, aReplica, ready, used } = world({ pools: 1 });
     const { pools } = await aReplica();
     make(1);
@@ -147,7 +147,7 @@ describe('a pool that is made or resized with kubectl', () => {
     expect([pools.has('q'), await used('pools'), await used()]).to.deep.equal([false, 1, 1]);
   });
 
-  it('keeps the size that it was granted, whatever else is written, until more is', async () => {
+  it('keeps its granted size through other writes, until more is granted', async () => {
     const { make, scale, aReplica, ready, read, used, quota } = world({ replicas: 3 });
     const { records, pools } = await aReplica();
     make(2);
@@ -175,7 +175,7 @@ describe('a pool that is made or resized with kubectl', () => {
     expect([read().resolved?.replicas, await used()]).to.deep.equal([5, 5]);
   });
 
-  it('is made smaller at once, and counts so', async () => {
+  it('shrinks at once, and its usage with it', async () => {
     const { make, scale, aReplica, used } = world({});
     const replica = await aReplica({
       reserve: async () => {
@@ -211,7 +211,7 @@ describe('a pool that is made or resized with kubectl', () => {
     );
   });
 
-  it('waits while Redis is away, and says so', async () => {
+  it('waits while Redis is unavailable, and reports it', async () => {
     const { make, aReplica, ready, coordination } = world({});
     let isAway = true;
     const replica = await aReplica({
@@ -266,7 +266,7 @@ describe('a pool that is made or resized with kubectl', () => {
     });
   }
 
-  it('never has more than the quota grants, whoever writes what at the same time, and whatever of it fails', async () => {
+  it('never exceeds the quota under concurrent writes and failures', async () => {
     const names = ['a', 'b', 'c', 'd'];
     const edits = fc.array(
       fc.record({ name: fc.constantFrom(...names), replicas: fc.nat({ max: 9 }) }),

@@ -10,7 +10,7 @@ const NEVER = new AbortController().signal;
 const COMMAND = { argv: ['true'], timeoutMs: 30_000, outputLimit: 100 };
 const TERMINAL = { argv: ['sh'], cols: 80, rows: 24 };
 
-describe('a kubelet that hangs, while its API server answers', () => {
+describe('a hanging kubelet behind a working API server', () => {
   let under: FakePod;
   let silent: string[];
   /** `openWithinMs`: long where a way opens. */
@@ -34,7 +34,7 @@ describe('a kubelet that hangs, while its API server answers', () => {
     ['a terminal', () => under.streams.attach(pod(), TERMINAL)],
     ['a connection', () => under.streams.dial(pod(), 7_000, NEVER)],
   ] as const) {
-    it(`has its node known as silent by ${way}, which the client may try again`, async () => {
+    it(`makes its node count as silent in ${way}, with a retryable error`, async () => {
       const failure = await rejection(open());
       expect(failure).to.be.instanceOf(NodeSilent);
       expect(refusalOf(failure)).to.deep.include({ code: 'UNAVAILABLE', retryAfter: 1 });
@@ -42,13 +42,13 @@ describe('a kubelet that hangs, while its API server answers', () => {
     });
   }
 
-  it('has its node known as silent also by a command whose timeout is over before', async () => {
+  it('makes its node count as silent by a command with a shorter timeout', async () => {
     await rejection(under.streams.exec(pod(), { ...COMMAND, timeoutMs: 1 }, NEVER));
     expect(silent).to.deep.equal([]);
     await eventually(() => silent.length > 0, 'it is told');
   });
 
-  it('has its node known as silent also by a command that its client gave up', async () => {
+  it('makes its node count as silent by a command that its client cancelled', async () => {
     const leaving = new AbortController();
     const command = rejection(under.streams.exec(pod(), COMMAND, leaving.signal));
     await eventually(() => under.ways > 0, 'it is on its way');
@@ -57,7 +57,7 @@ describe('a kubelet that hangs, while its API server answers', () => {
     await eventually(() => silent.length > 0, 'it is told');
   });
 
-  it('has its node known as silent by a link that is there already, too', async () => {
+  it('makes its node count as silent by an open link, too', async () => {
     await under.close();
     await aPod(30_000);
     const connection = await under.streams.dial(pod(), 7_000, NEVER);

@@ -87,42 +87,42 @@ const aPod = (id: string): StoredPod => ({
   vitals: STARTING,
 });
 
-describe('a look for idle instances', () => {
-  it('finds one whose Pod is ready, and whose mirror does not know it yet', async () => {
+describe('an uncached list of idle instances', () => {
+  it('includes an instance with a ready Pod that the mirror does not show yet', async () => {
     const pool = aMirroredPool(3, ['i1']);
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
-  it('goes on for as many as are asked for where the mirror shows fewer', async () => {
+  it('continues up to the requested number if the mirror shows fewer', async () => {
     const pool = aMirroredPool(3, ['i1'], { hears: true, shown: ['i0'] });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0']);
     expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
   });
 
-  it('says nothing of those that ended while it looked at others', async () => {
+  it('omits instances that ended while it read others', async () => {
     const pool = aMirroredPool(3, ['i1'], { hears: true, shown: ['i0'], ends: ['i0'] });
     expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
-  it('takes the word of a mirror that has all that stood when the list was made, however many are starting', async () => {
+  it('trusts a mirror that has caught up with the list, however many are starting', async () => {
     const pool = aMirroredPool(150, ['i149'], { hears: true });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i149']);
     expect(pool).to.deep.include({ asked: ['7'], read: [] });
   });
 
-  it('looks at the node that keeps one, which may be well again', async () => {
+  it('checks the node of a candidate, which may have recovered', async () => {
     const pool = aMirroredPool(2, [], { hears: true, onTrouble: true });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
     expect(pool.nodes).to.deep.equal(['node-0']);
   });
 
-  it('looks at no node of Pods that are starting', async () => {
+  it('checks no nodes of starting Pods', async () => {
     const pool = aMirroredPool(2, [], { hears: true });
     await pool.look();
     expect(pool.nodes).to.deep.equal([]);
   });
 
-  it('reads the Pods of the twenty oldest where the mirror does not come to that, and no more', async () => {
+  it('reads at most the Pods of the twenty oldest if the mirror does not catch up', async () => {
     const pool = aMirroredPool(150, []);
     expect(await pool.look()).to.deep.equal([]);
     expect(pool.read).to.deep.equal(Array.from({ length: 20 }, (_, n) => `i${n}`));

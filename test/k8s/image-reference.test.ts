@@ -28,7 +28,7 @@ describe('the name of a container image', () => {
     `app:${'0'.repeat(64)}`,
     `${'a/'.repeat(100)}a`,
   ])
-    it(`may be ${image.slice(0, 80)}`, () => {
+    it(`can be ${image.slice(0, 80)}`, () => {
       expect(imageFaultOf(image)).to.equal(undefined);
     });
 
@@ -73,7 +73,7 @@ describe('the name of a container image', () => {
     ['app\n', 'must be the name'],
     ['0a'.repeat(32), 'id'],
   ] as const)
-    it(`can't be ${JSON.stringify(image.slice(0, 80))}`, () => {
+    it(`cannot be ${JSON.stringify(image.slice(0, 80))}`, () => {
       expect(imageFaultOf(image)).to.contain(words);
     });
 });

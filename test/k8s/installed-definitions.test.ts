@@ -13,7 +13,7 @@ import { turns } from '../support/harness/turns.ts';
 const POOLS = 'sandboxpools.sandpool.dev';
 const LOOK_MS = 30_000;
 
-describe('a replica whose definitions are of another version', () => {
+describe('a replica with custom resource definitions of another version', () => {
   const world = async (versions: Record<string, string | undefined> = {}) => {
     const clock = new TestClock();
     const problems = new Map<string, string>();
@@ -43,7 +43,7 @@ describe('a replica whose definitions are of another version', () => {
     return { versions, state, problems, definitions, look };
   };
 
-  it('leads nothing while one is older, was never given a version, or is missing', async () => {
+  it('leads nothing if a definition is older, unversioned or missing', async () => {
     for (const [version, words] of [
       [String(DEFINITIONS_VERSION - 1), 'is older'],
       [undefined, 'is older'],
@@ -59,12 +59,12 @@ describe('a replica whose definitions are of another version', () => {
     }
   });
 
-  it('goes on where they are later', async () => {
+  it('works if the definitions are newer', async () => {
     const { problems } = await world({ [POOLS]: String(DEFINITIONS_VERSION + 1) });
     expect(problems.size).to.equal(0);
   });
 
-  it('keeps to what it saw while the API server is away, and looks again afterwards', async () => {
+  it('keeps its last result while the API server is unavailable, and checks again later', async () => {
     const { versions, state, problems, definitions, look } = await world();
     versions[POOLS] = '0';
     state.fault = new ApiUnreachable('connection refused');
@@ -76,7 +76,7 @@ describe('a replica whose definitions are of another version', () => {
     expect(problems.size).to.equal(1);
   });
 
-  it('warns where it may not look', async () => {
+  it('warns if it lacks the right to read them', async () => {
     const { state, problems, definitions, look } = await world();
     const cause = { status: 403, reason: 'Forbidden', message: 'no', causes: [] };
     state.fault = new ApiRefused({ ...cause, retryAfterSeconds: undefined });
@@ -89,7 +89,7 @@ describe('a replica whose definitions are of another version', () => {
     expect(definitions.warnings()).to.deep.equal([]);
   });
 
-  it('looks no more once it was stopped', async () => {
+  it('stops checking when it is stopped', async () => {
     const { versions, problems, definitions, look } = await world();
     definitions.stop();
     versions[POOLS] = '0';

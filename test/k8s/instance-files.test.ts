@@ -46,7 +46,7 @@ describe('files of a Pod', () => {
     });
   };
 
-  it('are asked of the agent by its input, with nothing in the address', async () => {
+  it("are requested over the agent's input, with nothing in the address", async () => {
     const stat = (await files((link) => link.send(STDOUT, TAKEN))).stat(place, never);
     await eventually(() => fake?.links[0]?.came(0).includes('/secret'), 'the request came');
     const [link] = fake?.links ?? [];
@@ -58,7 +58,7 @@ describe('files of a Pod', () => {
     await eventually(() => link?.came(CLOSED) === '\0', 'the agent may end');
   });
 
-  it('are read whole, or fail where the way was lost', async () => {
+  it('are read completely, or fail if the connection was lost', async () => {
     const four = Buffer.from([0, 0, 0, 0, 0, 0, 0, 4]);
     const stat = Buffer.concat([Buffer.from('f'), Buffer.alloc(12), four, Buffer.alloc(8 + 4)]);
     const head = Buffer.concat([stat, Buffer.alloc(8), four]);
@@ -75,7 +75,7 @@ describe('files of a Pod', () => {
     expect(await rejection(read('fil'))).to.be.instanceOf(OutcomeUnknown);
   });
 
-  it('say again what they said of a change, where that was lost', async () => {
+  it('repeat the answer to a change if it was lost', async () => {
     const idIn = (link: FakeLink | undefined): string | undefined =>
       /id\0([0-9a-f]{32})\0/.exec(link?.came(0) ?? '')?.[1];
     const under = await files((link) => link.send(STDOUT, TAKEN));
@@ -91,7 +91,7 @@ describe('files of a Pod', () => {
     expect(idIn(second)).to.equal(idIn(first));
   });
 
-  it('keep single bytes that wait for their reader together', async () => {
+  it('combine single bytes that wait for their reader', async () => {
     fake = await aFakePod((link) => {
       for (let sent = 0; sent < 5_000; sent += 1) link.send(STDOUT, 'x');
       link.fail('the API server restarts');
@@ -106,7 +106,7 @@ describe('files of a Pod', () => {
     expect(pieces.length).to.be.below(100);
   });
 
-  it('are listed again where a page was lost on its way', async () => {
+  it('repeat a list if a page was lost', async () => {
     let tries = 0;
     const entry = Buffer.concat([Buffer.from('d'), Buffer.alloc(28), Buffer.from('\0\x01a\0\0')]);
     const under = await files((link) => {
@@ -121,7 +121,7 @@ describe('files of a Pod', () => {
     expect(tries).to.equal(2);
   });
 
-  it('are asked again what changes nothing, and no more than six times', async () => {
+  it('repeat a request without side effects at most six times', async () => {
     const clock = new TestClock();
     const under = await files(
       (link) => {
@@ -140,7 +140,7 @@ describe('files of a Pod', () => {
     expect(fake?.links).to.have.length(6);
   });
 
-  it('are asked for once of an agent that takes the request and says nothing more', async () => {
+  it('are requested once from an agent that accepts the request and then stays silent', async () => {
     const clock = new TestClock();
     const under = await files((link) => link.send(STDOUT, TAKEN), { clock });
     let refusal: unknown;
@@ -196,14 +196,14 @@ describe('files of a Pod', () => {
       }
     });
 
-  it('of a sandbox that has ended are gone', async () => {
+  it('of an ended sandbox are reported as gone', async () => {
     const ended = { phase: 'Failed', reason: 'Evicted' };
     const under = await files(() => {}, { status: ended });
 
     expect(await rejection(under.stat(place, never))).to.be.instanceOf(InstanceGone);
   });
 
-  it('are listed for as long as their answers fit into the share of the team', async () => {
+  it("are listed as long as the answers fit into the tenant's share of memory", async () => {
     const way = Object.assign(new PassThrough(), {
       hold: (bytes: number) => {
         if (bytes > 10) throw new NotJoinable('answers of sandboxes take too much');

@@ -59,7 +59,7 @@ const aPod = (revision: string): StoredPod => ({
 });
 
 describe('the mirror of instances', () => {
-  it('reports an instance whose record and Pod are both there before all others are, and one that lacks either afterwards', async () => {
+  it('reports complete instances during the fill, and those without record or Pod after it', async () => {
     const facts: InstanceFact[] = [];
     const mirror = new InstanceMirror({
       report: (fact) => {
@@ -84,7 +84,7 @@ describe('the mirror of instances', () => {
     expect(facts.map(({ id }) => id)).to.deep.equal([ID, 'lacks-its-pod']);
   });
 
-  it('reports all that it was filled with, without holding the event loop, each once', async () => {
+  it('reports its initial content in slices, each instance once', async () => {
     const facts: InstanceFact[] = [];
     const mirror = new InstanceMirror({
       report: (fact) => {
@@ -111,7 +111,7 @@ describe('the mirror of instances', () => {
     expect(facts.map(({ id }) => id)).to.deep.equal(ids);
   });
 
-  it('hands out nothing whose Pod may have ended while the daemon may not read it', () => {
+  it('hands out nothing whose Pod may have ended while it cannot read Pods', () => {
     const troubles: string[] = [];
     const { mirror, facts } = aMirror({ podsTrouble: () => troubles[0] });
     mirror.putPod(aPod('1'));
@@ -125,7 +125,7 @@ describe('the mirror of instances', () => {
     expect(facts.at(-1)?.vitals.kind).to.equal('available');
   });
 
-  it('does not bring back what was removed here, when the watch tells of an earlier change', () => {
+  it('does not restore a locally removed object at an earlier watch event', () => {
     const { mirror, facts } = aMirror();
     mirror.putPod(aPod('1'));
     mirror.putSandbox(aSandbox('2'));
@@ -141,7 +141,7 @@ describe('the mirror of instances', () => {
     expect(mirror.pod(ID)).to.equal(undefined);
   });
 
-  it('says since when a Pod is ready, or no more, as its condition does, and nothing of that where its node is in trouble', () => {
+  it('takes the times of readiness from the condition of the Pod, but not if its node fails', () => {
     const facts: InstanceFact[] = [];
     const troubles: string[] = [];
     const mirror = new InstanceMirror({
@@ -202,7 +202,7 @@ describe('the mirror of instances', () => {
     ]);
   });
 
-  it('says of what stands in another store than before that what was known of it counts no more', () => {
+  it('marks instances from a replaced store as unrelated to their earlier facts', () => {
     const { mirror, facts } = aMirror();
     mirror.putSandbox(aSandbox('7'));
     mirror.putPod(aPod('8'));
@@ -224,7 +224,7 @@ describe('the mirror of instances', () => {
     expect(facts.at(-1)?.vitals.kind).to.equal('available');
   });
 
-  it('takes another object of the same name', () => {
+  it('accepts another object of the same name', () => {
     const { mirror, facts } = aMirror();
     mirror.putSandbox(aSandbox('2'));
     mirror.dropSandbox(ID, RECORD_UID);

@@ -36,7 +36,7 @@ const ANSWERS: readonly (readonly [string, string])[] = [
   ['in its own words', 'pod does not exist'],
 ];
 
-describe('a kubelet that does not know yet what it runs', () => {
+describe('a kubelet that has just restarted', () => {
   let under: FakePod;
   beforeEach(async () => {
     under = await aFakePod(() => undefined);
@@ -45,7 +45,7 @@ describe('a kubelet that does not know yet what it runs', () => {
 
   for (const [way, open, goneAs] of WAYS) {
     for (const [how, body] of ANSWERS) {
-      it(`refuses ${way} ${how}, which the client may try again`, async () => {
+      it(`refuses ${way} ${how} with a retryable error`, async () => {
         under.refusal = { status: 404, body };
         const failure = await rejection(open(under));
         expect(failure).to.be.instanceOf(NotJoinable);
@@ -53,14 +53,14 @@ describe('a kubelet that does not know yet what it runs', () => {
       });
     }
 
-    it(`is believed of ${way} once its Pod is gone, too`, async () => {
+    it(`is believed about a missing Pod if the Pod is gone (${way})`, async () => {
       under.refusal = { status: 404, body: JSON.stringify(POD_GONE) };
       under.isGone = true;
       expect(await rejection(open(under))).to.be.instanceOf(goneAs);
     });
   }
 
-  it('is believed where the Pod goes between the look and the way in', async () => {
+  it('is believed if the Pod ends between the check and the call', async () => {
     under.refusal = { status: 404, body: JSON.stringify(POD_GONE) };
     under.refused = () => {
       under.isGone = true;

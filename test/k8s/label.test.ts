@@ -29,7 +29,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
     return { api, ...parts, ...instance, vitals, unlabel };
   };
 
-  it('does not end it, and is put back, so that its watch goes on', async () => {
+  it('does not end the sandbox, and is restored so that its watch continues', async () => {
     const { api, driver, id, podAt, unlabel, vitals, facts } = await running();
     unlabel();
     await eventually(() => POOL_LABEL in labelsOf(api.objects.get(podAt)), 'the label is back');
@@ -48,7 +48,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
     expect(id).to.be.a('string');
   });
 
-  it('does not end it while the API server does not answer, nor where it may not be put back', async () => {
+  it('does not end the sandbox if the API server is silent or refuses to restore the label', async () => {
     const { api, driver, clock, unlabel, vitals, podAt } = await running();
     const { get, patch } = api.client;
     let reads = 0;
@@ -81,7 +81,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
     await driver.stop();
   });
 
-  it('is told apart from an end by one look', async () => {
+  it('is distinguished from an end by one read', async () => {
     const { api, driver, vitals, podAt } = await running();
     const before = api.asked.length;
     api.remove(podAt);
@@ -90,7 +90,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
     await driver.stop();
   });
 
-  it('needs no look where the Pod was seen to end', async () => {
+  it('causes no read if the watch has shown the end of the Pod', async () => {
     const { api, driver, vitals, podAt } = await running();
     const pod = api.objects.get(podAt);
     api.put(podAt, {
@@ -108,7 +108,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
     await driver.stop();
   });
 
-  it('is found at a start, too', async () => {
+  it('is noticed at a start, too', async () => {
     const { api, driver, unlabel, podAt, id } = await running();
     await driver.stop();
     unlabel();

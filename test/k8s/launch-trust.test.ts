@@ -64,8 +64,8 @@ const launchedWith = async (
 const runnable = (part: Partial<InstanceDefinition> = {}): InstanceDefinition =>
   aDefinition({ image: 'registry.invalid/sandbox:1' }, part);
 
-describe('a Pod of a definition that somebody forged', () => {
-  it('is closed to the network by a label that no definition can change', async () => {
+describe('a Pod with a forged definition', () => {
+  it('has a label that denies network access and that no definition can change', async () => {
     const [pod] = await launchedWith(runnable());
     const open = { ...runnable(), network: 'open' } as unknown as InstanceDefinition;
 
@@ -73,7 +73,7 @@ describe('a Pod of a definition that somebody forged', () => {
     expect(await rejection(launchedWith(open))).to.be.instanceOf(DefinitionRefused);
   });
 
-  it('mounts no volume that its namespace does not offer', async () => {
+  it('mounts no volumes that its namespace does not offer', async () => {
     const definition = runnable({ volumes: [{ claimName: 'etcd-data', mountPath: '/data' }] });
 
     const refused = await rejection(launchedWith(definition, async () => [bound('own')]));
@@ -86,7 +86,7 @@ describe('a Pod of a definition that somebody forged', () => {
     expect(pod?.spec.volumes).to.have.lengthOf(1);
   });
 
-  it('waits where the volumes can not be listed, and is no failed start', async () => {
+  it('waits while the volumes cannot be listed, without a failed start', async () => {
     const definition = runnable({ volumes: [{ claimName: 'own', mountPath: '/data' }] });
 
     const refused = await rejection(
@@ -96,7 +96,7 @@ describe('a Pod of a definition that somebody forged', () => {
     expect(refused).to.be.instanceOf(OutcomeUnknown);
   });
 
-  it('pulls with the passwords of its own pool or env alone', () => {
+  it('pulls only with the passwords of its own pool or env', () => {
     const forged = runnable({ imagePullSecret: 'another-env' });
     const pool = aStoredPool({ uid: 'own-pool', definition: forged });
 

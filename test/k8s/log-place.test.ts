@@ -16,7 +16,7 @@ const texts = (pieces: readonly { readonly text: Buffer }[]): readonly string[] 
   pieces.map(({ text }) => String(text));
 
 describe("lines of a Pod's log", () => {
-  it('are cut the same however the bytes come', () => {
+  it('are split the same way in whatever pieces the bytes arrive', () => {
     const log = Buffer.from(
       `${second(1)}.5Z one\n${second(1)}Z \nno time at all\n${second(2)}.123456789+02:00 two words é\n`,
     );
@@ -39,7 +39,7 @@ describe("lines of a Pod's log", () => {
     );
   });
 
-  it('are given in parts where they are long, and take no more memory than a part', () => {
+  it('are returned in parts if they are long, without more memory than a part', () => {
     const lines = new LogLines();
     const pieces = [...lines.push(Buffer.from(`${second(1)}.0Z `))];
     for (let i = 0; i < 100; i += 1) pieces.push(...lines.push(Buffer.alloc(10_000, 'x')));
@@ -57,7 +57,7 @@ describe("lines of a Pod's log", () => {
   });
 });
 
-describe("places in a Pod's log", () => {
+describe("positions in a Pod's log", () => {
   /** Few times, so that many lines share one; some lines are long. */
   const log = fc
     .array(
@@ -89,7 +89,7 @@ describe("places in a Pod's log", () => {
   const whole = (pieces: readonly LogPiece[]): string =>
     pieces.map(({ text, partial }) => String(text) + (partial ? '' : '\n')).join('');
 
-  it('let a log go on wherever it was left, with no byte twice and none missing', () => {
+  it('let a reader resume anywhere, without a repeated or missing byte', () => {
     fc.assert(
       fc.property(log, fc.nat(), (lines, cut) => {
         const pieces = piecesOf(lines);
@@ -103,7 +103,7 @@ describe("places in a Pod's log", () => {
     );
   });
 
-  it('tell where the log before them is gone', () => {
+  it('report that the log before them is gone', () => {
     const pieces = piecesOf([
       { time: 1, length: 1, parts: 1, index: 0 },
       { time: 2, length: 1, parts: 1, index: 1 },
@@ -115,7 +115,7 @@ describe("places in a Pod's log", () => {
     expect(resumption.isBroken).to.equal(true);
   });
 
-  it('are the beginning where they are none', () => {
+  it('mean the beginning if they are malformed', () => {
     for (const text of ['', '0', 'x', `${second(1)}_1_1`])
       expect(placeOf(text)).to.equal(BEGINNING);
   });
@@ -141,7 +141,7 @@ describe("the end of a Pod's log", () => {
     partial,
   });
 
-  it('is whole lines, the last so many', () => {
+  it('consists of the last whole lines', () => {
     const pieces = [line(1, 'o', true), line(1, 'ne'), line(2, 'two'), line(2, 'three')];
     expect(tail(pieces)).to.deep.equal({
       lines: ['one', 'two', 'three'],
@@ -158,7 +158,7 @@ describe("the end of a Pod's log", () => {
     });
   });
 
-  it('keeps no more text than is asked for, and cuts a line that is longer at its front', () => {
+  it('is bounded, and loses the beginning of a longer line', () => {
     expect(tail([line(1, 'x'.repeat(900)), line(2, 'y'.repeat(500))])).to.deep.include({
       lines: ['y'.repeat(500)],
       truncated: true,
@@ -170,7 +170,7 @@ describe("the end of a Pod's log", () => {
     });
   });
 
-  it('is nothing where nothing was printed', () => {
+  it('is empty if nothing was printed', () => {
     expect(tail([])).to.deep.equal({ lines: [], truncated: false, place: '0' });
   });
 });

@@ -20,7 +20,7 @@ describe('a log that its kubelet has rotated', () => {
   const tail = (more: object = {}) =>
     under.streams.logs(under.pod, { tailLines: 100, limitBytes: 1 << 20, ...more });
 
-  it('is truncated, where lines were read that are not kept any more', async () => {
+  it('is reported as truncated if the reader missed lines', async () => {
     under.logged = lines(0, 10);
     expect(await tail()).to.have.property('truncated', false);
 
@@ -29,7 +29,7 @@ describe('a log that its kubelet has rotated', () => {
     expect([kept.length, truncated]).to.deep.equal([7, true]);
   });
 
-  it('is truncated also where nothing of it is left', async () => {
+  it('is reported as truncated even if nothing is left of it', async () => {
     under.logged = lines(0, 10);
     await tail();
     under.logged = [];
@@ -37,7 +37,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(await tail()).to.deep.include({ lines: [], truncated: true });
   });
 
-  it('is not where what was asked for is all there', async () => {
+  it('is not reported as truncated if all requested lines exist', async () => {
     under.logged = lines(0, 10);
     await tail({ tailLines: 2 });
     expect(await tail()).to.have.property('truncated', false);
@@ -47,7 +47,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(await tail({ since: START })).to.have.property('truncated', true);
   });
 
-  it('is so for those who followed it, too', async () => {
+  it('is reported as truncated to followers, too', async () => {
     under.logged = lines(0, 10);
     const controller = new AbortController();
     for await (const batch of under.streams.followLogs(under.pod, '0', controller.signal)) {
@@ -59,7 +59,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(await tail()).to.have.property('truncated', true);
   });
 
-  it('is followed on, with no line twice, though its kubelet has lost track of it', async () => {
+  it('can be followed on without repeated lines even if its kubelet has lost track', async () => {
     const followed = await aFakePod(() => undefined, { silenceMs: 100 });
     followed.losesTrack = true;
     followed.logged = lines(0, 3);
@@ -78,7 +78,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(seen).to.deep.equal(Array.from({ length: 6 }, (_, n) => `line ${n}`));
   });
 
-  it('is followed over the same link while it has no more, so that nothing counts as skipped', async () => {
+  it('is followed over one link while no lines arrive, and nothing counts as skipped', async () => {
     const followed = await aFakePod(() => undefined, { silenceMs: 20 });
     followed.losesTrack = true;
     followed.logged = lines(0, 3);
@@ -102,7 +102,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(batches.map(({ skipped }) => skipped)).to.deep.equal([false]);
   });
 
-  it("is another container's own", () => {
+  it('is tracked for each container', () => {
     const seen = new SeenLogs();
     seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
 
@@ -113,7 +113,7 @@ describe('a log that its kubelet has rotated', () => {
     expect(seen.lacks(under.pod, { since: '', first: timeOf(1) })).to.equal(false);
   });
 
-  it('is forgotten where too many are read', () => {
+  it('is no longer tracked if too many logs are read', () => {
     const seen = new SeenLogs();
     seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
     for (let n = 0; n < 10_000; n++)

@@ -42,9 +42,9 @@ const launch = (creator: PodCreator, poolOwner: Tenant = ALICE, poolUid?: string
 
 const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
-describe('births of Pods', () => {
+describe('the creation of Pods', () => {
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
-    it(`are repeated, and are no failed starts, where the API server can't be reached: ${failure.name}`, async () => {
+    it(`is retried, without a failed start, if the API server is unreachable: ${failure.name}`, async () => {
       const api = {
         create: () => Promise.reject(failure),
         get: () => Promise.reject(failure),
@@ -81,14 +81,14 @@ describe('births of Pods', () => {
     'has read no rights yet, just after its start': () => Promise.reject(FORBIDDEN),
     'has read them meanwhile': () => Promise.resolve({ status: { allowed: true } }),
   })) {
-    it(`are repeated, and are no failed starts, where an API server refuses that ${name}`, async () => {
+    it(`is retried, without a failed start, after a refusal of an API server that ${name}`, async () => {
       expect(
         await rejection(refusedPods(review).creator.create(anOrder(), () => undefined)),
       ).to.be.instanceOf(OutcomeUnknown);
     });
   }
 
-  it('are failed starts where the right to make Pods is missing', async () => {
+  it('fails as a start if the right to create Pods is missing', async () => {
     const { creator, asked } = refusedPods(() => Promise.resolve({ status: { allowed: false } }));
 
     const error = await rejection(creator.create(anOrder(), () => undefined));
@@ -101,7 +101,7 @@ describe('births of Pods', () => {
       .that.includes({ verb: 'create', resource: 'pods', group: '' });
   });
 
-  it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
+  it('leaves few records without Pods at any time, however many are requested at once', async () => {
     const left = { records: 0, pods: 0, most: 0, revision: 0 };
     const waiting: (() => void)[] = [];
     const creator = aCreator(async (path, body) => {
@@ -130,7 +130,7 @@ describe('births of Pods', () => {
     expect(left.most).to.be.at.most(16);
   });
 
-  it('wait, 1,024 of a tenant at most; more are asked for once more, and hold up no other tenant', async () => {
+  it('queues 1,024 per tenant, retries the others, and does not delay other tenants', async () => {
     const asked: string[] = [];
     let end = (): void => undefined;
     const over = new Promise<never>((_, reject) => {
@@ -155,7 +155,7 @@ describe('births of Pods', () => {
     expect(asked).to.have.length(14 + 1_024 + 1);
   });
 
-  it("of one tenant's 20 pools hold up no other tenant's: theirs come in their turn", async () => {
+  it('for 20 pools of one tenant does not delay other tenants', async () => {
     const asked: string[] = [];
     const waiting: (() => void)[] = [];
     const creator = aCreator(async (path, body) => {
@@ -187,7 +187,7 @@ describe('births of Pods', () => {
     ).to.be.at.most(14 + 8);
   });
 
-  it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
+  it('follows each record at once, even if claims have queued up in the meantime', async () => {
     const asked: string[] = [];
     let calls = 0;
     const creator = aCreator(

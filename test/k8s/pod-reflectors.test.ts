@@ -23,8 +23,8 @@ const teamsOf = async (api: MemoryApi, teams: readonly string[] = TEAMS) => {
   return instances;
 };
 
-describe('the Pods of teams', () => {
-  it('are read in the namespaces of teams that have records, and never cluster-wide', async () => {
+describe('the Pods of tenants', () => {
+  it('are read in namespaces with records, and never cluster-wide', async () => {
     const api = new MemoryApi();
     api.forbid(podsPath());
     const instances = await teamsOf(api);
@@ -38,7 +38,7 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
-  it('are followed in a namespace whose first record comes later', async () => {
+  it('are watched in a namespace from its first record on', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const { id, podAt } = (await teamsOf(api, ['late'])).get('late') ?? expect.fail();
@@ -51,7 +51,7 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
-  it('are followed no more two minutes after the last record of a namespace', async () => {
+  it('are no longer watched two minutes after the last record of a namespace', async () => {
     const api = new MemoryApi();
     const { driver, clock, last } = await aDriver(api);
     const { id, podAt, recordAt } = (await teamsOf(api, ['alpha'])).get('alpha') ?? expect.fail();
@@ -72,7 +72,7 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
-  it('that may not be read hold up no other team, whose RoleBinding is named, and are known once they may be', async () => {
+  it('that cannot be read name the RoleBinding, delay no other tenant, and appear once readable', async () => {
     const api = new MemoryApi();
     const instances = await teamsOf(api);
     const idOf = (team: string): string => instances.get(team)?.id ?? '';
@@ -98,7 +98,7 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
-  it('are in trouble once they may not be read for long, and no more once they may again', async () => {
+  it('count as failing while they cannot be read for long', async () => {
     const api = new MemoryApi();
     const told: (string | undefined)[] = [];
     const reflectors = new PodReflectors({
@@ -123,7 +123,7 @@ describe('the Pods of teams', () => {
     await reflectors.stop();
   });
 
-  it('are known to a new leader also where it just learned of the first record of a namespace', async () => {
+  it('are known to a new leader even if it has just seen the first record of a namespace', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     api.hold('sandboxes');
@@ -137,7 +137,7 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
-  it('are what stands, after any order of lost and given rights, births and ends', async () => {
+  it('match the store after any order of lost and granted rights, creations and ends', async () => {
     const step = fc.tuple(
       fc.constantFrom('forbid', 'allow', 'create', 'remove', 'catch up'),
       fc.constantFrom(...TEAMS),

@@ -22,11 +22,11 @@ describe('the Pod of an instance', () => {
     ).spec;
   };
 
-  it('has a pid 1 that reaps orphans and lets the main process heed SIGTERM', () => {
+  it('has a pid 1 that reaps orphans, so that the main process handles SIGTERM', () => {
     expect(specOf(['main']).shareProcessNamespace).to.equal(true);
   });
 
-  it('runs where its template says, and else says nothing of it', () => {
+  it('uses the scheduling of its template, or none', () => {
     const placement = {
       runtimeClassName: 'gvisor',
       nodeSelector: { disk: 'ssd' },
@@ -42,7 +42,7 @@ describe('the Pod of an instance', () => {
     expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
   });
 
-  it('has the labels, the RuntimeClass and the registry of the settings, under what is its own', () => {
+  it('has the labels, RuntimeClass and registry of the settings, below its own', () => {
     const settings = {
       runAsUser: 1_000,
       terminationGraceSeconds: 5,
@@ -77,7 +77,7 @@ describe('the Pod of an instance', () => {
     expect(imageOf('team/app', { imagePullSecret: true })).to.equal('team/app');
   });
 
-  it('has the devices and the disk that its template names, set aside and at most', () => {
+  it('has the devices and disk of its template as requests and limits', () => {
     const definition = aDefinition({
       image: 'busybox',
       extendedResources: { 'nvidia.com/gpu': 2 },
@@ -96,7 +96,7 @@ describe('the Pod of an instance', () => {
     expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
   });
 
-  it('gets the agent by an init container that takes no more than its first one', () => {
+  it('gets the agent from an init container that needs no more than the first container', () => {
     const definition = aDefinition({
       image: 'busybox',
       cpuCores: 0.5,
@@ -149,7 +149,7 @@ describe('the Pod of an instance', () => {
     expect(without.volumes).to.have.length(1);
   });
 
-  it('has no container and no volume where the agent is', () => {
+  it("mounts no container or volume at the agent's path", () => {
     const refusalOf = (part: object): string | undefined => {
       try {
         checkDefinition({ ...aDefinition({ image: 'busybox' }), ...part });
@@ -169,7 +169,7 @@ describe('the Pod of an instance', () => {
     expect(mounted('/.sandpools')).to.equal(undefined);
   });
 
-  it('has its images asked for anew where they are pulled with a password', () => {
+  it('pulls its images again if they need a password', () => {
     const policies = (part: object): unknown => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));
       const { spec } = podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as {
@@ -182,7 +182,7 @@ describe('the Pod of an instance', () => {
     expect(policies({})).to.deep.equal([undefined]);
   });
 
-  it('asks autoscalers of nodes to leave it, and gives evictions a grace of their own', () => {
+  it('asks node autoscalers to keep it, and has its own grace period for evictions', () => {
     const made = (settings: Partial<Parameters<typeof podOf>[2]>) =>
       podOf(anOrder(aDefinition({ image: 'busybox' })), 'uid', {
         runAsUser: 1_000,
@@ -198,7 +198,7 @@ describe('the Pod of an instance', () => {
     expect(made({}).metadata).to.not.have.property('annotations');
   });
 
-  it('bears the labels of its template, and those of its pool under a domain of their own', () => {
+  it('has the labels of its template, and those of its pool under a separate domain', () => {
     const definition = aDefinition(
       { image: 'busybox' },
       { placement: { podLabels: { app: 'web' }, podAnnotations: { note: 'x y' } } },
@@ -220,7 +220,7 @@ describe('the Pod of an instance', () => {
     expect(spec).to.not.have.any.keys('podLabels', 'podAnnotations');
   });
 
-  it('bears the annotations of its pool under a domain of their own, to 16 KiB', () => {
+  it("has up to 16 KiB of its pool's annotations under a separate domain", () => {
     const definition = aDefinition(
       { image: 'busybox' },
       { placement: { podAnnotations: { note: 'the template says' } } },
@@ -259,11 +259,11 @@ describe('the Pod of an instance', () => {
     ]);
   });
 
-  it('keeps the processes of several containers apart', () => {
+  it('keeps the processes of its containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
   });
 
-  it('says what to do where the kubelet can not reach the port that its probe asks', () => {
+  it('explains the remedy if the kubelet cannot reach the port of its probe', () => {
     const unready = (readinessProbe: ReturnType<typeof httpProbe>): unknown => {
       const made = podOf(anOrder(aDefinition({ image: 'busybox', readinessProbe })), 'uid', {
         runAsUser: 1_000,

@@ -35,7 +35,7 @@ describe('streams of a Pod', () => {
     );
 
   describe('exec', () => {
-    it('puts nothing of the command into the address, and orders nothing before its agent is there', async () => {
+    it('puts no part of the command into the address, and sends it only after the agent is there', async () => {
       const under = await pod(() => {});
       const running = exec(under, {
         env: { KEY: 'a secret value' },
@@ -67,7 +67,7 @@ describe('streams of a Pod', () => {
       ]);
     });
 
-    it('opens its way while the Pod is read, and orders nothing before that is done', async () => {
+    it('opens its link while the Pod is read, and sends the command after the read', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
       });
@@ -87,7 +87,7 @@ describe('streams of a Pod', () => {
       expect(await running).to.deep.include({ exitCode: 0 });
     });
 
-    it('leaves a Pod that can not be joined, though it opened, without an order', async () => {
+    it('sends no command to a Pod that proves unusable after the link opened', async () => {
       const under = await pod(
         (link) => {
           link.send(1, '41\n');
@@ -106,7 +106,7 @@ describe('streams of a Pod', () => {
       expect(under.links[0]?.came(0)).to.equal('');
     });
 
-    it('begins nothing where its way opens as the daemon stops', async () => {
+    it('starts nothing if its link opens while the daemon stops', async () => {
       const under = await pod((link) => link.send(1, '41\n'));
       const failed = rejection(exec(under));
       await under.streams.stop();
@@ -117,7 +117,7 @@ describe('streams of a Pod', () => {
       expect(under.links.map((link) => link.came(0))).to.deep.equal(['']);
     });
 
-    it('finds the exit code however the errors are cut into pieces', async () => {
+    it('finds the exit code in whatever pieces the output arrives', async () => {
       const under = await pod((link) => {
         for (const part of ['4', '1', '\no']) link.send(1, part);
         link.ws.on('message', () => {
@@ -137,7 +137,7 @@ describe('streams of a Pod', () => {
       expect(outcome.truncated).to.equal(false);
     });
 
-    it('says so where the end of the output was lost', async () => {
+    it('reports that the end of stdout was lost', async () => {
       const under = await pod((link) => {
         link.send(1, '41\nthe first half');
         link.ws.on('message', () => {
@@ -151,7 +151,7 @@ describe('streams of a Pod', () => {
       expect(String(outcome.stdout)).to.equal('the first half');
     });
 
-    it('says so too where the end of the errors was lost, and with it their exit code', async () => {
+    it('reports that the end of stderr was lost, and the exit code with it', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
         link.ws.on('message', () => {
@@ -169,7 +169,7 @@ describe('streams of a Pod', () => {
       ]);
     });
 
-    it('waits for the end of the output, which may come behind the exit code', async () => {
+    it('waits for the end of the output after the exit code', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
       });
@@ -191,7 +191,7 @@ describe('streams of a Pod', () => {
       expect(String(outcome.stdout)).to.equal('late');
     });
 
-    it('takes a close without a status for a failure', async () => {
+    it('treats a close without a status as a failure', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
         link.ws.once('message', () => {
@@ -201,7 +201,7 @@ describe('streams of a Pod', () => {
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
     });
 
-    it("does not take a Success without the agent's own end for exit code 0", async () => {
+    it("does not treat Success without the agent's end marker as exit code 0", async () => {
       const under = await pod((link) => {
         link.send(1, '41\nhalf of it');
         link.ws.once('message', () => {
@@ -215,7 +215,7 @@ describe('streams of a Pod', () => {
         .that.includes('cut off');
     });
 
-    it('answers the exit code of an agent that was killed before it could tell its own', async () => {
+    it('returns the exit code of an agent that was killed before it sent one', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
         link.ws.once('message', () => {
@@ -225,7 +225,7 @@ describe('streams of a Pod', () => {
       expect(await exec(under)).to.deep.include({ exitCode: 137 });
     });
 
-    it('ends a command that was cut off once its kubelet, which was away, is back', async () => {
+    it('kills a cancelled command once its unreachable kubelet is back', async () => {
       let away = 2;
       const under = await pod((link) => {
         if (link.command[1] === 'end') return link.status(0);
@@ -246,7 +246,7 @@ describe('streams of a Pod', () => {
       expect(under.links[1]?.command).to.deep.equal([AGENT, 'end', '41', '9']);
     });
 
-    it('runs the command by itself in a Pod without an agent', async () => {
+    it('runs the command directly in a Pod without an agent', async () => {
       const under = await pod((link) => {
         if (link.command[0] === AGENT)
           return link.fail(`exec: "${AGENT}": stat ${AGENT}: no such file or directory`);
@@ -262,7 +262,7 @@ describe('streams of a Pod', () => {
       expect(await rejection(exec(under, { cwd: '/' }))).to.be.instanceOf(NotJoinable);
     });
 
-    it('answers 127 and 126 as a shell would, where there is none', async () => {
+    it('returns 127 and 126 like a shell if the command cannot run', async () => {
       let words = 'exec: "cmd": executable file not found in $PATH';
       const under = await pod((link) => {
         link.fail(link.command[0] === AGENT ? `no ${AGENT}` : words);
@@ -280,7 +280,7 @@ describe('streams of a Pod', () => {
         .that.includes('on fire');
     });
 
-    it("says what it can't join, by where the container stands", async () => {
+    it('explains why it cannot join, by the state of the container', async () => {
       const waiting = await pod(() => {}, {
         status: {
           phase: 'Pending',
@@ -299,7 +299,7 @@ describe('streams of a Pod', () => {
         .that.includes('Evicted');
     });
 
-    it('ends a command at its timeout by a second one, and answers what it printed', async () => {
+    it('kills a command at its timeout with a second one, and returns the output', async () => {
       const under = await pod((link) => {
         if (link.command[1] === 'end') return link.status(0);
         link.send(1, '41\nsome');
@@ -318,7 +318,7 @@ describe('streams of a Pod', () => {
     const attach = ({ streams, pod: target }: FakePod) =>
       streams.attach(target, { argv: ['bash'], cols: 80, rows: 24 });
 
-    it('tells its size first, and settles its end after the last output was read', async () => {
+    it('sends its size first, and settles after the last output was read', async () => {
       const under = await pod((link) => {
         link.send(1, '41\r\nprompt');
       });
@@ -343,7 +343,7 @@ describe('streams of a Pod', () => {
       expect(text).to.equal('prompt bye');
     });
 
-    it('rejects where the runtime could not begin it', async () => {
+    it('rejects if the runtime could not start it', async () => {
       const under = await pod((link) => {
         link.fail('no such device');
       });
@@ -353,7 +353,7 @@ describe('streams of a Pod', () => {
         .that.includes('no such device');
     });
 
-    it('rejects with OutcomeUnknown where the link was cut before its agent was heard of', async () => {
+    it('rejects with OutcomeUnknown if the link broke before the agent answered', async () => {
       const under = await pod((link) => {
         link.ws.terminate();
       });
@@ -361,7 +361,7 @@ describe('streams of a Pod', () => {
     });
   });
 
-  it('ends what leads into a Pod that is gone, whatever its kubelet says', async () => {
+  it('streams into a Pod that is gone', async () => {
     const under = await pod((link) => {
       if (link.command[1] === 'end') return link.fail('no such container');
       if (link.url.pathname.endsWith('exec')) link.send(1, '41\n');
@@ -386,7 +386,7 @@ describe('streams of a Pod', () => {
     const dial = ({ streams, pod: target }: FakePod) =>
       streams.dial(target, 7_000, new AbortController().signal);
 
-    it('ends when the port ends, and lets go when it is destroyed', async () => {
+    it('ends when the port closes, and closes the link when it is destroyed', async () => {
       const under = await pod(prefixes);
       const stream = await dial(under);
       under.links[0]?.send(0, 'last words');
@@ -404,7 +404,7 @@ describe('streams of a Pod', () => {
       expect(under.links[0]?.url.searchParams.get('ports')).to.equal('7000');
     });
 
-    it('breaks off with an error where the port refuses late, or the link is cut', async () => {
+    it('fails with an error if the port refuses late or the link breaks', async () => {
       const under = await pod(prefixes);
       const late = await dial(under);
       await late.taken;

@@ -3,10 +3,10 @@ import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { CallTurns } from '../../src/contracts/agent/call-turns.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('turns of calls for one sandbox', () => {
+describe('queued calls for one sandbox', () => {
   const never = (): Promise<never> => new Promise(() => {});
 
-  it('come one after the other, also behind one that fails', async () => {
+  it('run one after the other, even after a failure', async () => {
     const turns = new CallTurns();
     const seen: string[] = [];
     const call = (name: string, error?: Error) =>
@@ -23,7 +23,7 @@ describe('turns of calls for one sandbox', () => {
     expect(seen).to.deep.equal(['one begins', 'one ends', 'two begins', 'two ends']);
   });
 
-  it('are given up behind one that hangs, and then nothing was begun', async () => {
+  it('time out unstarted behind a call that hangs', async () => {
     const turns = new CallTurns(20);
     let hasBegun = false;
     const begin = async (): Promise<void> => {
@@ -39,7 +39,7 @@ describe('turns of calls for one sandbox', () => {
     expect(hasBegun).to.equal(false);
   });
 
-  it('are called off by their signal', async () => {
+  it('can be cancelled by their signal', async () => {
     const turns = new CallTurns();
     void turns.take('a', never);
     const controller = new AbortController();
@@ -49,7 +49,7 @@ describe('turns of calls for one sandbox', () => {
     expect((await rejection(called)).message).to.equal('enough');
   });
 
-  it('are so many at most of one key, and others do not wait', async () => {
+  it('are limited per sandbox, without delaying others', async () => {
     const turns = new CallTurns(50);
     for (let count = 0; count < 128; count += 1) turns.take('a', never).catch(() => undefined);
 

@@ -23,8 +23,8 @@ const status = (
 const of = (given: PodStatus, containers: readonly string[] = ['web', 'agent'], endsBy?: number) =>
   vitalsOf(given, { containers, endsBy });
 
-describe("what a Pod's status says of its instance", () => {
-  it('is gone as soon as its one container has ended, though its Pod still counts as running and not ready', () => {
+describe("an instance's state from the status of its Pod", () => {
+  it('is gone once its only container has ended, even if the Pod still counts as running', () => {
     expect(of(status('Running', { main: over(3) }), ['main'])).to.deep.equal({
       kind: 'gone',
       exitCode: 3,
@@ -45,13 +45,13 @@ describe("what a Pod's status says of its instance", () => {
     expect(of(status('Failed', { web: over(0, 'Completed'), agent: over(9) }))).to.deep.equal(gone);
   });
 
-  it('says until when what remains is given time', () => {
+  it('has the deadline of the remaining containers', () => {
     expect(of(status('Running', { web: over(0), agent: up }), ['web', 'agent'], 7)).to.deep.include(
       { remains: true, endsBy: 7 },
     );
   });
 
-  it('lives on without another container, and tells how that ended', () => {
+  it('survives the end of another container, and reports it', () => {
     expect(of(status('Running', { web: up, agent: over(1) }))).to.deep.equal({
       kind: 'starting',
       reason: 'its container "agent" has ended: exit code 1',
@@ -59,13 +59,13 @@ describe("what a Pod's status says of its instance", () => {
     });
   });
 
-  it('tells of no container that ends with the whole Pod', () => {
+  it('omits the ends of containers that end with the Pod', () => {
     expect(
       of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7),
     ).to.not.have.property('endedContainers');
   });
 
-  it('tells what keeps it from starting until somebody changes something, and what only takes its time', () => {
+  it('distinguishes lasting obstacles to a start from temporary ones', () => {
     const waits = (reason: string) =>
       of(
         { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason } } }] },
@@ -110,7 +110,7 @@ describe("what a Pod's status says of its instance", () => {
     });
   });
 
-  it('says what to do where a kubelet asks for a port and gets no answer', () => {
+  it('explains the remedy if a kubelet probes a port without an answer', () => {
     const unready = vitalsOf(status('Running', { main: up }), {
       containers: ['main'],
       endsBy: undefined,
@@ -120,7 +120,7 @@ describe("what a Pod's status says of its instance", () => {
     expect(of(status('Running', { main: up }), ['main'])).to.not.have.property('advice');
   });
 
-  it('says what keeps the agent from its Pod', () => {
+  it('explains why the agent is missing in its Pod', () => {
     const starting = { waiting: { reason: 'PodInitializing' } };
     const agent = (phase: string, state: object) =>
       of({
@@ -142,7 +142,7 @@ describe("what a Pod's status says of its instance", () => {
     });
   });
 
-  it('says what kubelet and scheduler say, and names no node or address', () => {
+  it('quotes kubelet and scheduler without names of nodes or addresses', () => {
     const message = 'rpc error: code = Unknown desc = worker-7 can not reach 10.0.0.9:5000';
     const waiting: PodStatus = {
       phase: 'Pending',
@@ -166,7 +166,7 @@ describe("what a Pod's status says of its instance", () => {
     );
   });
 
-  it('tells that memory ran out, of the main process and of another container', () => {
+  it('reports lack of memory in the main process and in another container', () => {
     expect(of(status('Running', { web: over(137, 'OOMKilled') }), ['web'])).to.include({
       outOfMemory: true,
       exitCode: 137,

@@ -61,7 +61,7 @@ describe('calls about processes of a Pod', () => {
     tries = 0;
   });
 
-  it('keep no more of a list than there can be processes', async () => {
+  it('store no more of a list than the maximum number of processes', async () => {
     const pieces = Buffer.concat(Array.from({ length: 5_000 }, (_, number) => pieceOf(number)));
     open = () =>
       wayTo(
@@ -70,7 +70,7 @@ describe('calls about processes of a Pod', () => {
     expect(await processes.list('i')).to.have.length(256);
   });
 
-  it('are made again while no answer comes, and no more often than six times', async () => {
+  it('are repeated without an answer, at most six times', async () => {
     open = () => {
       const way = wayTo(Buffer.of(0));
       way.once('data', () => way.destroy());
@@ -80,7 +80,7 @@ describe('calls about processes of a Pod', () => {
     expect(tries).to.equal(6);
   });
 
-  it('are given up where a sandbox says nothing for 25 s', async () => {
+  it('fail if a sandbox is silent for 25 s', async () => {
     open = () => wayTo(Buffer.of(0));
     const given = rejection(processes.list('i'));
     await eventually(() => ways.length === 1, 'it is asked');
@@ -89,7 +89,7 @@ describe('calls about processes of a Pod', () => {
     expect(ways[0]?.destroyed).to.equal(true);
   });
 
-  it('say that a Pod has no agent', async () => {
+  it('report that a Pod has no agent', async () => {
     open = () => wayTo(new NoAgent());
     expect(await rejection(processes.list('i'))).to.be.instanceOf(ProcessesNotProvided);
   });

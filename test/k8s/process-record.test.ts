@@ -37,7 +37,7 @@ interface Parts {
 }
 
 describe('the record of a process in a Pod', () => {
-  it('says what runs', () => {
+  it('shows the running command', () => {
     expect(readProcess(recordOf('R'))).to.deep.equal({
       processId: 'a-1',
       pid: 7,
@@ -50,7 +50,7 @@ describe('the record of a process in a Pod', () => {
     });
   });
 
-  it('says how and when it ended, by the clock of the start', () => {
+  it('shows how and when it ended, by the clock of the start', () => {
     expect(readProcess(recordOf('E', { code: 143, ms: 1_750n }))).to.include({
       status: 'Exited',
       exitCode: 143,
@@ -61,12 +61,12 @@ describe('the record of a process in a Pod', () => {
     expect(timedOut).to.include({ exitCode: 124, signal: undefined });
   });
 
-  it('has no moment that is none, and no code, whatever the sandbox says', () => {
+  it('has no invalid times or codes, whatever the sandbox sends', () => {
     const fact = readProcess(recordOf('E', { code: 2 ** 32 - 1, ms: 2n ** 64n - 1n }));
     expect(fact).to.include({ status: 'Exited', exitCode: 255 }).and.not.have.property('endedAt');
   });
 
-  it('is nothing where the sandbox says something else', () => {
+  it('is rejected if the sandbox sends something else', () => {
     for (const parts of [
       { told: '{}' },
       { told: 'null' },
@@ -85,7 +85,7 @@ describe('the record of a process in a Pod', () => {
 const piece = (kind: string, at: number, bytes: string): Buffer =>
   Buffer.concat([Buffer.from(kind), number(at, 8), number(bytes.length, 4), Buffer.from(bytes)]);
 
-describe('what a sandbox says of its processes', () => {
+describe('process messages from a sandbox', () => {
   const SAID = Buffer.concat([
     piece('a', 100, ''),
     piece('o', 100, 'hello\n'),
@@ -97,7 +97,7 @@ describe('what a sandbox says of its processes', () => {
     return pieces.flatMap((each) => [...reader.push(each)]);
   };
 
-  it('is read alike wherever it is cut', () => {
+  it('are read the same in whatever pieces they arrive', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(SAID.length)), (cuts) => {
         const at = [0, ...cuts.sort((a, b) => a - b), SAID.length];
@@ -119,7 +119,7 @@ describe('what a sandbox says of its processes', () => {
     );
   });
 
-  it('is nothing where a kind, a place or a length can not be', () => {
+  it('are rejected if kind, position or length are impossible', () => {
     const headOf = (kind: string, at: bigint, length: number): Buffer =>
       Buffer.concat([Buffer.from(kind), number(at, 8), number(length, 4)]);
     for (const head of [

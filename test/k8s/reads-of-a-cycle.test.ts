@@ -95,8 +95,8 @@ const aWorld = async () => {
   return { api, clock, supervisor, history, claim, idle, settled, endPod, driver };
 };
 
-describe('a cycle of claim, use and end with the grace that is set by default', () => {
-  it('reads nothing uncached', async () => {
+describe('a cycle of claim, use and end with the default grace period', () => {
+  it('needs no uncached reads', async () => {
     const { api, clock, supervisor, history, claim, idle, settled, endPod, driver } =
       await aWorld();
     await idle();

@@ -93,7 +93,7 @@ describe('the reflector', () => {
     await api.close();
   });
 
-  it('reports what stands, page by page, then each change in order', async () => {
+  it('reports the initial objects page by page, then each change in order', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) collection.put(name, 1);
     await started({ pageSize: 2 });
 
@@ -125,7 +125,7 @@ describe('the reflector', () => {
     });
   });
 
-  it('asks for the next page before it takes one in', async () => {
+  it('requests the next page before it processes the current one', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) collection.put(name, 1);
     const order: string[] = [];
     const lane = server.lane('background');
@@ -147,7 +147,7 @@ describe('the reflector', () => {
     expect(order).to.deep.equal(['page', 'page', 'a', 'b', 'page', 'c', 'd', 'e']);
   });
 
-  it('keeps what is trimmed alone; what is trimmed to nothing is not there', async () => {
+  it('stores only trimmed objects, and omits those trimmed to nothing', async () => {
     await started({
       trim: (object) =>
         (object as FakeObject).value > 0 ? (object as FakeObject).value : undefined,
@@ -163,7 +163,7 @@ describe('the reflector', () => {
     expect(reflector.size).to.equal(1);
   });
 
-  it('resumes from the last revision after a watch ended, without a new list', async () => {
+  it('resumes from the last revision after a watch ended, without another list', async () => {
     collection.put('a', 1);
     await started();
 
@@ -189,7 +189,7 @@ describe('the reflector', () => {
     expect(reflector.counters.lists).to.equal(1);
   });
 
-  it('resumes after the link was cut', async () => {
+  it('resumes after a broken connection', async () => {
     collection.put('a', 1);
     await started();
 
@@ -210,7 +210,7 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ lists: 1, restarts: 5 });
   });
 
-  it('finds a silent link, says that it is stale, and is whole again afterwards', async () => {
+  it('detects a silent connection, reports that it is stale, and recovers', async () => {
     collection.put('a', 1);
     await started({ timings: { ...PAUSES, silenceMs: 400 } });
     await eventually(() => {
@@ -229,7 +229,7 @@ describe('the reflector', () => {
     expect(changes).to.deep.equal(['put a 1', 'put a 2']);
   });
 
-  it('stays fresh on bookmarks alone', async () => {
+  it('stays fresh by bookmarks only', async () => {
     await started({ timings: { ...PAUSES, silenceMs: 3_000 } });
     const until = performance.now() + 5_000;
 
@@ -263,7 +263,7 @@ describe('the reflector', () => {
       },
     ],
   ] as const) {
-    it(`lists anew when its revision is forgotten (${how}), and reports what disappeared`, async () => {
+    it(`lists again when its revision is forgotten (${how}), and reports what disappeared`, async () => {
       for (const name of ['a', 'b', 'c', 'd']) collection.put(name, 1);
       await started({ pageSize: 3 });
       changes = [];
@@ -286,7 +286,7 @@ describe('the reflector', () => {
     });
   }
 
-  it('begins its list again when a page has expired', async () => {
+  it('restarts its list when a page has expired', async () => {
     for (const name of ['a', 'b', 'c']) collection.put(name, 1);
     let pages = 0;
     collection.instead = ({ url }, response) => {
@@ -315,7 +315,7 @@ describe('the reflector', () => {
     ['an error that is not ours', '{"type":"ERROR","object":{"code":500,"message":"etcd"}}'],
     ['a line of 9 MiB', `"${'x'.repeat(9 * 2 ** 20)}"`],
   ] as const) {
-    it(`goes on after ${what}`, async () => {
+    it(`continues after ${what}`, async () => {
       await started();
 
       collection.send(line);
@@ -327,7 +327,7 @@ describe('the reflector', () => {
     });
   }
 
-  it('goes on after refusals of every kind', async () => {
+  it('continues after refusals of every kind', async () => {
     await started();
     for (const status of [401, 403, 404, 429, 500, 503]) {
       const { restarts } = reflector.counters;
@@ -343,7 +343,7 @@ describe('the reflector', () => {
     expect(reflector.counters.lists).to.equal(1);
   });
 
-  it('does not ask again at once for watches that end at once', async () => {
+  it('waits before it renews watches that end at once', async () => {
     await started({ timings: { firstPauseMs: 40, longestPauseMs: 40 } });
     const [before, began] = [collection.watches, performance.now()];
     const tookMs = (): number => performance.now() - began;
@@ -356,7 +356,7 @@ describe('the reflector', () => {
     expect(collection.watches - before).to.be.at.most(tookMs() / 20 + 1);
   });
 
-  it('takes the list for the truth when the store was replaced by an older copy', async () => {
+  it('trusts the list if the store was replaced by an older copy', async () => {
     for (let i = 0; i < 10; i += 1) collection.put('a', i);
     await started();
     const older = new FakeCollection();
@@ -378,7 +378,7 @@ describe('the reflector', () => {
     ]);
   });
 
-  describe('whose store is restored from an older copy', () => {
+  describe('with a store restored from an older copy', () => {
     const restored = (): void => {
       collection.restore(90, ['a']);
       collection.put('c', 3);
@@ -398,14 +398,14 @@ describe('the reflector', () => {
       await told('put d 4');
     };
 
-    it('is not blind after a watch that told nothing in its whole life', async () => {
+    it('notices it after a watch without events', async () => {
       await started({ timings: { ...PAUSES, watchSeconds: 1 } });
       restored();
       collection.endWatches();
       await seen();
     });
 
-    it('is not blind where the store has passed its revision by then', async () => {
+    it('notices it even if the store has passed the old revision', async () => {
       await started({ timings: { ...PAUSES, watchSeconds: 1 } });
       restored();
       for (let more = 0; more < 40; more += 1) collection.elsewhere();
@@ -413,7 +413,7 @@ describe('the reflector', () => {
       await seen();
     });
 
-    it('sees it as soon as its watch is cut, and is stale until all is listed anew', async () => {
+    it('notices it when its watch breaks, and is stale until the list is complete', async () => {
       await started();
       restored();
       let goOn: (() => void) | undefined;
@@ -434,7 +434,7 @@ describe('the reflector', () => {
       await seen();
     });
 
-    it('does not take itself for caught up', async () => {
+    it('does not count as caught up', async () => {
       await started({ mostCompared: 0 });
       restored();
       await reflector.caughtUp(30_000);
@@ -443,7 +443,7 @@ describe('the reflector', () => {
     });
   });
 
-  it('is not stopped by a listener or a trimmer that throws', async () => {
+  it('survives a listener or a trimmer that throws', async () => {
     collection.put('a', 1);
     await started({
       trim: (object) => {
@@ -466,7 +466,7 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ mishaps: 4, restarts: 0 });
   });
 
-  it('catches up with a small collection by comparing: no bookmark needs to come', async () => {
+  it('catches up with a small collection by comparison, without a bookmark', async () => {
     await started();
     expect(collection.timeoutSeconds).to.be.within(24, 30);
     collection.put('a', 1);
@@ -478,7 +478,7 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
-  it('waits for what it lacks of a small collection, be it a change or an end', async () => {
+  it('waits for a missing change or deletion in a small collection', async () => {
     collection.put('a', 1);
     collection.put('b', 1);
     await started({ timings: { silenceMs: 30_000 } });
@@ -499,7 +499,7 @@ describe('the reflector', () => {
     expect(changes).to.deep.equal(['put a 1', 'put b 1', 'put a 2', 'gone b 1', 'put c 1']);
   });
 
-  it('catches up with a large one by an event, or by a bookmark of a watch that is made to end soon', async () => {
+  it('catches up with a large collection by an event, or a bookmark of a short watch', async () => {
     collection.put('a', 1);
     await started({ mostCompared: 0 });
     collection.put('a', 2);
@@ -519,7 +519,7 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
-  it('looks at one object: what is newer is told at once, and once, though the watch was behind', async () => {
+  it('reports a newer object from a single read at once, and only once', async () => {
     collection.put('a', 1);
     await started();
     collection.instead = ({ url }, response) => {
@@ -539,7 +539,7 @@ describe('the reflector', () => {
     expect(changes).to.deep.equal(['put a 1', 'put a 3', 'put b 1']);
   });
 
-  it('says whether it comes to a revision soon, and hurries nobody for it', async () => {
+  it('reports whether it reaches a revision soon, without extra requests', async () => {
     collection.put('a', 1);
     await started({ mostCompared: 0 });
     expect(await reflector.reached(collection.revision, 0)).to.equal(true);
@@ -554,7 +554,7 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
-  it('gives up waiting for a revision at the deadline', async () => {
+  it('stops waiting for a revision at the deadline', async () => {
     collection.put('a', 1);
     await started({ mostCompared: 0 });
     collection.elsewhere();
@@ -562,7 +562,7 @@ describe('the reflector', () => {
     expect(await rejection(reflector.caughtUp(50))).to.be.instanceOf(ApiUnreachable);
   });
 
-  it('is not synced before the last page, and says so', async () => {
+  it('is not synced before the last page, and reports so', async () => {
     for (const name of ['a', 'b', 'c']) collection.put(name, 1);
     let release: (() => void) | undefined;
     collection.instead = ({ url }, response) => {
@@ -594,7 +594,7 @@ describe('the reflector', () => {
     expect([reflector.stale, reflector.size]).to.deep.equal([undefined, 3]);
   });
 
-  it('lets the event loop have its turn after each slice', async () => {
+  it('yields to the event loop after each slice', async () => {
     for (let i = 0; i < 3_000; i += 1) collection.put(`n${i}`, i);
     let [run, longest, watching] = [0, 0, true];
     const turn = (): void => {
@@ -617,7 +617,7 @@ describe('the reflector', () => {
     expect(longest).to.be.within(1, 60);
   });
 
-  it('reports nothing once it was stopped, and lets its waiters go', async () => {
+  it('reports nothing after its stop, and releases its waiters', async () => {
     collection.put('a', 1);
     await started({ mostCompared: 0 });
     collection.elsewhere();
@@ -631,7 +631,7 @@ describe('the reflector', () => {
     expect(changes).to.deep.equal(['put a 1']);
   });
 
-  it('is stopped also while the API server does not answer, and reports nothing of a late answer', async () => {
+  it('stops while the API server is silent, and reports no late answer', async () => {
     collection.put('a', 1);
     let answer: (() => void) | undefined;
     collection.instead = (request, response) => {

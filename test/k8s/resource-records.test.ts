@@ -33,7 +33,7 @@ const anEnv = (name: string): Omit<EnvRecord, 'revision'> => ({
 const place = (name: string): string =>
   `/apis/sandpool.dev/v1alpha1/namespaces/${ALICE.namespace}/sandboxenvs/${name}`;
 
-describe('what a replica knows of envs, templates and limits on Kubernetes', () => {
+describe("a replica's copies of envs, templates and limits on Kubernetes", () => {
   const aReplica = async (api: MemoryApi) => {
     const records = new KubernetesRecordStore({
       metrics: silentMetrics,
@@ -55,7 +55,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     return { records, envs, uid: (name: string) => envs.named(ALICE.namespace, name)?.uid };
   };
 
-  it('is an env that is asked for while it is made', async () => {
+  it('keep an env that is created during a read', async () => {
     const api = new MemoryApi();
     const [here, there] = [await aReplica(api), await aReplica(api)];
     const read = api.holdRead(place('new'));
@@ -71,7 +71,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await Promise.all([here.records.stop(), there.records.stop()]);
   });
 
-  it('is an env as it stands once it was read or written, though the watch is behind', async () => {
+  it('show the current env after each read or write, even with a delayed watch', async () => {
     const api = new MemoryApi();
     const [here, there] = [await aReplica(api), await aReplica(api)];
     api.hold('sandboxenvs');
@@ -101,7 +101,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await Promise.all([here.records.stop(), there.records.stop()]);
   });
 
-  it('is not read again from what a list brings at the revision that is shown', async () => {
+  it('reuse an object from a list at the same revision', async () => {
     const api = new MemoryApi();
     const { records, envs } = await aReplica(api);
     const { uid } = await records.envs.create(anEnv('a'));
@@ -111,7 +111,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await records.stop();
   });
 
-  it("is a user's limits as they were read or written, none older afterwards, and the configured ones once a read finds none", async () => {
+  it('show the latest limits read or written, and the defaults once a read finds none', async () => {
     const api = new MemoryApi();
     const replicaOf = async () => {
       const [{ records }, clock] = [await aReplica(api), new TestClock()];
@@ -150,7 +150,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await Promise.all([here.records.stop(), there.records.stop()]);
   });
 
-  it('is no template that was removed while it was read', async () => {
+  it('drop a template that is deleted during a read', async () => {
     const api = new MemoryApi();
     const { records } = await aReplica(api);
     const catalog = new TemplateCatalog({ templates: records.templates, clock: new TestClock() });

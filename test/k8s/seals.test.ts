@@ -101,8 +101,8 @@ const keyWith = (object: ResourceObject, part: object): ResourceObject => ({
 const saidOf = (reading: Reading<unknown>): string =>
   reading.kind === 'wrong' ? `${reading.kind} ${reading.fault.reason}` : reading.kind;
 
-describe('what a daemon wrote for itself', () => {
-  it('is believed under its seal, before and after the object has a uid', () => {
+describe('sealed records', () => {
+  it('are trusted before and after the object has a uid', () => {
     expect(saidOf(pools().read(poolObject()))).to.equal('record');
     expect(pools().read(poolObject())).to.have.property('unbound');
     expect(pools().read(boundPool()))
@@ -113,7 +113,7 @@ describe('what a daemon wrote for itself', () => {
       .and.not.have.property('unbound');
   });
 
-  it('is not believed of a pool that says what its definition is, however it says so', () => {
+  it('protect the definition of a pool from any change', () => {
     const open = { definition: { ...aDefinition({ image: 'busybox' }), network: 'open' } };
 
     expect(saidOf(pools().read(withResolved(boundPool(), open)))).to.equal('wrong NotSealed');
@@ -126,7 +126,7 @@ describe('what a daemon wrote for itself', () => {
     expect(saidOf(pools().read(boundPool(pools(othersSeals))))).to.equal('wrong NotSealed');
   });
 
-  it('is not believed of any field that is another than a daemon wrote', () => {
+  it('protect every field that a daemon wrote', () => {
     const object = boundPool();
     const fields = Object.keys(resolvedOf(object)).filter(
       (field) => !['seal', 'format'].includes(field),
@@ -140,7 +140,7 @@ describe('what a daemon wrote for itself', () => {
     );
   });
 
-  it('gives a copy of a pool, and one that is made anew under its name, nothing of the first', () => {
+  it('are invalid for a copy of a pool and for a new pool of the same name', () => {
     expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { name: 'q' })))).to.equal(
       'uninitialized',
     );
@@ -155,7 +155,7 @@ describe('what a daemon wrote for itself', () => {
     );
   });
 
-  it('is settled of an object made by hand under a seal of its own', () => {
+  it('are created when a replica initializes an object made by hand', () => {
     const byHand = stored('SandboxPool', {
       spec: { overrides: { image: 'busybox' }, replicas: 1 },
     });
@@ -166,13 +166,13 @@ describe('what a daemon wrote for itself', () => {
       .and.not.have.property('unbound');
   });
 
-  it('is judged whatever stands in it, also what is no moment', () => {
+  it('are checked with any content, even an invalid time', () => {
     expect(pools().read(withResolved(boundPool(), { bornAt: { toString: '' } })).kind).to.not.equal(
       'record',
     );
   });
 
-  it("makes nobody an admin: an API key of one's own hash is none", () => {
+  it('protect API keys, so nobody becomes admin with a hash of their own', () => {
     const own = { hash: 'a'.repeat(64), role: 'admin' };
 
     expect(saidOf(keys().read(keyWith(boundKey(), own)))).to.equal('wrong NotSealed');
@@ -201,7 +201,7 @@ describe('what a daemon wrote for itself', () => {
     );
   });
 
-  it('holds of a key of before that does not know its maker, and of one that does', () => {
+  it('are valid for old keys without a creator and for new ones', () => {
     for (const key of [aKey, { ...aKey, createdBy: 'm'.repeat(16) }]) {
       const reading = keys().read(
         stored('ApiKey', keys().write(key), { name: 'k', at: new Date(BORN).toISOString() }),
@@ -212,7 +212,7 @@ describe('what a daemon wrote for itself', () => {
     }
   });
 
-  it('brings no key back that was revoked', () => {
+  it('do not restore a revoked key', () => {
     expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'k', uid: 'uid-2' })))).to.equal(
       'wrong NotSealed',
     );
@@ -220,7 +220,7 @@ describe('what a daemon wrote for itself', () => {
     expect(saidOf(keys().read(first))).to.equal('wrong NotSealed');
   });
 
-  it('is the same after a store that writes valid Unicode alone', () => {
+  it('survive a store that writes only valid Unicode', () => {
     const odd = { ...POOL, definition: aDefinition({ image: 'busybox', env: { A: '\ud800' } }) };
     const text = JSON.stringify(pools().write(odd)).replaceAll(String.raw`\ud800`, '\ufffd');
 
@@ -230,10 +230,10 @@ describe('what a daemon wrote for itself', () => {
   });
 });
 
-describe('an object of a later format', () => {
+describe('an object in a later format', () => {
   const LATER = { format: 3 };
 
-  it("is a later version's where it is sealed, and else unusable by itself alone", () => {
+  it('belongs to a later version if it is sealed, and is otherwise unusable', () => {
     const sealed = testSeals.sealed(
       'SandboxPool',
       { namespace: 'alpha', name: 'p' },
@@ -254,7 +254,7 @@ describe('an object of a later format', () => {
     expect(saidOf(keys().read({ ...boundKey(), spec: key }))).to.equal('too-new');
   });
 
-  it('stands nobody down where nobody seals: templates and quotas', () => {
+  it('has no effect on other objects if its kind is not sealed: templates and quotas', () => {
     const template = stored('SandboxTemplate', { spec: {}, resolved: LATER });
     const quota = stored('UserQuota', { spec: { ...LATER, team: 'alpha', user: 'alice' } });
 
@@ -264,7 +264,7 @@ describe('an object of a later format', () => {
     expect(saidOf(userQuotaResource({ teamOf }).read(quota))).to.equal('wrong LaterFormat');
   });
 
-  it("is nobody's business in a namespace of no team", () => {
+  it('is ignored in a namespace without a tenant', () => {
     const foreign = { namespace: 'kube-system' };
     const envs = envResource({ teamOf, seals: testSeals, clusterId: 'local', now: () => BORN });
 
@@ -282,7 +282,7 @@ describe('an object of a later format', () => {
     ).to.deep.equal({ kind: 'ignored' });
   });
 
-  it('is told of a sandbox where it is sealed alone', () => {
+  it('is reported for a sandbox only if it is sealed', () => {
     const LATER = { format: 4 };
     const sandbox = (spec: object): ResourceObject => stored('Sandbox', { spec });
     const sealed = testSeals.sealed(
@@ -301,8 +301,8 @@ describe('an object of a later format', () => {
   });
 });
 
-describe('a record that managers are cut off', () => {
-  it('holds with another pepper too, since it lets nobody in', () => {
+describe('the record of a disconnected manager', () => {
+  it('is valid under another pepper, since it grants no access', () => {
     const [ours, others] = [testSeals, othersSeals].map((seals) =>
       workerClusterResource({ seals }),
     );

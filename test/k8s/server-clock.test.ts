@@ -28,26 +28,26 @@ describe('the server clock', () => {
     clock = new ServerClock(() => local);
   });
 
-  it('knows no time before the first answer', () => {
+  it('has no time before the first answer', () => {
     expect(() => clock.now()).to.throw('has not told the time yet');
     clock.observe('yesterday', local);
     expect(() => clock.now()).to.throw('has not told the time yet');
   });
 
-  it('is set by the first answer, to half a second', () => {
+  it('is set by the first answer, with half a second of error', () => {
     answer();
 
     expect(Math.abs(clock.now() - truth())).to.be.at.most(510);
     expect(Number.isInteger(clock.now())).to.equal(true);
   });
 
-  it('narrows to some milliseconds over many answers', () => {
+  it('improves to a few milliseconds over many answers', () => {
     answers(120_000);
 
     expect(Math.abs(clock.now() - truth())).to.be.at.most(20);
   });
 
-  it('goes on without answers', () => {
+  it('continues without answers', () => {
     answers(120_000);
     local += 3_600_000;
 
@@ -58,7 +58,7 @@ describe('the server clock', () => {
     ['back', -3_600_000],
     ['forward', 3_600_000],
   ] as const) {
-    it(`moves smoothly where the server's time jumps ${what}, and never backwards`, () => {
+    it(`adjusts smoothly if the server's time jumps ${what}, and never goes back`, () => {
       answers(60_000);
       let [last, lastLocal] = [clock.now(), local];
       /** By how many ms a step of its was off that of the local clock, beyond a tenth of that. */
@@ -79,7 +79,7 @@ describe('the server clock', () => {
     });
   }
 
-  it('calls at or after the moment, and not what was called off', async () => {
+  it('fires at or after the deadline, unless cancelled', async () => {
     const real = new ServerClock();
     real.observe(httpDate(NOON), performance.now());
     const alive = setInterval(() => undefined, 1_000);

@@ -12,7 +12,7 @@ import { MemoryApi } from './a-memory-api.ts';
 const REQUEST = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };
 const NEVER = new AbortController().signal;
 
-describe('a node that does not answer', () => {
+describe('a silent node', () => {
   let failure: Error | undefined;
   let world: Awaited<ReturnType<typeof aDriver>>;
   let api: MemoryApi;
@@ -37,7 +37,7 @@ describe('a node that does not answer', () => {
   };
   const exec = (id: string): Promise<unknown> => world.driver.exec(id, REQUEST, NEVER);
 
-  it('has nothing handed out for some seconds, and touches nothing that runs there', async () => {
+  it('hands out nothing for some seconds, and keeps its running sandboxes', async () => {
     const [idle, claimed] = [await instance(false), await instance(true)];
     const poolUid = world.last(idle.id)?.record?.poolUid ?? '';
     expect(await rejection(exec(claimed.id))).to.be.instanceOf(NotJoinable);
@@ -62,7 +62,7 @@ describe('a node that does not answer', () => {
     expect(kindOf(idle.id)).to.equal('available');
   });
 
-  it('is not suspected for what a sandbox can bring about', async () => {
+  it('is not suspected for faults that a sandbox can cause', async () => {
     const [idle, claimed] = [await instance(false), await instance(true)];
     failure = new NotJoinable('nothing could be run in the sandbox: connection refused');
     await rejection(exec(claimed.id));
@@ -78,7 +78,7 @@ describe('a node that does not answer', () => {
     );
   });
 
-  it('is suspected anew by each failure, and of many at once not all are remembered', () => {
+  it('is suspected again by each failure, within a bounded memory', () => {
     const clock = new TestClock();
     const changes: string[] = [];
     const nodes = new SilentNodes({

@@ -48,8 +48,8 @@ const aStore = () => {
   return { objects, put, lanes: { lane: () => client, calm: async () => undefined } };
 };
 
-describe('a driver whose watch is behind', () => {
-  it('says of a sandbox whose Pod an uncached look does not find that it is gone', async () => {
+describe('a driver with a delayed watch', () => {
+  it('reports a sandbox as gone if an uncached read finds no Pod', async () => {
     const store = aStore();
     const driver = new KubernetesSandboxDriver({
       metrics: silentMetrics,
@@ -87,15 +87,15 @@ describe('a driver whose watch is behind', () => {
 
   for (const [look, looks] of [
     [
-      'for idle instances',
+      'a list of idle instances',
       (driver, { poolUid, poolOwner }) => driver.idle(poolUid, poolOwner.namespace, 1),
     ],
-    ['at the sandbox', (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace)],
+    ['a read of the sandbox', (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace)],
   ] satisfies readonly (readonly [
     string,
     (driver: KubernetesSandboxDriver, record: InstanceRecord) => Promise<unknown>,
   ])[]) {
-    it(`does not take a sandbox for gone whose Pod was made, and which was claimed, while a look ${look} found no Pod`, async () => {
+    it(`keeps a sandbox that is created and claimed while ${look} looks for its Pod`, async () => {
       const api = new MemoryApi();
       const { driver, facts, last } = await aDriver(api);
       const record: InstanceRecord = { ...anOrder().record, state: 'idle', revision: '' };

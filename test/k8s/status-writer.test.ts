@@ -108,8 +108,8 @@ const aWorld = () => {
   return { api, clock, world, failNext, aReplica, elapse, object, conditions, events };
 };
 
-describe('the status of a pool that kubectl shows', () => {
-  it('is written at most once a second, and not while nothing changes', async () => {
+describe('the status of a pool in kubectl', () => {
+  it('is written at most once a second, and only after changes', async () => {
     const { world, aReplica, elapse, object } = aWorld();
     const writer = aReplica(0);
     for (let change = 1; change <= 50; change++) {
@@ -129,7 +129,7 @@ describe('the status of a pool that kubectl shows', () => {
     expect(world.writes).to.equal(writes);
   });
 
-  it('is written while it changes faster than anybody could write it', async () => {
+  it('is written while it changes all the time', async () => {
     const { clock, world, aReplica } = aWorld();
     const writer = aReplica(0);
     for (let change = 1; change <= 100; change++) {
@@ -141,14 +141,14 @@ describe('the status of a pool that kubectl shows', () => {
     expect(world.writes).to.be.within(2, 3);
   });
 
-  it('is written by the replica that leads, and by no other', async () => {
+  it('is written by the leader only', async () => {
     const { world, aReplica, elapse } = aWorld();
     aReplica(1).changed('pool', UID);
     await elapse(3_000);
     expect(world.writes).to.equal(0);
   });
 
-  it('keeps the moment since which a condition holds', async () => {
+  it('keeps the transition times of its conditions', async () => {
     const { world, aReplica, elapse, conditions } = aWorld();
     const writer = aReplica(0);
     writer.changed('pool', UID);
@@ -166,7 +166,7 @@ describe('the status of a pool that kubectl shows', () => {
     );
   });
 
-  it('leaves standing that a size was denied, and observes nothing before it is decided', async () => {
+  it('keeps a denied size, and shows nothing before the decision', async () => {
     const { api, world, aReplica, elapse, object, conditions } = aWorld();
     const writer = aReplica(0);
     world.says = aStatus({ undecided: true });
@@ -188,7 +188,7 @@ describe('the status of a pool that kubectl shows', () => {
     expect(conditions()).to.deep.include(denied);
   });
 
-  it('has an event for each change of a condition, which a repeated change counts up', async () => {
+  it('has an event per change of a condition, with a count of repetitions', async () => {
     const { world, aReplica, elapse, events } = aWorld();
     const writer = aReplica(0);
     for (const says of [aStatus(), degraded, aStatus(), degraded]) {
@@ -206,7 +206,7 @@ describe('the status of a pool that kubectl shows', () => {
     ]);
   });
 
-  it('has few events of a pool whose conditions change all the time', async () => {
+  it('has few events if conditions change all the time', async () => {
     const { world, events, aReplica, elapse } = aWorld();
     const writer = aReplica(0);
     for (let change = 0; change < 60; change++) {
@@ -218,7 +218,7 @@ describe('the status of a pool that kubectl shows', () => {
     expect(written).to.be.within(10, 11);
   });
 
-  it('is as the leader says it after the last fault, whatever failed before', () =>
+  it('matches the leader after any series of faults', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(

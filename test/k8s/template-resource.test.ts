@@ -17,7 +17,7 @@ const RECORD: TemplateRecord = {
   globalId: 'an-id-of-template',
 };
 
-describe('a template that is edited by hand', () => {
+describe('a template edited by hand', () => {
   const resource = templateResource({ check: () => undefined });
   /** As the daemon writes it after somebody edited the object of this record. */
   const edited = (record: TemplateRecord) => {
@@ -33,7 +33,7 @@ describe('a template that is edited by hand', () => {
     return read.kind === 'record' ? read.record : undefined;
   };
 
-  it('has its next version, which goes to all clusters where it is a manager’s', () => {
+  it('gets its next version, which a manager sends to all clusters', () => {
     expect(edited(RECORD)).to.deep.include({
       version: '4',
       document: document('by hand'),
@@ -42,12 +42,12 @@ describe('a template that is edited by hand', () => {
     expect(edited(RECORD)?.earlier?.map(({ version }) => version)).to.deep.equal(['3', '2']);
   });
 
-  it('is as before where it is a copy of a manager’s', () => {
+  it("reverts if it is a copy of a manager's template", () => {
     const copy = { ...RECORD, managedBy: 'a-manager' };
     expect(edited(copy)).to.deep.equal({ ...copy, revision: '8' });
   });
 
-  it('is as before where it is a copy that was edited to what is no template, or can’t be run', () => {
+  it('reverts if it is a copy, even after an edit to an invalid template', () => {
     const picky = templateResource({
       check: ({ containers: [container] }) => {
         if (container?.image === 'none') throw new DefinitionRefused('spec.containers[0]: no');
@@ -75,7 +75,7 @@ describe('a template that is edited by hand', () => {
     expect(strict.read(unchanged as unknown as ResourceObject).kind).to.equal('wrong');
   });
 
-  it('is the cluster’s own where that has left the manager', () => {
+  it('belongs to the cluster once the cluster has left the manager', () => {
     const left = edited({ ...RECORD, managedBy: '' });
     expect(left).to.include({ version: '4' });
     expect(left).to.not.have.any.keys('globalId', 'managedBy');

@@ -37,7 +37,7 @@ const waiting = (...answers: readonly (Error | undefined)[]) => {
 };
 
 describe('a start without an API server', () => {
-  it('waits for as long as it can not be reached or is overloaded, says so once, and then that it answers', async () => {
+  it('waits while the server is unreachable or overloaded, and logs begin and end once', async () => {
     const { done, said, problems } = waiting(
       AWAY,
       AWAY,
@@ -53,13 +53,13 @@ describe('a start without an API server', () => {
     expect(problems[0]).to.include(SERVER).and.include('ECONNREFUSED');
   });
 
-  it('ends when it is told to', async () => {
+  it('ends when it is cancelled', async () => {
     const { done } = waiting(AWAY);
 
     expect((await rejection(done)).message).to.equal('told to stop');
   });
 
-  it('ends where the API server refuses the daemon, and says what it said', async () => {
+  it("ends with the server's message if the server refuses the daemon", async () => {
     const { done, problems } = waiting(
       AWAY,
       refusedBy(401, '{"message":"Unauthorized"}', undefined),
@@ -71,7 +71,7 @@ describe('a start without an API server', () => {
     expect(problems).to.have.length(1);
   });
 
-  it('says nothing where it answers at once', async () => {
+  it('logs nothing if the server answers at once', async () => {
     const { done, said, problems } = waiting(undefined);
 
     await done;
