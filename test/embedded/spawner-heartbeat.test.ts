@@ -21,7 +21,7 @@ describe("a spawner's heartbeat", () => {
     return { clock, ...started(clock) };
   };
 
-  it('asks each half second while it is answered', () => {
+  it('is requested every half second while the spawner answers', () => {
     const { clock, heartbeat, told } = aHeartbeat();
     for (let beat = 0; beat < 100; beat += 1) {
       clock.advance(BEAT_MS);
@@ -30,7 +30,7 @@ describe("a spawner's heartbeat", () => {
     expect(told).to.deep.equal(Array.from({ length: 100 }, () => 'ask'));
   });
 
-  it('says within 3 s that nothing is heard, and that it is again', () => {
+  it('shows within 3 s that the spawner is silent, and that it has recovered', () => {
     const { clock, heartbeat, told } = aHeartbeat();
     clock.advance(3_000);
     expect(heartbeat.silent).to.equal(true);
@@ -41,7 +41,7 @@ describe("a spawner's heartbeat", () => {
     expect(told.slice(-2)).to.deep.equal(['back', 'ask']);
   });
 
-  it('gives up once, after some 20 s without a word, and asks no more', () => {
+  it('gives up once after 20 s of silence, and then stops', () => {
     const { clock, told } = aHeartbeat();
     clock.advance(19_000);
     expect(told).to.not.include('given up');
@@ -50,7 +50,7 @@ describe("a spawner's heartbeat", () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('blames nobody after its own process was stopped for minutes', () => {
+  it('ignores a stop of its own process for minutes', () => {
     const due: (() => void)[] = [];
     let now = 0;
     // Timers of a process that was stopped come once each, late, before anything is read.

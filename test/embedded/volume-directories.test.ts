@@ -13,7 +13,7 @@ describe('directories as volumes', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('are those of the namespace that are there, by name', async () => {
+  it('are those that exist in the namespace, by name', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     const volumes = new VolumeDirectories([
@@ -37,7 +37,7 @@ describe('directories as volumes', () => {
     expect(await volumes.list('green')).to.deep.equal([]);
   });
 
-  it('are found for a mount in their own namespace alone', () => {
+  it('are found for a mount only in their own namespace', () => {
     const volumes = new VolumeDirectories([{ namespace: 'red', claimName: 'a', path: folder }]);
 
     expect(volumes.directoryOf('red', 'a')).to.equal(folder);
@@ -45,7 +45,7 @@ describe('directories as volumes', () => {
     expect(volumes.directoryOf('red', 'constructor')).to.equal(undefined);
   });
 
-  it('are provided where there are any', () => {
+  it('are provided if any exist', () => {
     expect(new VolumeDirectories([]).provided).to.equal(false);
     expect(
       new VolumeDirectories([{ namespace: 'red', claimName: 'a', path: folder }]).provided,

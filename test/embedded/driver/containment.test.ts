@@ -8,7 +8,7 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const MIB = 2 ** 20;
 
-describe('what a sandbox is kept to', function () {
+describe('the limits of a sandbox', function () {
   let spawned: WatchedDriver;
 
   before(async () => {
@@ -52,12 +52,12 @@ describe('what a sandbox is kept to', function () {
     return loud.id;
   };
 
-  it('is limited by cgroups where the machine has them', function () {
+  it('are cgroups if the machine has them', function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'cgroups need root, or a delegated subtree');
     expect(spawned.driver.describe().isolation).to.be.oneOf(['cgroup-v1', 'cgroup-v2']);
   });
 
-  it("has the processor's time that its template gives from its first moment on, and more only to start", async function () {
+  it("give the template's processor share from the start, and more only to start", async function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const { id } = await spawned.launched(anOrder(aDefinition({ cpuCores: 0.01 })));
@@ -74,7 +74,7 @@ describe('what a sandbox is kept to', function () {
     await ended(id);
   });
 
-  it('keeps a fork bomb inside', async function () {
+  it('contain a fork bomb', async function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const loud = await besideOf('bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 3');
@@ -86,7 +86,7 @@ describe('what a sandbox is kept to', function () {
     await ended(loud);
   });
 
-  it('keeps a memory flood inside', async () => {
+  it('contain a memory flood', async () => {
     const loud = await besideOf('head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c');
     const outcome = await spawned.exec(loud, [
       'sh',
@@ -106,7 +106,7 @@ describe('what a sandbox is kept to', function () {
     await ended(loud);
   });
 
-  it('says that memory ran out of a sandbox whose main process was killed for it', async function () {
+  it('end a main process out of memory, and report it', async function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const script = 'until [ -e /tmp/go ]; do sleep 0.05; done; exec tail /dev/zero';
@@ -119,7 +119,7 @@ describe('what a sandbox is kept to', function () {
     });
   });
 
-  it('keeps a flood of files inside, wherever something can be written', async () => {
+  it('contain a flood of files in every writable folder', async () => {
     const loud = await besideOf(
       'while :; do head -c 30000000 /dev/zero > /tmp/a; rm /tmp/a; done 2>/dev/null',
     );
@@ -142,7 +142,7 @@ describe('what a sandbox is kept to', function () {
     await ended(loud);
   });
 
-  it('can write nowhere else', async () => {
+  it('prevent writes elsewhere', async () => {
     const { id } = await noisy();
     const places = await spawned.sh(
       id,
@@ -166,7 +166,7 @@ describe('what a sandbox is kept to', function () {
     await ended(id);
   });
 
-  it('sees only its own processes, and no environment but its own', async () => {
+  it('hide other processes and the environment of others', async () => {
     const { id } = await spawned.launched(
       anOrder(aDefinition({ env: { SECRET_OF_ITS_OWN: 'x' } })),
     );
@@ -177,7 +177,7 @@ describe('what a sandbox is kept to', function () {
     await ended(id);
   });
 
-  it('has no descriptor that it was not given, in main process, command and terminal alike', async () => {
+  it('hide foreign descriptors from main process, command and terminal', async () => {
     const { id } = await noisy();
     // While it is loaded, its libraries are open.
     await eventually(
@@ -190,7 +190,7 @@ describe('what a sandbox is kept to', function () {
     await ended(id);
   });
 
-  it('is the same inside for the main process and for a command: uid, seccomp, capabilities, cgroup', async () => {
+  it('are the same for main process and command: uid, seccomp, capabilities, cgroup', async () => {
     const { id } = await noisy();
     const status = (pid: string): Promise<string> =>
       spawned.sh(id, `grep -E "^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap...):" /proc/${pid}/status`);
@@ -206,7 +206,7 @@ describe('what a sandbox is kept to', function () {
     await ended(id);
   });
 
-  it('has no network unless the template asks for it', async () => {
+  it('deny network access unless the template asks for it', async () => {
     const off = await noisy();
     expect(
       await spawned.sh(off.id, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " \\n"'),
@@ -227,7 +227,7 @@ describe('what a sandbox is kept to', function () {
     await ended(on.id);
   });
 
-  it('takes its files with it, also when they are many, deep and without permissions', async () => {
+  it('let all its files be removed, even many, deep ones without permissions', async () => {
     const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 256 * MIB })));
     const made = await spawned.sh(
       id,
@@ -241,7 +241,7 @@ describe('what a sandbox is kept to', function () {
     expect(readdirSync('/tmp').filter((name) => name.startsWith('contained'))).to.deep.equal([]);
   });
 
-  it('runs on when its output has no reader', async () => {
+  it('let it continue if nobody reads its output', async () => {
     const { id } = await spawned.launched(
       anOrder(
         aDefinition({

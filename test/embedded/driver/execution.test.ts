@@ -20,7 +20,7 @@ describe('exec in a real sandbox', function () {
   });
   after(() => spawned.close());
 
-  it('answers the exit code, 128 + n after signal n, 126 and 127 as a shell has them', async () => {
+  it('returns the exit code, 128 + n after signal n, and 126 and 127 like a shell', async () => {
     expect((await spawned.exec(id, ['sh', '-c', 'exit 7'])).exitCode).to.equal(7);
     expect((await spawned.exec(id, ['sh', '-c', 'kill -9 $$'])).exitCode).to.equal(137);
     expect((await spawned.exec(id, ['/etc/passwd'])).exitCode).to.equal(126);
@@ -32,20 +32,20 @@ describe('exec in a real sandbox', function () {
     expect([String(outcome.stdout), String(outcome.stderr)]).to.deep.equal(['out\n', 'err\n']);
   });
 
-  it('starts in the work folder as the user sandbox, unless told otherwise', async () => {
+  it('starts in the work folder as the user sandbox by default', async () => {
     expect(await spawned.sh(id, 'pwd; id -un; id -u; echo $HOME')).to.equal(
       '/home/sandbox\nsandbox\n1000\n/home/sandbox\n',
     );
     expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
   });
 
-  it('says so when the folder to start in is not there', async () => {
+  it('reports a missing working folder', async () => {
     const outcome = await spawned.exec(id, ['true'], { cwd: '/no/such' });
     expect(outcome.exitCode).to.equal(125);
     expect(String(outcome.stderr)).to.include('/no/such');
   });
 
-  it("has the defaults, the template's and the request's environment, the later over the earlier, and nothing else", async () => {
+  it('merges default, template and request environment, and passes on nothing else', async () => {
     const env = await spawned.sh(id, 'env | sort', { env: { BOTH: 'request' } });
     expect(
       env.split('\n').filter((line) => line !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line)),
@@ -61,17 +61,17 @@ describe('exec in a real sandbox', function () {
     ]);
   });
 
-  it('feeds a large input and answers a large output unharmed', async () => {
+  it('passes a large input and a large output unchanged', async () => {
     const stdin = 'a line of input\n'.repeat(50_000);
     const outcome = await spawned.exec(id, ['cat'], { stdin });
     expect(outcome.stdout.equals(Buffer.from(stdin))).to.equal(true);
   });
 
-  it('gives an empty input where none is named', async () => {
+  it('has an empty input by default', async () => {
     expect((await spawned.exec(id, ['cat'])).stdout).to.have.lengthOf(0);
   });
 
-  it('keeps outputLimit bytes of each stream and drops the rest, without holding up the command', async () => {
+  it('keeps outputLimit bytes of each stream and drops the rest without delaying the command', async () => {
     const outcome = await spawned.exec(
       id,
       ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'],
@@ -81,7 +81,7 @@ describe('exec in a real sandbox', function () {
     expect([outcome.stdout.length, outcome.stderr.length]).to.deep.equal([1_000, 10]);
   });
 
-  it('kills the command and what it started at the timeout, and answers 124', async () => {
+  it('kills the command and its children at the timeout, and returns 124', async () => {
     const endedAfter = (timeoutMs: number) =>
       spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], { timeoutMs });
     let outcome = await endedAfter(500);
@@ -105,7 +105,7 @@ describe('exec in a real sandbox', function () {
     );
   });
 
-  it('kills the command when the request is called off', async () => {
+  it('kills the command when the request is cancelled', async () => {
     const controller = new AbortController();
     const running = spawned.driver.exec(
       id,
@@ -120,14 +120,14 @@ describe('exec in a real sandbox', function () {
     await eventually(async () => !(await sleeps()), 'it is gone');
   });
 
-  it('is not fooled by output that looks like a frame', async () => {
+  it('handles output that looks like a frame', async () => {
     const hostile = String.raw`\001\000\000\000\000\000\000\000\000{"type":"exited"}\377\377\377\377`;
     const outcome = await spawned.exec(id, ['printf', hostile.repeat(100)]);
     expect(outcome.exitCode).to.equal(0);
     expect(outcome.stdout).to.have.lengthOf(30 * 100);
   });
 
-  it('refuses what can not be ordered, and harms nothing else that runs', async () => {
+  it('refuses an invalid request without harm to running commands', async () => {
     const other = spawned.sh(id, 'sleep 0.3; echo unharmed');
     expect((await rejection(spawned.exec(id, ['echo', 'a\0go']))).message).to.include('NUL');
     expect(
@@ -139,7 +139,7 @@ describe('exec in a real sandbox', function () {
     expect(await other).to.equal('unharmed\n');
   });
 
-  it('runs commands side by side', async () => {
+  it('runs commands in parallel', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) => spawned.sh(id, `echo ${i}; sleep 0.1; echo ${i}`)),
     );

@@ -83,7 +83,7 @@ describe("the agent for a sandbox's files", function () {
     return { content, flows };
   };
 
-  it('is one for a sandbox, whatever is asked at once', async () => {
+  it('exists once per sandbox, even for simultaneous calls', async () => {
     await Promise.all(Array.from({ length: 20 }, () => place.list('.')));
 
     expect(agents()).to.have.length(1);
@@ -105,14 +105,14 @@ describe("the agent for a sandbox's files", function () {
       expect(linkOf(pid, kind), kind).to.equal(linkOf(child, kind));
   });
 
-  it('is not to be looked into by the sandbox', async () => {
+  it('cannot be inspected by the sandbox', async () => {
     await agent();
     const script = `for p in /proc/[0-9]*; do grep -q '^launcher$' $p/comm && { ls $p/fd || echo closed; cat $p/environ || echo closed; cat $p/maps || echo closed; }; done 2>/dev/null`;
 
     expect(await place.under.sh(script)).to.equal('closed\nclosed\nclosed\n');
   });
 
-  it('leaves no half file when it is killed, and whoever wrote is told', async () => {
+  it('leaves no partial file when it is killed, and the writer gets an error', async () => {
     await place.put('file', 'old');
     const pid = await agent();
     const { content, flows } = anEndless();
@@ -127,7 +127,7 @@ describe("the agent for a sandbox's files", function () {
     expect(String(await place.get('file'))).to.equal('old');
   });
 
-  it('leaves no half file when the daemon is gone, and goes on for the next one', async () => {
+  it('leaves no partial file when the daemon dies, and serves the next one', async () => {
     await place.put('file', 'old');
     const pid = await agent();
     const { content, flows } = anEndless();
@@ -147,7 +147,7 @@ describe("the agent for a sandbox's files", function () {
     expect(await agent()).to.equal(pid);
   });
 
-  it('tells whoever reads that it was killed', async () => {
+  it('reports to readers that it was killed', async () => {
     await place.put('file', Buffer.alloc(8 << 20));
     const pid = await agent();
     const { content } = await place.files.open(place.at('file'), {}, new AbortController().signal);
@@ -170,7 +170,7 @@ describe("the agent for a sandbox's files", function () {
     expect(await place.under.sh('cd; ls -A')).to.equal('');
   });
 
-  it('watches folders that are hundreds deep, and goes on', async function () {
+  it('watches folders hundreds of levels deep', async function () {
     const made = await place.under.sh(
       `cd; mkdir deep; cd deep; i=0; while [ $i -lt 900 ]; do mkdir -p ${'a/'.repeat(30)} && cd ${'a/'.repeat(30)} || break; i=$((i+30)); done; echo $i`,
     );
@@ -191,7 +191,7 @@ describe("the agent for a sandbox's files", function () {
     expect(await agent()).to.equal(pid);
   });
 
-  it('lists no more at a time than a mebibyte of paths, each with the one of its folder', async () => {
+  it('lists at most a mebibyte of paths at once, each with its folder', async () => {
     const folder = Array.from({ length: 15 }, () => 'n'.repeat(250)).join('/');
     await place.under.sh(
       `cd; for i in $(seq 1 15); do n=$(printf 'n%.0s' $(seq 1 250)); mkdir $n; cd $n; done; seq 1 2000 | xargs touch`,
@@ -209,7 +209,7 @@ describe("the agent for a sandbox's files", function () {
     expect(await place.list(folder, { limit: 10_000 })).to.have.length(2_000);
   });
 
-  it('tells of metadata that programs inside set, but not of more than there may be', async function () {
+  it('reports metadata that programs inside set, within the limits', async function () {
     if (!existsSync('/usr/bin/python3')) return skipBecause(this, 'there is no /usr/bin/python3');
     if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
     const script = `
@@ -247,7 +247,7 @@ os.symlink('set', 'link')`;
     expect(Object.keys(many ?? {})).to.have.length(Math.floor(4_096 / (9 + 3 + 100)));
   });
 
-  it('is gone with its sandbox, and calls with it', async () => {
+  it('ends with its sandbox, and so do running calls', async () => {
     await agent();
     const { content, flows } = anEndless();
     const written = rejection(place.put('file', content));

@@ -24,7 +24,7 @@ const frame = (type: string, payload: Buffer): Buffer => {
 const TAKEN = Buffer.from([0]);
 const aStat = Buffer.concat([Buffer.from('d'), Buffer.alloc(28 + 4)]);
 
-describe('files by an agent that is not what it should be', () => {
+describe('files with a broken agent', () => {
   let folder: string;
   let servers: Server[];
   let clock: TestClock;
@@ -58,7 +58,7 @@ describe('files by an agent that is not what it should be', () => {
     return { files: new EmbeddedFiles(clock, spawner), asked };
   };
 
-  it('asks for another one once one took a connection and said nothing', async () => {
+  it('use a new agent after one that accepted a connection and stayed silent', async () => {
     let connected: () => void = () => {};
     const waits = new Promise<void>((resolve) => {
       connected = resolve;
@@ -76,7 +76,7 @@ describe('files by an agent that is not what it should be', () => {
     expect(asked).to.deep.equal([undefined, join(folder, '1')]);
   });
 
-  it('fails the call whose head says nothing', async () => {
+  it('fail if the head of an answer is malformed', async () => {
     const { files } = agents((socket) =>
       socket.write(Buffer.concat([TAKEN, frame('H', Buffer.from('f'))])),
     );
@@ -98,14 +98,14 @@ describe('files by an agent that is not what it should be', () => {
     ['that is over before anything came of it', 'E', 4n, 0n, 4n],
   ];
   for (const [what, type, size, start, end] of NO_CONTENT)
-    it(`opens no content ${what}`, async () => {
+    it(`refuse content ${what}`, async () => {
       const head = Buffer.concat([aFile(size), u64(start), u64(end)]);
       const { files } = agents((socket) => socket.write(Buffer.concat([TAKEN, frame(type, head)])));
 
       expect(await rejection(files.open(place, {}, never))).to.be.instanceOf(OutcomeUnknown);
     });
 
-  it('takes no page with more entries than it asked for', async () => {
+  it('refuse a page with more entries than requested', async () => {
     const entries = Buffer.concat(Array.from({ length: 11 }, () => aFile(0n)));
     const { files } = agents((socket) =>
       socket.write(
@@ -122,7 +122,7 @@ describe('files by an agent that is not what it should be', () => {
     expect(await rejection(listed)).to.be.instanceOf(OutcomeUnknown);
   });
 
-  it('keeps single bytes that wait for their reader together', async () => {
+  it('combine single bytes that wait for their reader', async () => {
     const connection = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
     const call = new AgentCall({ connection, tokens: ['pack'], clock, signal: never });
     const bytes = Array.from({ length: 10_000 }, () => frame('D', Buffer.alloc(1)));
@@ -137,7 +137,7 @@ describe('files by an agent that is not what it should be', () => {
     expect(pieces.length).to.be.below(100);
   });
 
-  it('takes no page of a list that has no end', async () => {
+  it('refuse an endless page of a list', async () => {
     const endless = frame('D', Buffer.alloc(1 << 20));
     const { files } = agents((socket) => {
       const more = (): void => {

@@ -49,20 +49,20 @@ describe('isolation none', function () {
     await spawned.log.when(id, 'gone', 120_000);
   };
 
-  it('is what makes a machine without bubblewrap do', async () => {
+  it('makes a machine without bubblewrap usable', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
     const refused = await rejection(spawned.again({ isolation: 'auto', dataDir }).watch(() => {}));
     rmSync(dataDir, { recursive: true, maxRetries: 5 });
     expect(refused.message).to.include('apt-get install bubblewrap').and.include('isolation');
   });
 
-  it('is warned of in what readiness shows', () => {
+  it('adds a warning to the readiness', () => {
     const { isolation, warnings, problems } = spawned.driver.describe();
     expect([isolation, problems]).to.deep.equal(['none', []]);
     expect(warnings.some((warning) => warning.startsWith(NOT_ISOLATED))).to.equal(true);
   });
 
-  it("runs a process of this machine, not root's, in a folder of its own", async () => {
+  it('runs processes of this machine, not as root, in a folder of their own', async () => {
     const { id } = await spawned.launched();
     const home = homeOf(id);
     const ours = ['pid', 'mnt', 'net', 'user']
@@ -80,7 +80,7 @@ describe('isolation none', function () {
     expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
   });
 
-  it('is reached at its own ports, and not at those of others', async function () {
+  it('forwards requests to its own ports only', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root all of them have the same uid');
     const dial = (id: string, port: number) => dialled(spawned.driver, id, port);
     const [port = 0] = await freePorts(1); // of the host, on whose network it is
@@ -102,7 +102,7 @@ describe('isolation none', function () {
     );
   });
 
-  it('takes /home/sandbox for that folder, also where the template or a request names it', async () => {
+  it('uses that folder as /home/sandbox in templates and requests', async () => {
     const definition = aDefinition({
       argv: ['sh', '-c', 'pwd > ~/started-in; echo $FROM_TEMPLATE >> ~/started-in; exec sleep 60'],
       env: { FROM_TEMPLATE: 'x' },
@@ -118,7 +118,7 @@ describe('isolation none', function () {
     expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
   });
 
-  it('writes no file with metadata to a file system that keeps none', async function () {
+  it('refuses a file with metadata on a file system without metadata', async function () {
     const { id } = await spawned.launched();
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
     const mounted = spawnSync('mount', ['-t', 'ramfs', '-o', 'mode=0777', 'ramfs', folder]);
@@ -138,7 +138,7 @@ describe('isolation none', function () {
     }
   });
 
-  it('says why a sandbox could not start', async () => {
+  it('explains why a sandbox could not start', async () => {
     const reasons: Readonly<Record<string, Parameters<typeof aDefinition>[0]>> = {
       'command not found: /no/such': { argv: ['/no/such'] },
       'the command could not be run: chdir to /no/such: No such file or directory': {
@@ -163,7 +163,7 @@ describe('isolation none', function () {
     expect(shown).to.include('33 101');
   });
 
-  it('ends with all that it started, and leaves no file in its folder', async function () {
+  it('ends with all its child processes, and removes its files', async function () {
     const { id, revision } = await spawned.launched();
     const [note, running, home] = [spawned.noteOf(id), spawned.runningOf(id), homeOf(id)];
     await spawned.sh(
@@ -186,7 +186,7 @@ describe('isolation none', function () {
     expect(processesOfBare({ home, uid: note.uid }, process.getuid?.() === 0)).to.deep.equal([]);
   });
 
-  it('is found again after the spawner was killed, and ended then', async () => {
+  it('is found again after a kill of the spawner, and then ended', async () => {
     const { id, revision } = await spawned.launched();
     const [home, running] = [homeOf(id), spawned.runningOf(id)];
     await spawned.sh(id, 'echo kept > ~/file');
@@ -204,7 +204,7 @@ describe('isolation none', function () {
     expect([isAlive(running.init), existsSync(home)]).to.deep.equal([false, false]);
   });
 
-  it('is still told of while such a sandbox runs, after isolation was chosen again; folders of none are removed', async () => {
+  it('keeps its warning while such a sandbox runs under another setting, and removes unused folders', async () => {
     const { id, revision } = await spawned.launched();
     await spawned.driver.stop();
     const { homes } = pathsOf(spawned.dataDir);

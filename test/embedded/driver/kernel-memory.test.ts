@@ -39,7 +39,7 @@ for (1..1900) { socketpair(my $out, my $in, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or 
 for (1..1900) { pipe(my $in, my $out) or last; push @kept, $in, $out; $out->blocking(0); 1 while defined syswrite($out, "x" x 4096) }`,
 } as const;
 
-describe("memory of the kernel's that a sandbox holds", function () {
+describe('kernel memory of a sandbox', function () {
   let spawned: WatchedDriver;
 
   before(async () => {
@@ -48,7 +48,7 @@ describe("memory of the kernel's that a sandbox holds", function () {
   });
   after(() => spawned.close());
 
-  it('for sockets is no more than its limit allows', async function () {
+  it('for sockets stays within its limit', async function () {
     const { isolation } = spawned.driver.describe();
     if (!isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const memoryBytes = 128 * MIB;
@@ -64,7 +64,7 @@ describe("memory of the kernel's that a sandbox holds", function () {
   });
 
   for (const [what, script] of Object.entries(OTHER_HOARDS)) {
-    it(`for ${what} is no more than its limit allows, and what counts sockets apart an eighth of that`, async function () {
+    it(`for ${what} stays within its limit, and within an eighth of it if sockets count separately`, async function () {
       if (!spawned.driver.describe().isolation.startsWith('cgroup'))
         skipBecause(this, 'there are no cgroups here');
       const memoryBytes = 128 * MIB;
@@ -83,7 +83,7 @@ describe("memory of the kernel's that a sandbox holds", function () {
     });
   }
 
-  it('for files is bounded by their number, wherever something can be written: no more than ENOSPC is the answer', async function () {
+  it('for files is bounded by their number in every writable folder, with ENOSPC beyond', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'mounting needs root');
     const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 64 * MIB })));
     const script =
@@ -103,7 +103,7 @@ describe("memory of the kernel's that a sandbox holds", function () {
     }
   });
 
-  it('for files without content counts as its memory, by what is charged for each', async function () {
+  it('for empty files counts as its memory by what each costs', async function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 64 * MIB })));
@@ -156,7 +156,7 @@ describe('/proc in a sandbox', function () {
   after(() => spawned.close());
 
   for (const name of MASKED) {
-    it(`has nothing in /proc/${name}`, async function () {
+    it(`hides /proc/${name}`, async function () {
       if (!existsSync(`/proc/${name}`)) skipBecause(this, 'this kernel has none');
       expect(
         await spawned.sh(
@@ -168,7 +168,7 @@ describe('/proc in a sandbox', function () {
   }
 
   for (const name of READ_ONLY) {
-    it(`has /proc/${name} read-only`, async function () {
+    it(`has a read-only /proc/${name}`, async function () {
       if (!existsSync(`/proc/${name}`)) skipBecause(this, 'this kernel has none');
       expect(
         await spawned.sh(

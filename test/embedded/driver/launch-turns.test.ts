@@ -5,7 +5,7 @@ import { aSpawnedDriver } from '../../support/harness/a-spawned-driver.ts';
 import { ALICE, anOrder, permitted } from '../../support/builders/instance-orders.ts';
 
 describe('launches on one machine', () => {
-  it('are written a few at a time, tenants in turn, and ask for the size of the machine once', async () => {
+  it("are written a few at a time, by tenant in turn, and read the machine's size once", async () => {
     let asked = 0;
     const machine = () => {
       asked += 1;
@@ -45,7 +45,7 @@ describe('launches on one machine', () => {
     await spawned.close();
   });
 
-  it('are refused where 1,024 of their tenant wait, and keep nobody else from waiting', async () => {
+  it('are refused beyond 1,024 waiting ones of a tenant, without delaying other tenants', async () => {
     const spawned = aSpawnedDriver({});
     const letGo: (() => void)[] = [];
     spawned.records.launchOrder = () =>

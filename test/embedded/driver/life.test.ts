@@ -34,7 +34,7 @@ describe('the life of a real sandbox', function () {
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available', 'gone']);
   });
 
-  it('is gone with it also while the cpu limit holds up bubblewrap, which passes it on', async () => {
+  it("is gone with its exit code even if the cpu limit delays bubblewrap's report", async () => {
     const { id } = await spawned.launched(anOrder(aDefinition({ argv: UNTIL_TOLD })));
     const standing = stoppedFor(2_500, spawned.noteOf(id).outer);
     await spawned.sh(id, 'touch /tmp/end');
@@ -44,7 +44,7 @@ describe('the life of a real sandbox', function () {
     expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
   });
 
-  it('has failed at nothing where too many wait to be started', async () => {
+  it('does not count as failed if too many launches wait', async () => {
     const full = await aWatchedDriver({ parallelStarts: 0 });
     const waiting = Array.from({ length: 1_024 }, () =>
       rejection(full.driver.launch(anOrder(), permitted)),
@@ -62,7 +62,7 @@ describe('the life of a real sandbox', function () {
     );
   });
 
-  it('is gone with the claimed record when it dies while it is claimed', async () => {
+  it('is gone with its claimed record if it dies while claimed', async () => {
     const record = await spawned.launched();
     const claimed = await spawned.driver.claim(record, aClaim());
     await spawned.exec(record.id, ['sh', '-c', 'kill -9 2']);
@@ -71,7 +71,7 @@ describe('the life of a real sandbox', function () {
     expect(gone.vitals).to.deep.include({ exitCode: 137 });
   });
 
-  it('never becomes available where its command can not be executed, and says why', async () => {
+  it('never becomes available if its command cannot be executed, and gives the reason', async () => {
     const missing = await spawned.driver.launch(
       anOrder(aDefinition({ argv: ['/no/such', 'argument'] })),
       permitted,
@@ -89,7 +89,7 @@ describe('the life of a real sandbox', function () {
     expect(spawned.log.kinds(missing.id)).to.deep.equal(['starting', 'gone']);
   });
 
-  it('never becomes available where bubblewrap fails', async () => {
+  it('never becomes available if bubblewrap fails', async () => {
     const { id } = await spawned.driver.launch(
       anOrder(aDefinition({ workingDir: '/usr/no/such' })),
       permitted,
@@ -101,7 +101,7 @@ describe('the life of a real sandbox', function () {
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'gone']);
   });
 
-  it('leaves nothing behind: no process, no cgroup, no note', async () => {
+  it('leaves no process, cgroup or note behind', async () => {
     const record = await spawned.launched();
     const [note, running] = [spawned.noteOf(record.id), spawned.runningOf(record.id)];
     expect(isAlive(running.init)).to.equal(true);
@@ -112,7 +112,7 @@ describe('the life of a real sandbox', function () {
     expect(existsSync(join(spawned.dataDir, 'run', record.id))).to.equal(false);
   });
 
-  it('can be retired while it waits for its turn and while it starts', async () => {
+  it('can end by retirement while it waits and while it starts', async () => {
     const orders = Array.from({ length: 12 }, () => anOrder());
     const launches = orders.map((order) => spawned.driver.launch(order, permitted));
     // Their records are written by then.
@@ -133,7 +133,7 @@ describe('the life of a real sandbox', function () {
     );
   });
 
-  it('ends what daemonized itself inside along with the rest', async () => {
+  it('ends with its daemonized processes', async () => {
     const record = await spawned.launched();
     await spawned.exec(record.id, [
       'sh',
@@ -146,7 +146,7 @@ describe('the life of a real sandbox', function () {
     expect(isAlive(running.init)).to.equal(false);
   });
 
-  it('gives each sandbox a host uid of its own, and uses it again only later', async function () {
+  it('has its own host uid, which is reused only much later', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
     const uids: number[] = [];
     for (let i = 0; i < 3; i += 1) {
@@ -158,7 +158,7 @@ describe('the life of a real sandbox', function () {
     expect(new Set(uids).size).to.equal(3);
   });
 
-  it('removes what is shared when the last sandbox is gone and the daemon stops', async () => {
+  it('removes shared files when the last sandbox is gone and the daemon stops', async () => {
     const other = await aWatchedDriver();
     await other.launched();
     const name = nameOf(other.dataDir);
@@ -170,7 +170,7 @@ describe('the life of a real sandbox', function () {
     expect(existsSync(`/sys/fs/cgroup/pids/${name}`)).to.equal(false);
   });
 
-  it('refuses to start where bubblewrap or the launcher is missing, and says what to install', async () => {
+  it('cannot begin without bubblewrap or the launcher, and says what to install', async () => {
     for (const [part, hint] of [
       [{ bwrapPath: '/no/bwrap' }, 'apt-get install bubblewrap'],
       [{ launcherPath: '/no/launcher' }, 'native/build'],
@@ -183,7 +183,7 @@ describe('the life of a real sandbox', function () {
     }
   });
 
-  it('says why when no sandbox can be made here', async () => {
+  it('cannot begin if sandboxes are impossible here, and says why', async () => {
     const broken = aSpawnedDriver({ bwrapPath: '/bin/false' });
     expect((await rejection(broken.driver.watch(() => {}))).message).to.include(
       'no sandbox can be started on this machine',
@@ -193,7 +193,7 @@ describe('the life of a real sandbox', function () {
     await broken.close();
   });
 
-  it('touches nothing of what runs where the next daemon is refused', async () => {
+  it('is unaffected if the next daemon fails to start', async () => {
     const first = await aWatchedDriver();
     const { id } = await first.launched();
     const { rootfs } = pathsOf(first.dataDir);
@@ -207,7 +207,7 @@ describe('the life of a real sandbox', function () {
     await first.close();
   });
 
-  it('works from a data folder whose path is too long for a socket', async () => {
+  it('works in a data folder whose path is too long for a socket', async () => {
     const top = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
     const dataDir = join(top, 'x'.repeat(100));
     mkdirSync(dataDir);

@@ -29,7 +29,7 @@ describe('the files of a log', () => {
   const texts = async (request = ALL): Promise<readonly string[]> =>
     (await files.tail(ID, request)).lines.map(({ text }) => String(text));
 
-  it('are empty where the folder was just made, and gone where nobody can write any more', async () => {
+  it('are empty in a new folder, and gone once nobody can write', async () => {
     mkdirSync(join(folder, ID));
     writeFileSync(join(folder, 'pipes', ID), '');
     expect(await files.tail(ID, ALL)).to.deep.equal({ lines: [], truncated: false, next: '0' });
@@ -42,7 +42,7 @@ describe('the files of a log', () => {
     ).to.be.instanceOf(LogsGone);
   });
 
-  it('are read as one, lines joined over their end, and say that older ones are gone', async () => {
+  it('are read as one, with joined lines, and report that older ones are gone', async () => {
     const next = put(5_000, record('one') + record('tw', 'P'));
     const end = put(next, record('o') + record('three'));
     const tail = await files.tail(ID, ALL);
@@ -50,7 +50,7 @@ describe('the files of a log', () => {
     expect(tail).to.include({ truncated: true, next: String(end) });
   });
 
-  it('pass over what a crash tore, and wait for the end of what is being written', async () => {
+  it('skip lines that a crash truncated, and wait for the end of a partial line', async () => {
     put(
       0,
       `${record('one')}2026-01-31T12:00\n${record('two')}2026-01-31T12:00:00.000000000Z stdout F thr`,
@@ -58,20 +58,20 @@ describe('the files of a log', () => {
     expect(await texts()).to.deep.equal(['one', 'two']);
   });
 
-  it('are read from the end however long they are', async () => {
+  it('are read backwards at any length', async () => {
     put(0, Array.from({ length: 20_000 }, (_, n) => record(`line ${n}`)).join(''));
     expect(await texts({ ...ALL, tailLines: 2 })).to.deep.equal(['line 19998', 'line 19999']);
     expect((await texts({ ...ALL, tailLines: 10_000 }))[0]).to.equal('line 10000');
   });
 
-  it('give nothing that is older than asked for, and say nothing of it', async () => {
+  it('omit lines older than requested, without reporting truncation', async () => {
     put(0, record('one', 'F', 1) + record('two', 'F', 2) + record('three', 'F', 3));
     const since = Date.parse('2026-01-31T12:00:02.000Z');
     expect(await files.tail(ID, { ...ALL, since })).to.include({ truncated: false });
     expect(await texts({ ...ALL, ...{ since } })).to.deep.equal(['two', 'three']);
   });
 
-  it('give the end of a line that is longer than may be given', async () => {
+  it('return the end of a line that exceeds the limit', async () => {
     put(0, record('x'.repeat(100)));
     const tail = await files.tail(ID, { tailLines: 1, limitBytes: 10 });
     expect(tail.lines.map(({ text }) => String(text))).to.deep.equal(['x'.repeat(10)]);

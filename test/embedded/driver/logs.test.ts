@@ -13,7 +13,7 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const COUNTING = 'n=0; while :; do n=$((n+1)); echo "count $n"; sleep 0.02; done';
 
-describe('what sandboxes print', function () {
+describe('output of sandboxes', function () {
   let world: WatchedDriver;
   let driver: EmbeddedSandboxDriver;
 
@@ -46,7 +46,7 @@ describe('what sandboxes print', function () {
   };
   const logsFolder = (): string => pathsOf(world.dataDir).logs;
 
-  it('is kept in the order in which it was written, output and errors alike', async () => {
+  it('is stored in the order of writing, both streams alike', async () => {
     const id = await printing(
       'echo one; echo two >&2; echo three; printf "ä\\nhalf"; sleep infinity',
     );
@@ -54,7 +54,7 @@ describe('what sandboxes print', function () {
     expect(await linesOf(id)).to.deep.equal(['one', 'two', 'three', 'ä', 'half']);
   });
 
-  it('may be written by way of /dev/stdout and /dev/stderr too', async () => {
+  it('can be written through /dev/stdout and /dev/stderr too', async () => {
     const id = await printing(
       'echo out >/dev/stdout; echo err >/dev/stderr; echo more >>/proc/self/fd/1; sleep infinity',
     );
@@ -62,7 +62,7 @@ describe('what sandboxes print', function () {
     expect(await linesOf(id)).to.deep.equal(['out', 'err', 'more']);
   });
 
-  it('is whole however long its lines are', async () => {
+  it('is complete for lines of any length', async () => {
     const id = await printing(
       'head -c 100000 /dev/zero | tr "\\0" x; echo; echo end; sleep infinity',
     );
@@ -70,7 +70,7 @@ describe('what sandboxes print', function () {
     expect(await linesOf(id)).to.deep.equal(['x'.repeat(100_000), 'end']);
   });
 
-  it('is given from its end, as far as it is asked for', async () => {
+  it('is returned from its end, up to the requested size', async () => {
     const id = await printing('seq 1 20000; sleep infinity');
     await shows(id, '20000');
     const last = await driver.logs(id, { tailLines: 3, limitBytes: 1 << 20 });
@@ -86,7 +86,7 @@ describe('what sandboxes print', function () {
     expect((await linesOf(id, { since: since - 60_000 })).length).to.equal(10_000);
   });
 
-  it('goes on when whoever keeps it is killed, and loses no line that was not in its hands', async () => {
+  it('continues after a kill of the log pump, without a lost line outside its buffer', async () => {
     const id = await printing(COUNTING);
     await countsOn(id);
 
@@ -101,7 +101,7 @@ describe('what sandboxes print', function () {
     expect(world.log.kinds(id)).to.deep.equal(['starting', 'available']);
   });
 
-  it('goes on when the spawner is killed', async () => {
+  it('continues after a kill of the spawner', async () => {
     const id = await printing(COUNTING);
     await countsOn(id);
     const pump = pumpPid();
@@ -112,7 +112,7 @@ describe('what sandboxes print', function () {
     expect(pumpPid(), 'the same keeps it').to.equal(pump);
   });
 
-  it('goes on when all of us are killed, and the sandbox too: it only waits', async () => {
+  it('continues after a kill of daemon, spawner and pump, during which the sandbox only waits', async () => {
     const id = await printing(`trap '' PIPE; ${COUNTING}`);
     const silent = await printing('while :; do echo "a line that fills it"; done');
     await countsOn(id);
@@ -134,7 +134,7 @@ describe('what sandboxes print', function () {
     expect([id, silent].every((each) => isAlive(world.runningOf(each).init))).to.equal(true);
   });
 
-  it('keeps to new limits from the next start on', async () => {
+  it('follows new limits from the next start on', async () => {
     const id = await printing(COUNTING);
     await countsOn(id);
     const before = pumpPid();
@@ -148,7 +148,7 @@ describe('what sandboxes print', function () {
     await countsOn(id, next);
   });
 
-  it('stays readable after the sandbox is gone, and after a restart', async () => {
+  it('stays readable after the end of the sandbox and after a restart', async () => {
     const record = await world.launched(
       anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })),
     );
@@ -162,7 +162,7 @@ describe('what sandboxes print', function () {
     await eventually(() => !existsSync(join(logsFolder(), 'pipes', record.id)), 'its fifo is gone');
   });
 
-  it('shows why bubblewrap could not make the sandbox', async () => {
+  it('shows why bubblewrap failed', async () => {
     const order = anOrder(aDefinition({ workingDir: '/usr/no/such' }));
     await driver.launch(order, permitted);
     await world.log.when(order.record.id, 'gone');
@@ -170,7 +170,7 @@ describe('what sandboxes print', function () {
     expect((await linesOf(order.record.id)).join()).to.include('bwrap:');
   });
 
-  it('is kept of one that ends at once, however late its log is opened', async () => {
+  it('is kept for a sandbox that ends at once, even if its log is opened late', async () => {
     await eventually(() => pumpPid() > 0, 'something keeps logs');
     const pump = pumpPid();
     const order = anOrder(aDefinition({ workingDir: '/usr/no/such' }));
@@ -198,7 +198,7 @@ describe('what sandboxes print', function () {
     await eventually(async () => (await linesOf(id)).length > 0, 'it says so');
   });
 
-  it('of a flood takes no more than two files, and keeps no neighbour waiting', async () => {
+  it('takes at most two files during a flood, and does not delay neighbours', async () => {
     const flood = await printing('yes "a flood of words"');
     const neighbour = await printing('while :; do date +%s%N; sleep 0.05; done');
     await eventually(
@@ -219,7 +219,7 @@ describe('what sandboxes print', function () {
       ).to.be.at.most(1 << 20);
   });
 
-  it('is followed as it comes, to its end', async () => {
+  it('is followed as it arrives, to its end', async () => {
     const id = await printing(
       'for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; until [ -e /tmp/end ]; do sleep 0.05; done; printf last',
     );
@@ -231,7 +231,7 @@ describe('what sandboxes print', function () {
     expect(lines).to.deep.equal(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'last']);
   });
 
-  it('tells a follower that something is no longer kept', async () => {
+  it('shows a follower that lines were dropped', async () => {
     await world.close();
     world = await aWatchedDriver({
       logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 },
@@ -253,7 +253,7 @@ describe('what sandboxes print', function () {
     expect(batches.slice(1).some(({ skipped }) => skipped)).to.equal(false);
   });
 
-  it('is closed to the sandbox but for writing', async function () {
+  it('is write-only for the sandbox', async function () {
     if (process.getuid?.() !== 0)
       skipBecause(this, "without root the sandbox has the daemon's own uid");
     const id = await printing('echo here; sleep infinity');
@@ -265,7 +265,7 @@ describe('what sandboxes print', function () {
     expect(tries).to.not.include('changed').and.not.include('read').and.not.include('linked');
   });
 
-  it('is kept without isolation too', async () => {
+  it('is kept without isolation, too', async () => {
     await world.close();
     world = await aWatchedDriver({ isolation: 'none' });
     driver = world.driver;
@@ -274,7 +274,7 @@ describe('what sandboxes print', function () {
     expect(await linesOf(id)).to.deep.equal(['bare', 'bad']);
   });
 
-  it('is kept by one process, which ends with the last sandbox', async () => {
+  it('is kept by one process that ends with the last sandbox', async () => {
     const { id, revision } = await world.launched();
     expect(pumpPid()).to.be.greaterThan(0);
     await driver.retire(id, revision);

@@ -18,7 +18,7 @@ describe('an archive of a million entries', function () {
   });
   after(() => watched.close());
 
-  it('is refused where the sandbox has no room for them, and leaves it at work', async () => {
+  it('is refused if the sandbox lacks room, and leaves the sandbox working', async () => {
     const place = { id, path: Buffer.from('/tmp/many') };
     const archive = await manyFiles();
 

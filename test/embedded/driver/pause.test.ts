@@ -51,7 +51,7 @@ describe('a paused sandbox on this machine', function () {
     );
   };
 
-  it('stands still with what it has in memory, and goes on from there', async () => {
+  it('stops with its memory intact, and resumes from there', async () => {
     const at = Number(await ticks());
     const held = await paused();
     expect(standsStill()).to.equal(true);
@@ -59,13 +59,13 @@ describe('a paused sandbox on this machine', function () {
     await eventually(async () => Number(await ticks()) > at + 3, 'it counts on');
   });
 
-  it('is ended like any other', async () => {
+  it('can be ended like any other', async () => {
     await paused();
     await spawned.driver.release(record.id, { reason: 'deleted', exitCode: null });
     await spawned.log.when(record.id, 'gone');
   });
 
-  it('stays so through the death of its spawner, and goes on when it is told', async () => {
+  it('stays paused after the death of its spawner, and resumes on request', async () => {
     const held = await paused();
     await killSpawner();
     expect(standsStill()).to.equal(true);
@@ -96,7 +96,7 @@ describe('a paused sandbox on this machine', function () {
   };
 
   for (const turns of [0, 1, 5])
-    it(`is as its record says where the spawner dies as it is paused (${turns})`, async () => {
+    it(`matches its record if the spawner dies during the pause (${turns})`, async () => {
       const asked = paused();
       asked.catch(() => undefined);
       for (let turn = 0; turn < turns; turn += 1) await aTurn();
@@ -104,7 +104,7 @@ describe('a paused sandbox on this machine', function () {
       await isAsItsRecordSays(asked);
     });
 
-  it('may be paused again, and told to go on again', async () => {
+  it('can be paused and resumed again', async () => {
     const once = await paused();
     const again = await spawned.driver.amend(record.id, { pausedAt: 1 }, once.revision);
     expect(again.claim?.pausedAt).to.equal(1);

@@ -7,7 +7,7 @@ import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
 describe('a pause that fails', () => {
-  it('leaves a record that says that it runs, also where that has moved, and it does', async () => {
+  it('leaves both record and sandbox running, even after a concurrent change', async () => {
     const ordered: (readonly [boolean, number | undefined])[] = [];
     let record = { id: 'i', revision: '1', state: 'claimed', claim: {} } as InstanceRecord;
     const amend = async (id: string, change: ClaimChange, seen: string) => {

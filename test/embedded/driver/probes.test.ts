@@ -33,7 +33,7 @@ describe('readiness probes of real sandboxes', function () {
     ['a connection', tcpProbe(8_000)],
     ['a request', httpProbe(8_000, '/status/204')],
   ] as const) {
-    it(`become available once ${name} passes`, async () => {
+    it(`make an instance available once ${name} passes`, async () => {
       const whenTold = 'until [ -e /tmp/go ]; do sleep 0.05; done; ';
       const argv =
         name === 'a command'
@@ -51,7 +51,7 @@ describe('readiness probes of real sandboxes', function () {
     });
   }
 
-  it('say what they saw: an exit code with its words, a status, a refusal, a silence', async () => {
+  it('report exit code with output, status, refusal or silence', async () => {
     const says = async (probe: ReadinessProbe, words: string): Promise<void> => {
       const { id } = await spawned.driver.launch(probed(probe), permitted);
       await eventually(() => JSON.stringify(lastOf(id)).includes(words), words);
@@ -66,7 +66,7 @@ describe('readiness probes of real sandboxes', function () {
     await says(tcpProbe(8_001), 'port 8001: nothing listens on it');
   });
 
-  it('make an instance unavailable that stops to answer, with its record as it stands, and available again', async () => {
+  it('make a failing instance unavailable, with its current record, and then available again', async () => {
     const idle = await spawned.launched(
       probed(execProbe(['test', '!', '-e', '/tmp/broken'], often)),
     );
@@ -83,7 +83,7 @@ describe('readiness probes of real sandboxes', function () {
     expect(spawned.log.of(record.id).at(-1)?.record).to.deep.equal(record);
   });
 
-  it('run when they are asked for, and share a run', async () => {
+  it('run on request, and share a run', async () => {
     const { timeoutMs } = often;
     const { id } = await spawned.launched(
       probed(execProbe(['true'], { timeoutMs }), {
@@ -102,7 +102,7 @@ describe('readiness probes of real sandboxes', function () {
     expect(await spawned.driver.probe(plain.id)).to.deep.equal([]);
   });
 
-  it('send their own headers, and a Host of the loopback', async () => {
+  it('send their own headers, and a loopback Host', async () => {
     const { id } = await spawned.driver.launch(probed(httpProbe(8_002, '/path?q')), permitted);
     await eventually(() => JSON.stringify(lastOf(id)).includes('nothing listens'), 'it is probed');
     const once =
@@ -116,7 +116,7 @@ describe('readiness probes of real sandboxes', function () {
       .and.contain('User-Agent: sandpool-probe');
   });
 
-  it('survive the spawner: who was ready is unavailable until it passes again', async () => {
+  it('outlive the spawner: ready instances are unavailable until they pass again', async () => {
     const under = await aWatchedDriver();
     try {
       const idle = await under.launched(
@@ -145,7 +145,7 @@ describe('readiness probes of real sandboxes', function () {
     }
   });
 
-  it('do not disturb the end of an instance', async () => {
+  it('do not prevent the end of an instance', async () => {
     const record = await spawned.launched(probed(execProbe(['sleep', '0.2'], { periodMs: 1_000 })));
     await spawned.driver.retire(record.id, record.revision);
     await spawned.log.when(record.id, 'gone');

@@ -24,7 +24,7 @@ const UNHEARD: LinkEvents = {
   lost: () => {},
 };
 
-describe('processes and crashes', function () {
+describe('processes in crashes', function () {
   let spawned: WatchedDriver;
   let id: string;
   /** An argument by which its processes are found on the machine. */
@@ -71,7 +71,7 @@ describe('processes and crashes', function () {
     return { driver, log };
   };
 
-  it('outlive a daemon that is gone, and are found again with what they printed', async () => {
+  it('survive the death of the daemon, and are found again with their output', async () => {
     const link = new SpawnerLink(await spawned.connect(), {
       clock: systemClock(),
       log: quietLog,
@@ -96,7 +96,7 @@ describe('processes and crashes', function () {
     expect(texts).to.deep.equal(['before\nafter\n', 'after\n']);
   });
 
-  it('outlive an orderly stop of the daemon; the next one reads on from where its reader was', async () => {
+  it('survive a stop of the daemon, and the next one resumes reading at the same position', async () => {
     const fact = await start('echo before; read go; echo after; exit 3');
     const first = read(fact);
     await first.until('before\n');
@@ -118,7 +118,7 @@ describe('processes and crashes', function () {
     expect(spawned.spawnerPid()).to.equal(spawner);
   });
 
-  it('keep the spawner until the last has ended, and no longer', async () => {
+  it('keep the spawner alive until the last has ended', async () => {
     const fact = await start(`sleep ${mark}`);
     await spawned.driver.stop();
     const { driver } = await next();
@@ -132,7 +132,7 @@ describe('processes and crashes', function () {
     await next();
   });
 
-  it('are told of by an event where their spawner was killed', async () => {
+  it('are reported by an event if their spawner was killed', async () => {
     await start(`sleep ${mark}`);
     await killSpawner();
     const told = (): readonly (string | undefined)[] =>
@@ -151,7 +151,7 @@ describe('processes and crashes', function () {
     expect(told()).to.deep.equal(['the process that ran them was killed']);
   });
 
-  it('end with a spawner that is killed while they are read; readers are told', async () => {
+  it('end with a killed spawner during a read, with an error for the readers', async () => {
     const fact = await start(`while :; do echo ${mark}; sleep 0.01; done`);
     const reading = read(fact);
     await reading.pauseAfter(3);
@@ -170,7 +170,7 @@ describe('processes and crashes', function () {
     expect((await read(await start('echo works')).end()).exitCode).to.equal(0);
   });
 
-  it('leave no orphan when the spawner is killed while they start', async () => {
+  it('leave no orphan if the spawner is killed while they start', async () => {
     const starts = Array.from({ length: 24 }, () =>
       start(`sleep ${mark} & wait`).then(
         () => undefined,
@@ -191,7 +191,7 @@ describe('processes and crashes', function () {
     }, 'nothing runs of which no spawner knows');
   });
 
-  it('end with their sandbox, and are gone with it', async () => {
+  it('end and disappear with their sandbox', async () => {
     const fact = await start(`sleep ${mark} & wait`);
     const reading = read(fact);
     const { init } = spawned.runningOf(id);

@@ -42,7 +42,7 @@ const UNHEARD: LinkEvents = {
   lost: () => {},
 };
 
-describe('what outlives whom', function () {
+describe('recovery after a restart', function () {
   let spawned: WatchedDriver;
 
   before(() => buildLauncher());
@@ -65,7 +65,7 @@ describe('what outlives whom', function () {
       'another is connected',
     );
 
-  it('adopts what runs when the spawner was killed, and goes on as before', async () => {
+  it('adopts running sandboxes after a kill of the spawner, and works as before', async () => {
     const { id } = await spawned.launched();
     const before = spawned.runningOf(id);
     await killSpawner();
@@ -76,7 +76,7 @@ describe('what outlives whom', function () {
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available']);
   });
 
-  it('reports an adopted sandbox gone when it ends, its exit code unknown', async () => {
+  it('reports the end of an adopted sandbox with an unknown exit code', async () => {
     const { id } = await spawned.launched(
       anOrder(
         aDefinition({ argv: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 4'] }),
@@ -88,7 +88,7 @@ describe('what outlives whom', function () {
     expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({ exitCode: null });
   });
 
-  it('ends an adopted sandbox that is retired', async () => {
+  it('retires an adopted sandbox', async () => {
     const record = await spawned.launched();
     const running = spawned.runningOf(record.id);
     await killSpawner();
@@ -98,7 +98,7 @@ describe('what outlives whom', function () {
     expect(isAlive(running.init)).to.equal(false);
   });
 
-  it('reports gone what ended while no spawner was there', async () => {
+  it('reports sandboxes that ended without a spawner', async () => {
     const { id } = await spawned.launched();
     const running = spawned.runningOf(id);
     await killSpawner();
@@ -112,7 +112,7 @@ describe('what outlives whom', function () {
     );
   });
 
-  it('carries out a release that was asked for while no spawner was there', async () => {
+  it('completes a release that was requested without a spawner', async () => {
     const record = await spawned.launched();
     await spawned.driver.claim(record, aClaim());
     await killSpawner();
@@ -120,7 +120,7 @@ describe('what outlives whom', function () {
     expect((await spawned.log.when(record.id, 'gone')).record).to.deep.include({ state: 'ending' });
   });
 
-  it('repeats launches that were under way, under the same id, once each', async () => {
+  it('repeats pending launches with the same ids, once each', async () => {
     const launches = Array.from({ length: 8 }, () => spawned.driver.launch(anOrder(), permitted));
     await killSpawner();
     const records = await Promise.all(launches);
@@ -143,7 +143,7 @@ describe('what outlives whom', function () {
     );
   });
 
-  it('fails a command under way with a clear error, and ends it', async () => {
+  it('fails and kills a running command with a clear error', async () => {
     const { id } = await spawned.launched();
     const running = rejection(spawned.exec(id, ['sleep', '960']));
     const sleeps = async (): Promise<boolean> =>
@@ -165,7 +165,7 @@ describe('what outlives whom', function () {
     expect(await terminal.exit).to.equal(null);
   });
 
-  it('leaves sandboxes running when the daemon stops, and finds them again', async () => {
+  it('keeps sandboxes through a stop of the daemon, and finds them again', async () => {
     const record = await spawned.launched();
     const claimed = await spawned.driver.claim(record, aClaim());
     const running = spawned.runningOf(record.id);
@@ -184,7 +184,7 @@ describe('what outlives whom', function () {
     ]);
   });
 
-  it('talks to the living spawner when only the daemon died, and ends it by its stop', async () => {
+  it('reuses the spawner after a crash of the daemon, and ends it at a stop', async () => {
     const other = aSpawnedDriver();
     const order = anOrder();
     await other.records.launchOrder(order.record, order.definition);
@@ -212,7 +212,7 @@ describe('what outlives whom', function () {
     expect(readProcessStat(spawner)?.state ?? 'Z').to.equal('Z');
   });
 
-  it('reports a record without a process as gone in the first pass, and ends a process without a record', async () => {
+  it('reports records without processes as gone, and kills processes without records', async () => {
     const { record: orphan } = anOrder();
     await spawned.records.launchOrder(orphan, aDefinition());
     const unrecorded = await spawned.launched();
@@ -226,7 +226,7 @@ describe('what outlives whom', function () {
     expect(log.of(unrecorded.id)).to.deep.equal([]);
   });
 
-  it('makes nothing of a launcher whose order never came', async () => {
+  it('ignores a launcher that never got its order', async () => {
     const launch = Launch.begin(LAUNCHER, {
       init: () => {},
       executed: () => {},
@@ -256,7 +256,7 @@ describe('what outlives whom', function () {
     expect(log.facts).to.deep.equal([]);
   });
 
-  it('cleans up a cgroup whose note was torn, and what runs in it', async function () {
+  it('removes a cgroup with a torn note and its processes', async function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const record = await spawned.launched();
@@ -276,7 +276,7 @@ describe('what outlives whom', function () {
     ['another start time', readBootId(), 1],
     ['the noted start time, but of another boot', v7(), 0],
   ] as const) {
-    it(`does not touch a process that has a noted pid but ${what}`, async () => {
+    it(`does not touch a process with a noted pid but ${what}`, async () => {
       const innocent = spawn('sleep', ['950'], { stdio: 'ignore' });
       const stat = readProcessStat(innocent.pid ?? 0);
       const id = v7();
@@ -302,7 +302,7 @@ describe('what outlives whom', function () {
     });
   }
 
-  it('asks a spawner of another version to leave, and starts its own', async () => {
+  it('replaces a spawner of another version', async () => {
     const { id } = await spawned.launched();
     await spawned.driver.stop();
     const asked: string[] = [];
@@ -341,7 +341,7 @@ describe('what outlives whom', function () {
     expect(driver.describe().isolation).to.not.equal('cgroup-v9');
   });
 
-  it('leaves processes in sandboxes to the next daemon if it stops before the spawner greets it', async () => {
+  it('leaves processes to the next daemon if it stops before the spawner is ready', async () => {
     const asked: string[] = [];
     const busy = createServer((socket) => {
       const reader = new FrameReader();
@@ -364,7 +364,7 @@ describe('what outlives whom', function () {
     expect(asked).to.deep.equal(['hello', 'part']);
   });
 
-  it('starts another watching launcher when that one is killed, and still learns of every end', async () => {
+  it('replaces a killed watcher, and still sees every end', async () => {
     const first = await spawned.launched();
     const running = spawned.runningOf(first.id);
     const spawner = spawned.spawnerPid();

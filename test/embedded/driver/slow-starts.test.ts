@@ -101,7 +101,7 @@ class BusyMachine {
   }
 }
 
-describe('pools of real sandboxes that are slow to become ready', function () {
+describe('pools of sandboxes that are slow to become ready', function () {
   let machine: BusyMachine;
 
   before(() => {
@@ -110,7 +110,7 @@ describe('pools of real sandboxes that are slow to become ready', function () {
   });
   after(() => machine.stop());
 
-  it('share the processor of the machine: none fails to start, though all would together', async () => {
+  it('share the processor so that none fails to start, even if all start together', async () => {
     await machine.start();
     const begun = machine.clock.now();
     while (!machine.isFull && machine.clock.now() - begun < HOUR_MS) await machine.work();

@@ -23,7 +23,7 @@ import { TestClock } from '../../support/fakes/test-clock.ts';
 
 const SILENT = 'the spawner does not answer; it is replaced within half a minute';
 
-describe('a spawner that stands still', function () {
+describe('a spawner that hangs', function () {
   let clock: TestClock;
   let spawned: WatchedDriver;
   let stopped: number;
@@ -61,7 +61,7 @@ describe('a spawner that stands still', function () {
     await eventually(() => problems().length === 0, 'another is connected');
   };
 
-  it('shows in readiness within 3 s, and no longer once it goes on', async () => {
+  it('shows in readiness within 3 s, until it recovers', async () => {
     const { id } = await spawned.launched();
     stop();
     clock.advance(3_000);
@@ -73,7 +73,7 @@ describe('a spawner that stands still', function () {
     expect(spawned.spawnerPid()).to.equal(stopped);
   });
 
-  it('delays the answer of a command by no more than 3 s beyond its own timeout: its outcome is unknown', async () => {
+  it("delays a command's answer by at most 3 s beyond its timeout, with an unknown outcome", async () => {
     const { id } = await spawned.launched();
     stop();
     const [brief, long] = [1_000, 10_000].map((timeoutMs) =>
@@ -87,7 +87,7 @@ describe('a spawner that stands still', function () {
     process.kill(stopped, 'SIGCONT');
   });
 
-  it('is given no command while it is known to be silent', async () => {
+  it('gets no commands while it is silent', async () => {
     const { id } = await spawned.launched();
     stop();
     clock.advance(3_000);
@@ -100,7 +100,7 @@ describe('a spawner that stands still', function () {
     expect(await waiting).to.equal('late\n');
   });
 
-  it('is replaced when it does not come back; sandboxes live on, and commands under way are of unknown outcome', async () => {
+  it('is replaced; its sandboxes survive, and running commands have unknown outcomes', async () => {
     const record = await spawned.launched();
     const running = spawned.runningOf(record.id);
     stop();
@@ -118,7 +118,7 @@ describe('a spawner that stands still', function () {
     await spawned.log.when(record.id, 'gone');
   });
 
-  it('is replaced by the next daemon where the last one left it so', async () => {
+  it('is replaced by the next daemon after a restart', async () => {
     const other = aSpawnedDriver({ clock });
     (await other.connect()).destroy();
     stopped = other.spawnerPid();
@@ -133,7 +133,7 @@ describe('a spawner that stands still', function () {
     await other.close();
   });
 
-  it('is replaced also where it ends while the next daemon connects to it', async () => {
+  it('is replaced even if it ends while the next daemon connects', async () => {
     const other = aSpawnedDriver({ clock });
     const ending = createServer().listen(join(other.dataDir, 'spawner.sock'));
     await once(ending, 'listening');
@@ -144,7 +144,7 @@ describe('a spawner that stands still', function () {
     await ended(other);
   });
 
-  describe('before it has begun', () => {
+  describe('before its start', () => {
     let other: SpawnedDriver;
     let connecting: Promise<Socket>;
     let gate: string;
@@ -163,7 +163,7 @@ describe('a spawner that stands still', function () {
     });
     const begins = (): void => writeFileSync(gate, 'go\n');
 
-    it('may take 30 s, as in a container with a tenth of a core', async () => {
+    it('can take 30 s, as in a container with a tenth of a core', async () => {
       clock.advance(29_999);
       begins();
       (await connecting).destroy();
@@ -171,7 +171,7 @@ describe('a spawner that stands still', function () {
       await ended(other);
     });
 
-    it('is not waited for longer, and serves once it begins all the same', async () => {
+    it('times out after that, but serves once it starts', async () => {
       clock.advance(30_000);
       expect((await rejection(connecting)).message).to.include('it takes too long');
       const late = other.spawnerPid();
@@ -183,14 +183,14 @@ describe('a spawner that stands still', function () {
     });
   });
 
-  it('ends with the daemon all the same', async () => {
+  it('ends with the daemon in any case', async () => {
     stop();
     clock.advance(3_000);
     await spawned.driver.stop();
     await eventually(dead, 'it is gone');
   });
 
-  it('ends with the daemon also where it stands still as that stops', async () => {
+  it('ends with the daemon even if it hangs during the stop', async () => {
     stop();
     const stopping = spawned.driver.stop();
     await turn();
@@ -199,7 +199,7 @@ describe('a spawner that stands still', function () {
     await stopping;
   });
 
-  it('ends with the daemon also where that stops before it has said anything', async () => {
+  it('ends with a daemon that stops before the first message', async () => {
     const other = aSpawnedDriver({ clock });
     (await other.connect()).destroy();
     stopped = other.spawnerPid();
@@ -216,7 +216,7 @@ describe('a spawner that stands still', function () {
     await other.close();
   });
 
-  it('ends with the daemon also where that stops before it can be connected to', async () => {
+  it('ends with a daemon that stops before the connection', async () => {
     const command = ['/bin/sh', '-c', 'exec sleep 1000'];
     const other = aSpawnedDriver({ clock, spawnerEntry: { command } });
     const watching = rejection(other.driver.watch(() => {}));

@@ -24,7 +24,7 @@ const aChannel = () => {
 };
 
 describe("the daemon's end of a terminal", () => {
-  it('grants nothing while nobody reads, and what was read once somebody does', async () => {
+  it('grants credit only for data that was read', async () => {
     const { channel, sent } = aChannel();
     for (let size = 0; size < WINDOW; size += 4_096) channel.output(Buffer.alloc(4_096));
     expect(sent).to.deep.equal([]);
@@ -43,7 +43,7 @@ describe("the daemon's end of a terminal", () => {
     expect(granted).to.be.within((WINDOW * 3) / 4, WINDOW);
   });
 
-  it('holds a hundred thousand pieces of one byte in a few, for a reader that stalls', async () => {
+  it('merges a hundred thousand single bytes for a reader that stalls', async () => {
     const { channel } = aChannel();
     for (let at = 0; at < 100_000; at += 1) channel.output(Buffer.from('x'));
     let [pieces, read] = [0, 0];
@@ -58,7 +58,7 @@ describe("the daemon's end of a terminal", () => {
     expect(pieces).to.be.below(100);
   });
 
-  it('sends no more than a window before it is granted more, and makes the writer wait', async () => {
+  it('sends at most a window without new credit, and blocks the writer', async () => {
     const { channel, inputSize } = aChannel();
     let written = false;
     channel.stream.write(Buffer.alloc(WINDOW + 10), () => {
@@ -75,7 +75,7 @@ describe("the daemon's end of a terminal", () => {
     expect([inputSize(), written]).to.deep.equal([WINDOW + 10, true]);
   });
 
-  it('tells the exit code only once all was read', async () => {
+  it('reports the exit code only after all output was read', async () => {
     const { channel, isReleased } = aChannel();
     let told: number | null | undefined;
     void channel.exit.then((code) => {
@@ -91,7 +91,7 @@ describe("the daemon's end of a terminal", () => {
     expect([await channel.exit, isReleased()]).to.deep.equal([3, true]);
   });
 
-  it('hangs up once, and settles with the code that follows', async () => {
+  it('hangs up once, and settles with the following exit code', async () => {
     const { channel, sent } = aChannel();
     channel.close();
     channel.close();
@@ -101,7 +101,7 @@ describe("the daemon's end of a terminal", () => {
     expect(sent).to.deep.equal([{ type: 'close', channel: 5 }]);
   });
 
-  it('ends without an exit code when the link is lost', async () => {
+  it('ends without an exit code when the connection is lost', async () => {
     const { channel } = aChannel();
     channel.stream.resume();
     channel.lost();

@@ -51,7 +51,7 @@ describe('a terminal in a real sandbox', function () {
   const processes = (): Promise<string> =>
     spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "');
 
-  it('runs a shell on a controlling terminal of the asked size', async () => {
+  it('runs a shell on a controlling terminal of the requested size', async () => {
     const screen = new Screen(await attach(['sh'], 101, 33));
     screen.type('stty size; tty; echo $TERM\r');
     await screen.shows('33 101');
@@ -60,7 +60,7 @@ describe('a terminal in a real sandbox', function () {
     expect(await screen.terminal.exit).to.equal(5);
   });
 
-  it('has the variables that were asked for, of which nothing shows', async () => {
+  it('has the requested variables, which show nowhere else', async () => {
     const env = { PLANTED: 'canary\n\u0003 ä', EMPTY: '', LONG: 'x'.repeat(60_000) };
     const argv = ['sh', '-c', 'printf "%s" "$PLANTED$EMPTY$LONG" | sha256sum'];
     const screen = new Screen(await spawned.driver.attach(id, { argv, env, cols: 80, rows: 24 }));
@@ -69,7 +69,7 @@ describe('a terminal in a real sandbox', function () {
     expect(screen.text).to.equal(`${sum}  -\r\n`);
   });
 
-  it('has a name in the sandbox, by which programs open it', async () => {
+  it('has a device name inside, by which programs open it', async () => {
     const screen = new Screen(
       await attach(['sh', '-c', 'tty; echo by name > $(tty); ls /dev/pts']),
     );
@@ -79,7 +79,7 @@ describe('a terminal in a real sandbox', function () {
     expect(screen.text.split('\r\n')[2]?.split(/\s+/)).to.include.members([number, 'ptmx']);
   });
 
-  it('can be shared by tmux, whose server opens it by its name', async function () {
+  it('can be shared by tmux, which opens it by name', async function () {
     if (!existsSync('/usr/bin/tmux')) skipBecause(this, 'tmux is not installed');
     const screen = new Screen(
       await attach(['tmux', '-L', 'shared', 'new', 'echo in tm""ux; exec cat']),
@@ -89,7 +89,7 @@ describe('a terminal in a real sandbox', function () {
     expect(await screen.terminal.exit).to.equal(1);
   });
 
-  it('is one of the host where a sandbox has taken all that sandboxes may have', async function () {
+  it('uses a device of the host if the sandbox has used up its own', async function () {
     if (!existsSync('/usr/bin/perl')) skipBecause(this, 'perl is not installed');
     const greedy = await attach([
       'perl',
@@ -104,7 +104,7 @@ describe('a terminal in a real sandbox', function () {
     await greedy.exit;
   });
 
-  it('is resized, and its program told', async () => {
+  it('can be resized, which its program notices', async () => {
     const screen = new Screen(await attach());
     screen.type("trap 'stty size' WINCH; echo ar''med\r");
     await screen.shows('armed');
@@ -118,7 +118,7 @@ describe('a terminal in a real sandbox', function () {
     await screen.terminal.exit;
   });
 
-  it('passes signals on to the foreground', async () => {
+  it('forwards signals to the foreground', async () => {
     const screen = new Screen(await attach());
     screen.type('sleep 984; echo slept $?\r');
     await eventually(async () => (await processes()).includes('sleep 984'), 'it sleeps');
@@ -132,7 +132,7 @@ describe('a terminal in a real sandbox', function () {
     await screen.terminal.exit;
   });
 
-  it('hangs up: the shell gets SIGHUP, and what ignores it is killed', async () => {
+  it('hangs up with SIGHUP, and kills programs that ignore it', async () => {
     const polite = new Screen(
       await attach([
         'sh',
@@ -157,7 +157,7 @@ describe('a terminal in a real sandbox', function () {
     await eventually(async () => !(await processes()).includes('sleep 982'), 'it is gone');
   });
 
-  it('pauses a flood whose reader stalls, keeps other terminals quick, and loses nothing', async () => {
+  it('blocks a flood with a stalled reader, without lost output or slower terminals', async () => {
     const lines = 400_000;
     const flood = await attach(['sh', '-c', `stty -opost; seq 1 ${lines}`]);
     const other = new Screen(await attach(['cat']));
@@ -188,7 +188,7 @@ describe('a terminal in a real sandbox', function () {
     await other.terminal.exit;
   });
 
-  it('makes a writer wait whose input nobody takes', async () => {
+  it('blocks a writer whose input nobody reads', async () => {
     const terminal = await attach(['sh', '-c', 'stty raw -echo; echo raw; sleep 981']);
     const screen = new Screen(terminal);
     await screen.shows('raw');
@@ -208,7 +208,7 @@ describe('a terminal in a real sandbox', function () {
     await terminal.exit;
   });
 
-  it('delivers what a command printed before it ended', async () => {
+  it('delivers all that a command printed before its end', async () => {
     for (let round = 0; round < 10; round += 1) {
       const screen = new Screen(await attach(['sh', '-c', 'seq 1 2000; echo the end']));
       expect(await screen.terminal.exit).to.equal(0);

@@ -74,7 +74,7 @@ describe('layers of an image', function () {
   const treeOf = (root: string): readonly string[] =>
     readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
 
-  it('become one tree, the upper over the lower', async () => {
+  it('become one tree, with upper layers over lower ones', async () => {
     const root = await unpack(
       [
         { name: 'a', content: 'lower' },
@@ -100,7 +100,7 @@ describe('layers of an image', function () {
     expect(readFileSync(join(root, 'a'), 'utf8')).to.equal('upper');
   });
 
-  it('hide by whiteouts what is below them, and nothing of their own', async () => {
+  it('hide files of lower layers by whiteouts, and none of their own', async () => {
     const root = await unpack(
       [
         { name: 'd/one', content: '1' },
@@ -121,7 +121,7 @@ describe('layers of an image', function () {
     expect(treeOf(root)).to.deep.equal(['d', 'd/four', 'd/sub', 'd/sub/new']);
   });
 
-  it('keep links as they are, modes without special bits, times, and hard links', async () => {
+  it('keep links, modes without special bits, times, and hard links', async () => {
     const root = await unpack([
       { name: 'tool', content: '#!', mode: 0o4711, mtime: new Date(1_600_000_000_000) },
       { name: 'closed', content: 's', mode: 0o200 },
@@ -141,7 +141,7 @@ describe('layers of an image', function () {
     ]);
   });
 
-  it('may repeat a name: the last one stands; names that differ in case are two', async () => {
+  it('can repeat a name, with the last one in effect, and distinguish case', async () => {
     const root = await unpack([
       { name: 'a', content: 'first' },
       { name: 'a', content: 'last' },
@@ -239,7 +239,7 @@ describe('layers of an image', function () {
     });
   }
 
-  it('that write through a link are refused, whatever layer the link is of', async () => {
+  it('that write through a link of any layer are refused', async () => {
     symlinkSync(folder, join(folder, 'elsewhere'));
     const link: TarEntry = { name: 'out', type: 'symlink', linkname: folder };
     expect(await refused([link, { name: 'out/owned', content: 'x' }])).to.include(
@@ -272,7 +272,7 @@ describe('layers of an image', function () {
     ).to.deep.equal(['out', 'out/owned']);
   });
 
-  it('that hide through a link hide nothing elsewhere', async () => {
+  it('that hide files through a link hide nothing elsewhere', async () => {
     writeFileSync(join(folder, 'precious'), 'x');
     await unpack(
       [{ name: 'out', type: 'symlink', linkname: folder }],
@@ -281,7 +281,7 @@ describe('layers of an image', function () {
     expect(existsSync(join(folder, 'precious'))).to.equal(true);
   });
 
-  it('are refused where blob, size or digests are not what was promised', async () => {
+  it('are refused if blob, size or digests do not match', async () => {
     const archive = await tarOf([{ name: 'a', content: 'a' }]);
     const of = (layer: LayoutLayer): Promise<string> => refusal(prepare({ layers: [layer] }));
     expect(await of({ bytes: archive, digest: digestOf(Buffer.from('other')) })).to.include(
@@ -335,7 +335,7 @@ describe('layers of an image', function () {
     ).to.include('more than');
   });
 
-  it('with an extended header that is too large are refused', async () => {
+  it('with a too large extended header are refused', async () => {
     const archive = await tarOf([
       { name: 'a', content: '', pax: { comment: 'x'.repeat(5 << 20) } },
     ]);
@@ -344,7 +344,7 @@ describe('layers of an image', function () {
     );
   });
 
-  it('may be anything: what is unpacked stays in its folder, what is not is refused with a reason', async () => {
+  it('stay in their folder with any content, or are refused with a reason', async () => {
     const name = fc
       .array(fc.constantFrom('a', 'b', '..', '.', '', '.wh.a', '.wh..wh..opq', '.wh..', 'c'), {
         minLength: 1,
@@ -390,7 +390,7 @@ describe('layers of an image', function () {
     );
   });
 
-  it('with random bytes changed are refused, or are what they were', async () => {
+  it('with random changes are refused or unpack unchanged', async () => {
     const archive = await tarOf([
       { name: 'a', content: 'some content' },
       { name: 'd/b', content: 'x' },

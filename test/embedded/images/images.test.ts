@@ -63,7 +63,7 @@ describe('the images of a machine', function () {
   };
   const aged = (key: string): void => utimesSync(join(folders.unpacked, key), 1_000, 1_000);
 
-  it('know what a template can name', async () => {
+  it('are listed as templates can name them', async () => {
     const images = await imagesOf();
     for (const image of [
       'host',
@@ -98,7 +98,7 @@ describe('the images of a machine', function () {
     );
   });
 
-  it('unpack an image once for all who ask at the same time, and not again later', async () => {
+  it('are unpacked once for simultaneous requests, and not again later', async () => {
     const key = await layout('one');
     const images = await imagesOf();
     const all = await Promise.all(Array.from({ length: 20 }, () => images.prepare('oci:one')));
@@ -111,7 +111,7 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
   });
 
-  it('look at a tag again once its layout changed', async () => {
+  it('are resolved again by tag if their layout has changed', async () => {
     const before = await layout('moving', 'before');
     const images = await imagesOf();
     expect((await images.prepare('oci:moving')).key).to.equal(before);
@@ -120,7 +120,7 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.have.members([before, after]);
   });
 
-  it('look in each folder in turn', async () => {
+  it('are searched in each folder in turn', async () => {
     const key = await layout('found');
     const images = await imagesOf({
       directories: [join(folders.sources, 'absent'), folders.unpacked, folders.sources],
@@ -128,7 +128,7 @@ describe('the images of a machine', function () {
     expect((await images.prepare('oci:found')).key).to.equal(key);
   });
 
-  it('tell why an image can not be used, and unpack it no more until it changes', async () => {
+  it('explain why they are unusable, and are retried only after a change', async () => {
     writeLayout(join(folders.sources, 'broken'), {
       layers: [{ bytes: Buffer.from('x'.repeat(512)) }],
     });
@@ -145,7 +145,7 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
   });
 
-  it('remove at the start what was left half unpacked, and nothing else', async () => {
+  it('that were half unpacked are removed at the start, and nothing else', async () => {
     const key = await layout('whole');
     await (await imagesOf()).prepare('oci:whole');
     mkdirSync(join(folders.unpacked, 'unfinished-x', 'root'), { recursive: true });
@@ -154,7 +154,7 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
   });
 
-  it('leave nothing behind when the daemon stops while one is unpacked', async () => {
+  it('leave nothing behind if the daemon stops while one is unpacked', async () => {
     await layout('any');
     // It stands still once it has told how far it is.
     const halt = `const { write } = process.stdout;
@@ -179,7 +179,7 @@ describe('the images of a machine', function () {
 
   const children = (): string => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
 
-  it('leave no process behind when the daemon stops while one becomes durable', async () => {
+  it('leave no process behind if the daemon stops while one is flushed to disk', async () => {
     const before = children();
     await layout('any');
     const ready = { type: 'ready', unpacked: true, image: { key: 'any' } };
@@ -191,7 +191,7 @@ describe('the images of a machine', function () {
     expect(children()).to.equal(before);
   });
 
-  it('are removed no further once the daemon stops, also as it starts', async () => {
+  it('are no longer removed once the daemon stops, even during its start', async () => {
     const before = children();
     mkdirSync(join(folders.unpacked, 'unfinished-x'));
     const programs = join(folders.sources, 'programs');
@@ -210,7 +210,7 @@ describe('the images of a machine', function () {
     await starting;
   });
 
-  it('remove an image that nothing used for long, but none that a sandbox or a template uses', async () => {
+  it('are removed if long unused, but not if a sandbox or template uses them', async () => {
     const keys = {
       unused: await layout('unused'),
       held: await layout('held'),
@@ -241,7 +241,7 @@ describe('the images of a machine', function () {
     images.release(keys.held);
   });
 
-  it('are refused a folder that sandboxes can not reach', async function () {
+  it('cannot be in a folder that sandboxes cannot reach', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root sandboxes have our own uid');
     const closed = join(folders.sources, 'closed');
     mkdirSync(closed, { mode: 0o700 });
@@ -251,7 +251,7 @@ describe('the images of a machine', function () {
       .and.include('does not let sandboxes through');
   });
 
-  it('unpack again what was removed', async () => {
+  it('are unpacked again after a removal', async () => {
     const key = await layout('back');
     const images = await imagesOf();
     images.release((await images.prepare('oci:back')).key);
@@ -263,7 +263,7 @@ describe('the images of a machine', function () {
     }
   });
 
-  it('trust what was unpacked before a reboot only where it was on the disk by then', async () => {
+  it('from before a reboot are trusted only if they were flushed to disk', async () => {
     const key = await layout('spoilt');
     const unpackedAt = async (): Promise<number> => {
       const images = await imagesOf();
@@ -292,7 +292,7 @@ describe('the images of a machine', function () {
     }
   });
 
-  it('unpack no more than a few different ones at a time', async () => {
+  it('are unpacked a few at a time', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) await layout(name);
     const images = await imagesOf();
@@ -301,7 +301,7 @@ describe('the images of a machine', function () {
     expect(await images.prepare('oci:f').then(({ key }) => key)).to.be.a('string');
   });
 
-  it('are unpacked by a process that can write nowhere else', async () => {
+  it('are unpacked by a process that cannot write elsewhere', async () => {
     const outside = join(folders.sources, 'written');
     const script = `try { require('fs').writeFileSync(${JSON.stringify(outside)}, 'x') } catch (error) { process.stdout.write(JSON.stringify({ type: 'failed', reason: error.code, detail: '' }) + '\\n') }`;
     const images = await imagesOf({ unpackerCommand: [process.execPath, '-e', script] });
@@ -310,7 +310,7 @@ describe('the images of a machine', function () {
     expect(existsSync(outside)).to.equal(false);
   });
 
-  it('do without an unpacker that dies, hangs up or talks nonsense', async () => {
+  it('survive an unpacker that dies, disconnects or sends garbage', async () => {
     await layout('any');
     for (const script of [
       'process.exit(3)',

@@ -56,7 +56,7 @@ describe('an OCI layout', () => {
     return { mediaType, digest: digestOf(bytes), size: bytes.length };
   };
 
-  it('gives the image of a tag, of a digest, or the only one', async () => {
+  it('returns the image of a tag, of a digest, or the only one', async () => {
     const digest = write({ tags: ['1.0'] });
     for (const wanted of [{}, { tag: '1.0' }, { digest }])
       expect((await read(wanted)).digest).to.equal(digest);
@@ -66,7 +66,7 @@ describe('an OCI layout', () => {
     );
   });
 
-  it('with several images takes latest, or asks for a tag', async () => {
+  it('with several images returns latest, or requires a tag', async () => {
     write({ tags: ['a'] });
     edit((index) => {
       index.manifests.push({ ...blob(MANIFEST, {}), annotations: { [REF_NAME]: 'b' } });
@@ -80,7 +80,7 @@ describe('an OCI layout', () => {
     expect((await read()).layers).to.have.lengthOf(1);
   });
 
-  it("for several platforms gives this machine's, through a nested index too", async () => {
+  it('for several platforms returns the image for this machine, even from a nested index', async () => {
     const digest = write();
     edit((index) => {
       const ours = { ...index.manifests[0], platform: { os: 'linux', architecture: 'amd64' } };
@@ -102,7 +102,7 @@ describe('an OCI layout', () => {
     expect((await read()).digest).to.equal(digest);
   });
 
-  it('is refused where there is none for this machine', async () => {
+  it('is refused without an image for this machine', async () => {
     write({ architecture: 'riscv64' });
     expect(await refusal()).to.equal('it is for "linux/riscv64", and this machine is linux/amd64');
     edit((index) => {
@@ -114,7 +114,7 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.equal('it has none for this machine, linux/amd64');
   });
 
-  it('is refused where it is none, or something is missing', async () => {
+  it('is refused if it is malformed or incomplete', async () => {
     expect(await refusal()).to.equal('oci-layout is missing');
     write();
     writeFileSync(join(folder, 'oci-layout'), '{"imageLayoutVersion":"2.0.0"}');
@@ -131,7 +131,7 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.equal('index.json is no plain file');
   });
 
-  it('is refused where a document is not what its digest says', async () => {
+  it('is refused if a document does not match its digest', async () => {
     const digest = write();
     const path = join(folder, 'blobs/sha256', digest.slice(7));
     const bytes = readFileSync(path);
@@ -143,7 +143,7 @@ describe('an OCI layout', () => {
     );
   });
 
-  it('is refused where a document is giant, deep, or something else', async () => {
+  it('is refused if a document is too large, too deep or of another kind', async () => {
     write();
     const index = join(folder, 'index.json');
     writeFileSync(index, Buffer.alloc((4 << 20) + 1, ' '));
@@ -171,7 +171,7 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.equal('index.json is not JSON');
   });
 
-  it('names no blob by a path', async () => {
+  it('cannot name a blob by a path', async () => {
     write({
       manifest: { layers: [{ mediaType: TAR, digest: 'sha256:../../../../etc/passwd', size: 1 }] },
     });
@@ -180,7 +180,7 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.include('must be a sha256 digest');
   });
 
-  it('is refused where it holds something else than an image, or its parts do not fit', async () => {
+  it('is refused if it contains something else than an image, or inconsistent parts', async () => {
     write({ descriptor: { mediaType: 'application/vnd.oci.artifact.manifest.v1+json' } });
     expect(await refusal()).to.include('which is not supported');
     write({
@@ -206,7 +206,7 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.include('layer 1 is of the type');
   });
 
-  it('is refused where its index leads nowhere', async () => {
+  it('is refused if its index refers to a missing blob', async () => {
     write();
     const INDEX = 'application/vnd.oci.image.index.v1+json';
     let inner = blob(INDEX, { schemaVersion: 2, manifests: [] });

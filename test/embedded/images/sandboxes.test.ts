@@ -65,7 +65,7 @@ describe('sandboxes made from images', function () {
     return vitals.kind === 'gone' ? vitals.reason : '';
   };
 
-  it('see the layers as one, whiteouts applied', async () => {
+  it('see the merged layers, with whiteouts applied', async () => {
     await layered('layers', [
       [
         { name: 'data', type: 'directory' },
@@ -87,7 +87,7 @@ describe('sandboxes made from images', function () {
     );
   });
 
-  it('run as the configuration says: variables, user, folder, command', async () => {
+  it('use the variables, user, folder and command of the configuration', async () => {
     await layered(
       'configured',
       [
@@ -121,7 +121,7 @@ describe('sandboxes made from images', function () {
     ).to.equal('1234\n');
   });
 
-  it('take command for the entrypoint and args for the command', async () => {
+  it('take command as the entrypoint and args as the command', async () => {
     await layered('commands', [], { Entrypoint: ['sleep'], Cmd: ['1001'] });
     const commandOf = async (given: Parameters<typeof anImageDefinition>[1]): Promise<string> =>
       under
@@ -135,13 +135,13 @@ describe('sandboxes made from images', function () {
     );
   });
 
-  it("are nobody's root, whatever the image says", async () => {
+  it('never run as root, whatever the image says', async () => {
     await layered('root', [], { User: '0:0', Cmd: ['sleep', 'infinity'] });
     const id = await started('oci:root', {});
     expect(await under.sh(id, 'id -u; id -un')).to.equal('1000\nsandbox\n');
   });
 
-  it('share one unpacked image, and can not write to it', async function () {
+  it('share one unpacked image, and cannot write to it', async function () {
     const digest = await layered('shared', [
       [
         { name: 'open', type: 'directory', mode: 0o777 },
@@ -186,7 +186,7 @@ describe('sandboxes made from images', function () {
     expect(under.noteOf(one).uid).to.not.equal(under.noteOf(two).uid);
   });
 
-  it('mount nothing where a link of the image leads', async () => {
+  it('do not mount where a link of the image points', async () => {
     const target = join(folders.sources, 'outside');
     mkdirSync(target);
     chmodSync(target, 0o777);
@@ -214,7 +214,7 @@ describe('sandboxes made from images', function () {
     expect(readdirSync(target)).to.deep.equal([]);
   });
 
-  it('use a folder in place', async () => {
+  it('use a folder as an image in place', async () => {
     const folder = join(folders.sources, 'tree');
     mkdirSync(folder);
     chmodSync(folder, 0o755);
@@ -233,7 +233,7 @@ describe('sandboxes made from images', function () {
     expect(await under.sh(id, 'cat /hello')).to.equal('changed');
   });
 
-  it('fail to start, with the reason, where the image is missing or broken', async () => {
+  it('fail to start, with the reason, if the image is missing or broken', async () => {
     expect(await failed('oci:absent')).to.equal('image oci:absent: there is no such image');
     await layered('broken', []);
     writeLayout(join(folders.sources, 'broken'), {
@@ -249,7 +249,7 @@ describe('sandboxes made from images', function () {
     );
   });
 
-  it('end while their image is still being made ready', async () => {
+  it('can end while their image is being unpacked', async () => {
     await layered('slow', []);
     const slow = await anImageDriver(folders, { unpackerCommand: ['/bin/sleep', '60'] });
     const order = anOrder(anImageDefinition('oci:slow'));
@@ -262,13 +262,13 @@ describe('sandboxes made from images', function () {
     expect((await launched).id).to.equal(order.record.id);
   });
 
-  it('are not told where images lie', async () => {
+  it('do not see the paths of images', async () => {
     writeLayout(join(folders.sources, 'holes'), { layers: [{ bytes: Buffer.alloc(0), size: 5 }] });
     for (const image of ['oci:holes', 'dir:absent', 'oci:absent'])
       expect(await failed(image)).to.not.include(folders.sources);
   });
 
-  it("let root's sandboxes in: a folder that is closed is refused", async function () {
+  it('of a root daemon refuse a folder that they cannot reach', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root sandboxes have our own uid');
     mkdirSync(join(folders.sources, 'closed'), { mode: 0o700 });
     expect(await failed('dir:closed')).to.include('does not let everyone through');

@@ -31,7 +31,7 @@ describe('layers compressed by zstd', () => {
     ['one frame', ONE_FRAME],
     ['two frames', TWO_FRAMES],
   ] as const) {
-    it(`are decompressed from ${what}, however the bytes come`, async () => {
+    it(`are decompressed from ${what}, in whatever pieces the bytes arrive`, async () => {
       for (const size of [1, 7, 64, 1_000]) {
         expect(
           createHash('sha256')
@@ -43,7 +43,7 @@ describe('layers compressed by zstd', () => {
     });
   }
 
-  it('are refused where they are cut off, or something else', async () => {
+  it('are refused if they are truncated or invalid', async () => {
     const whole = Buffer.from(ONE_FRAME, 'base64');
     for (const bytes of [
       whole.subarray(0, -9),

@@ -6,7 +6,7 @@ import { findCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('the cgroups of a data folder', () => {
-  it('leave process numbers to the machine, however many sandboxes there are', function () {
+  it('do not limit process numbers, however many sandboxes there are', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const folders = cgroups.create('one', 'team/alice', {
@@ -21,7 +21,7 @@ describe('the cgroups of a data folder', () => {
     expect(limits).to.deep.equal([Math.floor((numbers * 3) / 4)]);
   });
 
-  it("stand below their tenants', which weigh the same, are found there, and go with the last of them", function () {
+  it('are below those of their tenants, which have equal weights, and end with the last sandbox', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const limits = { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 };
@@ -44,7 +44,7 @@ describe('the cgroups of a data folder', () => {
     cgroups.remove();
   });
 
-  it("hold a part of the machine's memory for TCP, a tenant half of that, a sandbox an eighth of its memory", function () {
+  it("limit TCP memory to a part of the machine's, half of that per tenant, and an eighth per sandbox", function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (cgroups.level !== 'cgroup-v1')
       skipBecause(this, "with cgroup v2 a sandbox's memory counts what its sockets hold");
@@ -82,7 +82,7 @@ describe('the cgroups of a data folder', () => {
     expect(tenant).to.be.within(all / 2 - 4_096, all / 2);
   });
 
-  it('have less weight together than one process of the daemon', function () {
+  it('together have less weight than one process of the daemon', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const folders = cgroups.create('one', 'team/alice', {
@@ -102,7 +102,7 @@ describe('the cgroups of a data folder', () => {
     expect(weights).to.deep.equal([cgroups.level === 'cgroup-v1' ? '256' : '25']);
   });
 
-  it('weigh a hundred times as much as others of the tenant while they start, and then the same', function () {
+  it('have a hundredfold weight within their tenant during their start', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const folders = cgroups.create('one', 'team/alice', {

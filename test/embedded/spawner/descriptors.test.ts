@@ -46,16 +46,16 @@ const shortOf = (spare: number, code: string): string => {
 
 const REFUSED = 'no process can be started: too many descriptors are open';
 
-describe('a spawner whose descriptors are all in use', function () {
-  it('refuses a terminal, lives on, and keeps no descriptor of it', () => {
+describe('a spawner without free descriptors', function () {
+  it('refuses a terminal, survives, and leaks no descriptor', () => {
     expect(shortOf(2, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 2]));
   });
 
-  it('starts what watches processes once there are some again', () => {
+  it('starts the watcher of processes once descriptors are free', () => {
     expect(shortOf(1, 'const make = watcher;')).to.match(/^\["tried again",/);
   });
 
-  it('refuses a command, lives on, and keeps no descriptor of it', () => {
+  it('refuses a command, survives, and leaks no descriptor', () => {
     expect(shortOf(3, 'const make = execution;')).to.equal(JSON.stringify([REFUSED, 3]));
   });
 });

@@ -12,7 +12,7 @@ import { PROTOCOL, type SpawnerMessage } from '../../../src/embedded/spawner/pro
 import { Session, type SessionDeps } from '../../../src/embedded/spawner/session.ts';
 
 /** Whose end the spawner has not heard of yet. */
-describe('a command for a sandbox that is about to end', function () {
+describe('a command for a sandbox about to end', function () {
   let folder: string;
   let launcher: string;
   beforeEach(() => {
@@ -85,14 +85,14 @@ describe('a command for a sandbox that is about to end', function () {
     }
   };
 
-  it('is told that the sandbox ended, and no exit code', async () => {
+  it('fails because the sandbox ended, without an exit code', async () => {
     const dead = spawn('true');
     const pid = dead.pid ?? 0;
     await once(dead, 'exit');
     expect(await told(pid)).to.deep.include({ type: 'refused', gone: true });
   });
 
-  it("is told the launcher's exit code where the sandbox lives", async () => {
+  it("returns the launcher's exit code if the sandbox lives", async () => {
     expect(await told(process.pid)).to.deep.include({ type: 'exited', exitCode: 125 });
   });
 });

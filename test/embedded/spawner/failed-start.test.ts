@@ -16,7 +16,7 @@ const noSpace = (): never => {
   );
 };
 
-describe('a sandbox that can not be started', () => {
+describe('a failed start of a sandbox', () => {
   let said: Vitals[];
   let logged: unknown[];
 
@@ -44,18 +44,18 @@ describe('a sandbox that can not be started', () => {
     return vitals?.kind === 'gone' ? vitals.reason : '';
   };
 
-  it('tells its tenant no path of the host, and the daemon all of it', async () => {
+  it('shows paths of the host to the daemon only, not to the tenant', async () => {
     start({ cgroups: { create: noSpace } as unknown as InstanceDeps['cgroups'] });
     expect(await reason()).to.equal('it could not be started (ENOSPC)');
     expect(JSON.stringify(logged)).to.include('/sys/fs/cgroup/docker/0123');
   });
 
-  it('tells no path of the launcher', async () => {
+  it('does not show the path of the launcher', async () => {
     start({});
     expect(await reason()).to.equal('the launcher could not be started');
   });
 
-  it("tells what is the template's own fault", async () => {
+  it('shows faults of the template', async () => {
     start({
       cgroups: {
         create: () => {

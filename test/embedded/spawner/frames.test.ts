@@ -26,7 +26,7 @@ const cut = (bytes: Buffer, sizes: readonly number[]): readonly Buffer[] => {
 };
 
 describe('frames', () => {
-  it('come out as they went in, wherever the stream is cut, and whatever they hold', () => {
+  it('arrive unchanged in whatever pieces the stream comes, with any content', () => {
     const frame = fc.record({
       kind: fc.constantFrom(...Object.values(FRAME_KINDS)),
       channel: fc.nat(0xffff_ffff),
@@ -51,7 +51,7 @@ describe('frames', () => {
     );
   });
 
-  it('are not made by what another frame holds', () => {
+  it('cannot be forged by the content of another frame', () => {
     const inner = encodeMessage({ type: 'leave' });
     const frames = read([encodeFrame(FRAME_KINDS.output, 7, Buffer.concat([inner, inner]))]);
     expect(frames.map(({ kind, channel }) => [kind, channel])).to.deep.equal([
@@ -59,7 +59,7 @@ describe('frames', () => {
     ]);
   });
 
-  it('are refused when they announce more than any may hold, or are of no known kind', () => {
+  it('are refused if they exceed the maximum size or have an unknown kind', () => {
     const long = Buffer.alloc(9);
     long.writeUInt32LE(MAX_PAYLOAD + 1, 0);
     expect(() => read([long])).to.throw('announces');

@@ -40,7 +40,7 @@ describe('the freezer of cgroups', function () {
     }, 'its folder is gone');
   });
 
-  it('has processes that start others without end stand still, each time', async () => {
+  it('stops processes that fork endlessly, each time', async () => {
     shells = Array.from({ length: 8 }, () =>
       spawn('/bin/sh', ['-c', FORKING], { stdio: 'ignore' }),
     );

@@ -67,8 +67,8 @@ close($master);
 sysread($terminal, my $nothing, 1);
 `;
 
-describe('what a command printed before its end, in a spawner that was stopped', () => {
-  it('is in the answer of one that is run', async () => {
+describe('output printed before the end of a command, in a stopped spawner', () => {
+  it('is in the answer of exec', async () => {
     const printed: string[] = [];
     const launchers = new OneLauncher('echo early; echo too >&2');
     const over = new Promise((exited, failed) => {
@@ -82,13 +82,13 @@ describe('what a command printed before its end, in a spawner that was stopped',
     expect(printed).to.have.members(['early\n', 'too\n']);
   });
 
-  it('is shown of a process', async () => {
+  it('is returned for a process', async () => {
     const { printed } = await ofAProcess('echo early', { standStillMs: 200 });
 
     expect(printed).to.equal('early\n');
   });
 
-  it('is shown of a process whose output is taken in pieces', async () => {
+  it('is returned for a process with paced output', async () => {
     // Newer Nodes have the socket hold less than all of it; the command would not end.
     const script = `perl -MSocket -e 'setsockopt(STDOUT, SOL_SOCKET, SO_SNDBUF, 200_000) or die; print q(x) x 150_000'`;
     const { printed, pieces } = await ofAProcess(script, { standStillMs: 1_200 });
@@ -97,7 +97,7 @@ describe('what a command printed before its end, in a spawner that was stopped',
     expect(pieces).to.be.at.least(3);
   });
 
-  it('is shown of a terminal, also more than is read of one at a time', async () => {
+  it('is returned for a terminal, even if it takes several reads', async () => {
     let shown = '';
     await new Promise((exited) => {
       const output = (bytes: Buffer): void => void (shown += String(bytes));
@@ -118,8 +118,8 @@ describe('what a command printed before its end, in a spawner that was stopped',
   });
 });
 
-describe('a command that ended in time, in a spawner that was stopped until after that', () => {
-  it('has not timed out', async () => {
+describe('a command that ended in time, in a spawner that was stopped past the timeout', () => {
+  it('does not count as timed out', async () => {
     const launchers = new OneLauncher('exit 3');
     const over = new Promise((exited, failed) => {
       const order = { argv: ['x'], timeoutMs: 500, outputLimit: 1_000 };

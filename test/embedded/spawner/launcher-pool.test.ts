@@ -7,7 +7,7 @@ import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { childrenOf } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 
-describe('launchers that join', () => {
+describe('launchers that join a sandbox', () => {
   let folder: string;
   let path: string;
   let launchers: LauncherPool;
@@ -53,7 +53,7 @@ describe('launchers that join', () => {
     for (const child of [first, second]) child.kill('SIGKILL');
   });
 
-  it('are replaced where the one that waits was killed', async () => {
+  it('are replaced if the waiting one was killed', async () => {
     take().kill('SIGKILL');
     const lost = await waiting();
     process.kill(lost, 'SIGKILL');
@@ -65,7 +65,7 @@ describe('launchers that join', () => {
     expect((await once(child, 'exit'))[1]).to.equal('SIGKILL');
   });
 
-  it('are of the launcher that is used now', async () => {
+  it('use the current launcher binary', async () => {
     take().kill('SIGKILL');
     const old = await waiting();
     path = aProgram('two');
@@ -76,7 +76,7 @@ describe('launchers that join', () => {
     child.kill('SIGKILL');
   });
 
-  it('leave none behind when they stop', async () => {
+  it('all end when they are stopped', async () => {
     take().kill('SIGKILL');
     const left = await waiting();
     launchers.stop();

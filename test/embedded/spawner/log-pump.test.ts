@@ -20,7 +20,7 @@ import { killIfAlive } from '../../support/harness/kill-if-alive.ts';
 const LIMITS = { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 };
 const log = { info() {}, warn() {}, error() {} };
 
-describe('who keeps the logs of sandboxes', function () {
+describe('the log pump', function () {
   let folder: string;
   let former: string;
   let watcher: Watcher;
@@ -71,7 +71,7 @@ describe('who keeps the logs of sandboxes', function () {
     ['elsewhere', false],
     ['removed', true],
   ] as const)
-    it(`is found where its launcher is of a version before, and ${where}, and replaced`, async () => {
+    it(`is replaced if its launcher is of an older version, and ${where}`, async () => {
       mkdirSync(pipesIn(logs()), { recursive: true });
       await aFormerKeeper();
       if (remove) rmSync(former);

@@ -34,13 +34,13 @@ const aReading = (printed: number) => {
   return { channel, sent: () => sent };
 };
 
-describe('a reading of what a process printed', () => {
-  it('holds little for a reader that stalls, also in pieces of one byte', () => {
+describe('a reader of process output', () => {
+  it('buffers little for a slow reader, even with single bytes', () => {
     const { sent } = aReading(100_000);
     expect(sent()).to.be.within(1, READ_WINDOW / 256);
   });
 
-  it('goes on to the end in such pieces as they are read', async () => {
+  it('continues to the end in single bytes as they are read', async () => {
     const printed = FIRST_BYTES + 20_000;
     const { channel } = aReading(printed);
     let read = 0;

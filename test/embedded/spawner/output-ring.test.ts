@@ -10,7 +10,7 @@ import * as model from '../../../src/model/process.ts';
 
 const { KEPT_OUTPUT_BYTES } = bounds;
 
-describe('the ring of what a process printed', () => {
+describe('the ring of process output', () => {
   const aRing = (bounds?: { readonly tenant: number; readonly all: number }) => {
     const shares = new MemoryShares(bounds);
     let held = FIRST_BYTES;
@@ -40,11 +40,11 @@ describe('the ring of what a process printed', () => {
     }
   };
 
-  it('and its process have the bounds of the contract', () => {
+  it('has the bounds of the contract', () => {
     expect(model).to.include(bounds);
   });
 
-  it('gives back both streams in the order in which they came, from any position', () => {
+  it('returns both streams in their original order, from any position', () => {
     const { ring } = aRing();
     ring.append('stdout', Buffer.from('one '));
     ring.append('stdout', Buffer.from('two '));
@@ -64,7 +64,7 @@ describe('the ring of what a process printed', () => {
     expect(all(ring, 17)).to.deep.equal([]);
   });
 
-  it('keeps the promised length, and little more memory than that', () => {
+  it('keeps the promised length, with little overhead', () => {
     const { ring, held } = aRing();
     for (let count = 0; count < 300; count += 1)
       ring.append(count % 2 === 0 ? 'stdout' : 'stderr', Buffer.alloc(10_007, count));
@@ -76,7 +76,7 @@ describe('the ring of what a process printed', () => {
     expect(ring.read(last, 10)?.bytes[0]).to.equal(299 % 256);
   });
 
-  it('takes no memory beyond the share of its tenant, and keeps less then', () => {
+  it("takes no memory beyond its tenant's share, and keeps less then", () => {
     const { ring, held } = aRing({ tenant: 3 * SEGMENT_BYTES, all: 1 << 30 });
     for (let count = 0; count < 50; count += 1) ring.append('stdout', Buffer.alloc(20_000));
 
@@ -85,7 +85,7 @@ describe('the ring of what a process printed', () => {
     expect(ring.end - ring.start).to.be.at.least(SEGMENT_BYTES);
   });
 
-  it('gives back all that it took, also where streams take turns by the byte', () => {
+  it('releases all its memory, even if streams alternate by the byte', () => {
     const { ring, held } = aRing();
     for (let count = 0; count < 40_000; count += 1)
       ring.append(count % 2 === 0 ? 'stdout' : 'stderr', Buffer.from('x'));
@@ -95,7 +95,7 @@ describe('the ring of what a process printed', () => {
     expect(held()).to.equal(0);
   });
 
-  it('reads nothing that was written over while it was being sent', () => {
+  it('omits data that was overwritten during the send', () => {
     const { ring } = aRing();
     ring.append('stdout', Buffer.alloc(SEGMENT_BYTES, 'a'));
     const piece = ring.read({ position: 0 }, 100);

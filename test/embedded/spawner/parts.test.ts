@@ -17,7 +17,7 @@ import { publicMessage } from '../../../src/embedded/spawner/public-message.ts';
 import { aContainer, aDefinition } from '../../support/builders/instance-orders.ts';
 
 describe('host uids', () => {
-  it('are each given once until given back, the next one as late as possible', () => {
+  it('are assigned once until released, and reused as late as possible', () => {
     const uids = new HostUids({ first: 100, count: 3 }, 7);
     const [a, b, c] = [uids.take(), uids.take(), uids.take()];
     expect([a, b, c]).to.have.members([100, 101, 102]);
@@ -26,7 +26,7 @@ describe('host uids', () => {
     expect(uids.take()).to.equal(b);
   });
 
-  it('spare what an adopted sandbox has', () => {
+  it('skip those of adopted sandboxes', () => {
     const uids = new HostUids({ first: 100, count: 2 }, 0);
     uids.mark(100);
     expect([uids.take(), uids.take()]).to.deep.equal([101, undefined]);
@@ -50,7 +50,7 @@ describe('notes', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('are found again, before and after the instance ran', async () => {
+  it('are found again, before and after the instance runs', async () => {
     const notes = new Notes(folder);
     notes.write(note);
     expect(new Notes(folder).all()).to.deep.equal([
@@ -72,7 +72,7 @@ describe('notes', () => {
     expect(notes.all()).to.deep.equal([]);
   });
 
-  it('count as torn where they are no notes of ours, and can be removed whatever they are', async () => {
+  it('count as torn if they are foreign, and can be removed in any case', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-notes-'));
     const notes = new Notes(folder);
     mkdirSync(join(folder, 'run', 'a-folder', 'below'), { recursive: true });
@@ -88,7 +88,7 @@ describe('notes', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('count as torn wherever they were cut off', () => {
+  it('count as torn wherever they are truncated', () => {
     const notes = new Notes(folder);
     notes.write(note);
     const whole = `${JSON.stringify(note)}\n`;
@@ -174,14 +174,14 @@ describe('orders', () => {
     ]);
   });
 
-  it('can not be smuggled into by a NUL', () => {
+  it('cannot be extended by a NUL', () => {
     const join = (argv: readonly string[]): Buffer =>
       joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/', env: {}, argv });
     expect(() => join(['x\0cgroup\0/elsewhere'])).to.throw('NUL');
   });
 });
 
-describe('what bubblewrap is told', () => {
+describe('the options for bubblewrap', () => {
   const options = (
     definition = aDefinition(),
     {
@@ -196,7 +196,7 @@ describe('what bubblewrap is told', () => {
       mounts,
     }).join(' ');
 
-  it('links /home/user to the home, unless there is a folder of that name', () => {
+  it('link /home/user to the home, unless the folder exists', () => {
     const link = '--symlink sandbox /home/user';
     const volume = { source: '/', target: '/home/user/data', readOnly: true };
     expect(options()).to.include(link);
@@ -205,24 +205,24 @@ describe('what bubblewrap is told', () => {
     expect(options(aDefinition(), { mounts: [volume] })).to.not.include(link);
   });
 
-  it("has memory for files in all at most half of the sandbox's", () => {
+  it("limit memory for files to half of the sandbox's", () => {
     const sizes = [...options().matchAll(/--size (\d+)/g)].map((match) => Number(match[1]));
     expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.at.most(aContainer().memoryBytes / 2);
     expect(options().match(/--tmpfs/g)).to.have.lengthOf(sizes.length);
   });
 
-  it('shares the network only where the template asks for it', () => {
+  it('share the network only if the template asks for it', () => {
     expect(options()).to.not.include('--share-net');
     expect(options(aDefinition({}, { network: 'host' }))).to.include('--share-net');
   });
 
-  it('binds nothing of the host for writing', () => {
+  it('bind no host folder for writing', () => {
     expect(options()).to.not.match(/ --(dev-)?bind/);
   });
 });
 
 describe('processes', () => {
-  it('are told from others by their start time', () => {
+  it('are distinguished by their start time', () => {
     const own = readProcessStat(process.pid);
     expect(own?.parent).to.equal(process.ppid);
     expect(isAlive({ pid: process.pid, startTime: own?.startTime ?? '' })).to.equal(true);
@@ -232,7 +232,7 @@ describe('processes', () => {
 });
 
 describe('paths', () => {
-  it('keep the socket in the data folder, unless its path would be too long', () => {
+  it('put the socket into the data folder, unless its path would be too long', () => {
     expect(pathsOf('/var/lib/sandpool').socket).to.equal('/var/lib/sandpool/spawner.sock');
     const long = pathsOf(`/${'x'.repeat(100)}`);
     expect(Buffer.byteLength(long.socket)).to.be.at.most(107);
@@ -244,8 +244,8 @@ describe('paths', () => {
   });
 });
 
-describe('the own cgroups', () => {
-  it('are read by controller, combined ones and the unified hierarchy too', () => {
+describe("the daemon's own cgroups", () => {
+  it('are read by controller, in combined and unified hierarchies', () => {
     const own = parseOwnCgroups('9:name=systemd:/\n4:memory:/a/b\n2:cpu,cpuacct:/c:d\n0::/u\n');
     expect([own.get('memory'), own.get('cpu'), own.get('cpuacct'), own.get('')]).to.deep.equal([
       '/a/b',
@@ -256,8 +256,8 @@ describe('the own cgroups', () => {
   });
 });
 
-describe('what tenants are told of an error', () => {
-  it('names no path of the host', () => {
+describe('errors for tenants', () => {
+  it('contain no host path', () => {
     const failed = (code: string): Error =>
       Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
     expect(publicMessage(failed('EAGAIN'))).to.equal('the machine has no room for another process');

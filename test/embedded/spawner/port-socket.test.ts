@@ -41,7 +41,7 @@ describe('a connection through a forwarder', () => {
     await forwarder.stop();
   });
 
-  it('carries what is written before the port has taken it', async () => {
+  it('sends data that was written before the port accepted', async () => {
     serve = (socket) => void socket.pipe(socket);
     const socket = await chosen();
     socket.end('at once');
@@ -49,7 +49,7 @@ describe('a connection through a forwarder', () => {
     await socket.taken;
   });
 
-  it('fails where nothing listens, to who reads and to who waits', async () => {
+  it('fails for readers and waiters if nothing listens on the port', async () => {
     serve = () => {};
     server.close();
     const socket = await chosen();
@@ -61,7 +61,7 @@ describe('a connection through a forwarder', () => {
     expect((await failed)[0]).to.be.instanceOf(PortUnreachable);
   });
 
-  it('fails with the reason of a signal that comes first, and heeds none that comes later', async () => {
+  it('fails with the reason of the first signal, and ignores later ones', async () => {
     serve = (socket) => void socket.pipe(socket);
     expect(
       await rejection((await chosen(port, AbortSignal.abort(new Error('too late')))).taken),
@@ -74,13 +74,13 @@ describe('a connection through a forwarder', () => {
     expect(await text(socket)).to.equal('still here');
   });
 
-  it('has no way where no forwarder listens', async () => {
+  it('is not possible without a forwarder', async () => {
     expect(
       await openWay(`${forwarder.socket}-not`, never, (why) => new PortUnreachable(why)),
     ).to.equal(undefined);
   });
 
-  it('gives what is diverted whole and in order, and no more before the last is done with', async () => {
+  it('diverts all data in order, one piece at a time', async () => {
     const body = Buffer.from(Uint32Array.from({ length: 1 << 20 }, (_, at) => at).buffer);
     serve = (socket) => void socket.end(body);
     const socket = await chosen();
@@ -110,7 +110,7 @@ describe('a connection through a forwarder', () => {
     expect(Buffer.concat(got).equals(body)).to.equal(true);
   });
 
-  it('gives to its readers what the taker does not want', async () => {
+  it('passes on data that the receiver does not accept', async () => {
     serve = (socket) => void socket.end(Buffer.alloc(1 << 20, 'x'));
     const socket = await chosen();
     socket.divert(() => false);

@@ -5,8 +5,8 @@ import { ProbeRunner } from '../../../src/embedded/spawner/probes/probe-runner.t
 import { aForwarder } from '../../support/fakes/a-forwarder.ts';
 import { httpProbe, tcpProbe } from '../../support/builders/a-probe.ts';
 
-describe('readiness probes of one tenant that hang', () => {
-  it('do not stop those of others', async () => {
+describe('hanging readiness probes of one tenant', () => {
+  it('do not block those of others', async () => {
     const hung: string[] = [];
     const forwarders = {
       socketOf: (id: string): Promise<string> => {
@@ -26,7 +26,7 @@ describe('readiness probes of one tenant that hang', () => {
     expect(hung.length).to.be.within(1, 31);
   });
 
-  it('are over after the longest that any may take, whatever their timeout says', async () => {
+  it('end at the maximum time, whatever their timeout says', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;

@@ -101,7 +101,7 @@ describe('processes of the spawner', function () {
     ['floods', 'yes'],
     ['drips', 'while echo x; do sleep 0.005; done'],
   ] as const)
-    it(`end though what they left behind ${what} their output, and can be removed`, async () => {
+    it(`end even if a leftover process ${what} their output, and can be removed`, async () => {
       run(`(${left}) &\nexit 3`);
       const ended = await start('box');
       await ended.over;
@@ -114,7 +114,7 @@ describe('processes of the spawner', function () {
       ]);
     });
 
-  it('have not timed out that ended in time, while their spawner was stopped', async () => {
+  it('do not count as timed out if they ended in time while their spawner was stopped', async () => {
     run('(while echo x; do sleep 0.005; done) &\nexit 3');
     const began = performance.now();
     const left = await start('box', { timeoutMs: 1_000 });
@@ -128,7 +128,7 @@ describe('processes of the spawner', function () {
     expect(left.fact).to.include({ exitCode: 3 });
   });
 
-  it('keep nothing of one that is removed, not even for later', async () => {
+  it('leave nothing behind when they are removed', async () => {
     run('exit 0');
     for (let round = 0; round < 3; round += 1) {
       const one = await start('box');
@@ -140,7 +140,7 @@ describe('processes of the spawner', function () {
     expect(shares.take('blue', 256 << 20)).to.equal(undefined);
   });
 
-  it('count what their commands take as memory of the tenant', async () => {
+  it('count their commands as memory of the tenant', async () => {
     run('exec sleep 1000', { tenant: 64 << 10, all: 1 << 20 });
     const long = { argv: ['true', 'x'.repeat(20 << 10)] };
     await start('box', long);
@@ -152,7 +152,7 @@ describe('processes of the spawner', function () {
     await start('third', long);
   });
 
-  it('have commands that one list holds: what ended goes, what lives is refused more', async () => {
+  it('are limited by the size of their list of commands, without ended ones', async () => {
     run('exec sleep 1000');
     const long = { argv: Array.from({ length: 15 }, () => 'x'.repeat(100_000)) };
     const first = await start('box', long);
@@ -166,7 +166,7 @@ describe('processes of the spawner', function () {
     expect(known).to.have.length(2).and.include(third.order.processId);
   });
 
-  it('keep no variables once they run', async () => {
+  it('drop their variables once they run', async () => {
     run('exec sleep 1000');
     const { order } = await start('box', { env: { KEY: 'of mine' } });
     expect(order).to.not.have.property('env');
@@ -190,13 +190,13 @@ describe('processes of the spawner', function () {
     return pieces;
   };
 
-  it('hold so many short inputs for a process that reads none, and refuse more', async () => {
+  it('buffer a bounded number of short inputs for a process that does not read', async () => {
     run('exec sleep 1000');
     const taken = await fill(await start('box', { stdin: true }), Buffer.from('x'));
     expect(taken, 'with what the kernel holds').to.be.below(INPUT_BYTES / 2);
   });
 
-  it('hold as many ends of input for a terminal that is not read', async () => {
+  it('buffer a bounded number of input ends for a terminal that is not read', async () => {
     run('stty raw -echo <&4\nexec sleep 1000');
     const deaf = await start('box', { tty: { cols: 80, rows: 24 } });
     await fill(deaf, Buffer.alloc(64 << 10, 'x'));

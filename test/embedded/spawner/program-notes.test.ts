@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProgramNotes } from '../../../src/embedded/spawner/sandbox/notes.ts';
 
-describe('notes of sandboxes that run processes', () => {
+describe('notes of sandboxes with processes', () => {
   let folder: string;
 
   beforeEach(() => {
@@ -14,7 +14,7 @@ describe('notes of sandboxes that run processes', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('tell the next spawner once why they ended, and nothing of those that had ended before', () => {
+  it('tell the next spawner once why processes ended, except for those already reported', () => {
     const notes = new ProgramNotes(folder);
     for (const id of ['one', 'two', 'three']) notes.set(id, true);
     notes.set('two', false);
@@ -29,7 +29,7 @@ describe('notes of sandboxes that run processes', () => {
     expect(next.take().size).to.equal(0);
   });
 
-  it('keep no spawner from running where they can not be read or written', () => {
+  it('do not stop a spawner if they cannot be read or written', () => {
     writeFileSync(join(folder, 'programs'), 'no folder');
     const notes = new ProgramNotes(folder);
     notes.set('one', true);

@@ -54,7 +54,7 @@ class Probed {
 const probe = execProbe(['true']);
 
 describe('the readiness of a probed sandbox', () => {
-  it('is starting until its probes pass, and says why not', async () => {
+  it('starts as starting until its probes pass, with the reason', async () => {
     const probed = new Probed();
     probed.failures = { exec: 'not yet' };
     await probed.start([{ probe }]);
@@ -69,7 +69,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(probed.noted).to.deep.equal(['i']);
   });
 
-  it('is looked at sooner than each period while it is not ready', async () => {
+  it('is checked more often than each period while it is not ready', async () => {
     const probed = new Probed();
     probed.failures = { exec: 'not yet' };
     await probed.start([{ probe }]);
@@ -89,7 +89,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(probed.said).to.deep.equal([STARTED]);
   });
 
-  it('wants as many passes and as many failures in a row as it is told', async () => {
+  it('needs the configured number of passes and failures in a row', async () => {
     const probed = await new Probed().start([
       { probe: execProbe(['true'], { successThreshold: 3, failureThreshold: 2, periodMs: 1_000 }) },
     ]);
@@ -107,7 +107,7 @@ describe('the readiness of a probed sandbox', () => {
     });
   });
 
-  it('is available only while all of its probes pass, and tells changes alone', async () => {
+  it('is available only while all probes pass, and reports only changes', async () => {
     const probed = await new Probed().start([
       { probe },
       { endpoint: 'web', probe: tcpProbe(80, { failureThreshold: 1 }) },
@@ -129,7 +129,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(probed.noted).to.deep.equal(['i']);
   });
 
-  it('is probed once each period, give or take a tenth', async () => {
+  it('is checked once per period, plus or minus a tenth', async () => {
     for (const [random, period] of [
       [0, 9_000],
       [1, 11_000],
@@ -144,7 +144,7 @@ describe('the readiness of a probed sandbox', () => {
     }
   });
 
-  it('that a former spawner left is unavailable until it has passed again, if it had', async () => {
+  it('from a former spawner is unavailable until the sandbox passes again, if it had passed', async () => {
     const ready = new Probed();
     ready.readiness.expect('i', { tenant: 'a', probes: [{ probe }], wasReady: true });
     ready.readiness.take('i', STARTED);
@@ -154,7 +154,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(ready.noted).to.deep.equal([]);
   });
 
-  it('is no longer probed once it is gone', async () => {
+  it('is no longer checked once the sandbox is gone', async () => {
     const probed = await new Probed().start([{ probe }]);
     probed.readiness.take('i', GONE);
     await probed.pass(100_000);
@@ -163,7 +163,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(probed.clock.waiting).to.equal(0);
   });
 
-  it('can be asked for, which changes nothing', async () => {
+  it('can be requested without a change', async () => {
     const probed = await new Probed().start([{ probe }, { endpoint: 'web', probe: tcpProbe(80) }]);
     probed.failures = { tcp: 'refused' };
     const [one, other] = await Promise.all([
@@ -176,7 +176,7 @@ describe('the readiness of a probed sandbox', () => {
     expect(await probed.readiness.check('unknown')).to.deep.equal([]);
   });
 
-  it('without probes is what its process is', () => {
+  it('equals the state of the process without probes', () => {
     const probed = new Probed();
     probed.readiness.take('i', STARTED);
     expect(probed.said).to.deep.equal([STARTED]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CHUNKS_PER_TURN, SurplusTurns } from '../../../src/embedded/spawner/surplus-turns.ts';
 
-describe('turns in which surplus output is read', () => {
+describe('turns to read surplus output', () => {
   let due: (() => void)[];
   let turns: SurplusTurns;
   beforeEach(() => {
@@ -14,7 +14,7 @@ describe('turns in which surplus output is read', () => {
     for (const turn of now) turn();
   };
 
-  it('are all of one stream that is alone, a few chunks each', () => {
+  it('all go to a single stream, a few chunks each', () => {
     const read: number[] = [];
     turns.wait((chunks) => read.push(chunks));
     expect(read).to.deep.equal([]);
@@ -23,7 +23,7 @@ describe('turns in which surplus output is read', () => {
     expect(due).to.have.length(0);
   });
 
-  it('read no more in all than so many chunks, of streams in turn', () => {
+  it('read a bounded number of chunks in total, from all streams in turn', () => {
     const read = new Map<number, number>();
     const endless = (stream: number): void => {
       turns.wait((chunks) => {
@@ -40,7 +40,7 @@ describe('turns in which surplus output is read', () => {
     expect([...read.values()]).to.deep.equal(Array.from({ length: 40 }, () => 10));
   });
 
-  it('come to each tenant, however many streams another has', () => {
+  it('come to each tenant, however many streams others have', () => {
     const read: string[] = [];
     for (let stream = 0; stream < 1_000; stream += 1) turns.wait(() => read.push('many'), 'many');
     turns.wait(() => read.push('one'), 'one');

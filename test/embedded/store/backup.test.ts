@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
-describe('a backup that is called off', () => {
+describe('a cancelled backup', () => {
   let dataDir: string;
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'sandpool-backup-'));
@@ -22,7 +22,7 @@ describe('a backup that is called off', () => {
   const backupOf = (whileStill: BackupDeps['database']['whileStill']) =>
     embeddedBackup({ database: { whileStill }, dataDir, clock: systemClock() });
 
-  it('has ended the process that copies, and left no copy', async () => {
+  it('ends the copying process, and leaves no copy', async () => {
     const before = children();
     const endless = join(dataDir, 'endless');
     execFileSync('mkfifo', [endless]);
@@ -44,7 +44,7 @@ describe('a backup that is called off', () => {
     expect(existsSync(join(dataDir, 'backup'))).to.equal(false);
   });
 
-  it('has removed its copy once its stream is closed', async () => {
+  it('removes its copy when its stream closes', async () => {
     const database = join(dataDir, 'database');
     writeFileSync(database, 'x'.repeat(1_000));
     const stop = new AbortController();
@@ -58,7 +58,7 @@ describe('a backup that is called off', () => {
     expect(existsSync(join(dataDir, 'backup'))).to.equal(false);
   });
 
-  it('is no fault of the daemon where whoever reads it leaves', async () => {
+  it('does not count as a fault of the daemon', async () => {
     const database = join(dataDir, 'database');
     writeFileSync(database, randomBytes(4 << 20));
     const stop = new AbortController();

@@ -48,13 +48,13 @@ describe('the clock over restarts', () => {
     expect(value - wanted).to.be.within(-50, 60_000);
   };
 
-  it("begins with the machine's", () => {
+  it("starts at the machine's clock", () => {
     about(life(), START);
     expect(warnings).to.deep.equal([]);
   });
 
   for (const end of ['stop', 'kill'] as const) {
-    it(`goes on by the uptime when the machine's was set ahead or back meanwhile (${end})`, () => {
+    it(`continues by the uptime if the machine's clock was changed in the meantime (${end})`, () => {
       life(end);
       machine = { wall: START + YEAR_MS, uptimeMs: 10_000 + HOUR_MS, bootId: 'first' };
       about(life(end), START + HOUR_MS);
@@ -64,7 +64,7 @@ describe('the clock over restarts', () => {
     });
   }
 
-  it("takes the machine's after a reboot, but never runs back", () => {
+  it("follows the machine's clock after a reboot, but never goes back", () => {
     life();
     machine = { wall: START + HOUR_MS, uptimeMs: 500, bootId: 'second' };
     about(life(), START + HOUR_MS);
@@ -73,7 +73,7 @@ describe('the clock over restarts', () => {
     expect(warnings).to.have.lengthOf(1);
   });
 
-  it('is right from the next start on if it began before Sandpool was made', () => {
+  it("is right from the next start on if the machine's clock was older than Sandpool", () => {
     machine = { wall: 3_000, uptimeMs: 3_000, bootId: 'first' };
     life();
     machine = { wall: NOW, uptimeMs: HOUR_MS, bootId: 'first' };
@@ -81,7 +81,7 @@ describe('the clock over restarts', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('says by how much it is ahead while it runs, and without a daemon', () => {
+  it('reports its lead at runtime and without a daemon', () => {
     const { stop, aheadMs } = keptClock(file, quietLog, () => machine);
     expect(aheadMs()).to.be.within(-50, 60_000);
     machine = { ...machine, wall: START - YEAR_MS };
@@ -94,7 +94,7 @@ describe('the clock over restarts', () => {
     expect(clockAheadMs(join(folder, 'none'), machine)).to.equal(0);
   });
 
-  it('begins anew where its file says nothing', () => {
+  it('starts again if its file is unreadable', () => {
     for (const text of [
       '',
       '{',
@@ -108,7 +108,7 @@ describe('the clock over restarts', () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).to.have.keys('bootId', 'uptimeMs', 'at');
   });
 
-  it("is the machine's own where nothing was set", () => {
+  it("equals the machine's clock if nothing was changed", () => {
     machine = machineTime();
     life();
     const from = Date.now();

@@ -24,7 +24,7 @@ coordinationSuite('in the process', async () => {
 });
 
 describe('in-process coordination', () => {
-  it('refuses a token over the most that may wait, until some are used or too old', async () => {
+  it('refuses a token beyond the maximum, until some are used or expired', async () => {
     const clock = new TestClock();
     const coordination = aCoordination(clock);
     const first = await coordination.issueToken('first', 60_000, holder(0));

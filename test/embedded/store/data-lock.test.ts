@@ -17,7 +17,7 @@ describe('the lock of the data folder', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is one process’s alone, until that is killed with -9', async function () {
+  it('belongs to one process until that process is killed', async function () {
     const other = await aWriter(join(folder, 'sandpool.db'));
 
     expect(() => lockDataDir(folder))
@@ -30,7 +30,7 @@ describe('the lock of the data folder', () => {
     lockDataDir(folder).release();
   });
 
-  it('is held once within a process, and is free again once released', () => {
+  it('is exclusive within a process, and free again once released', () => {
     const lock = lockDataDir(folder);
 
     expect(() => lockDataDir(folder)).to.throw(DataDirTaken);
@@ -51,7 +51,7 @@ describe('the lock of the data folder', () => {
     expect(() => lockDataDir(folder)).to.throw(DataDirTaken);
   });
 
-  it('says so plainly where the folder is absent', () => {
+  it('reports a missing folder clearly', () => {
     expect(() => lockDataDir(join(folder, 'absent')))
       .to.throw(Error)
       .and.not.instanceOf(DataDirTaken);

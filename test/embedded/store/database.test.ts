@@ -63,7 +63,7 @@ describe('the database', () => {
     return { record, definition };
   };
 
-  it('keeps its files from all other users', async () => {
+  it('hides its files from other users', async () => {
     const { records } = await open();
     const { record, definition } = aLaunchOrder();
     await records.launchOrder(record, definition);
@@ -72,7 +72,7 @@ describe('the database', () => {
       expect((statSync(name).mode & 0o777).toString(8)).to.equal('600');
   });
 
-  it('is found again, with all that was written, after it was closed', async () => {
+  it('has all its content after it was closed and opened again', async () => {
     const { records, database } = await open();
     const { record, definition } = aLaunchOrder();
     const born = await records.launchOrder(record, definition);
@@ -81,7 +81,7 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.deep.equal([{ record: born, definition }]);
   });
 
-  it('finishes what was called before it was closed, and refuses the rest', async () => {
+  it('finishes pending calls when it is closed, and refuses later ones', async () => {
     const { records, database } = await open();
     const orders = Array.from({ length: 50 }, aLaunchOrder);
 
@@ -98,7 +98,7 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.have.length(50);
   });
 
-  it('lets a statement that fails leave the others of its batch alone', async () => {
+  it('isolates a failing statement from the others of its batch', async () => {
     const { records, database } = await open();
     const orders = Array.from({ length: 20 }, aLaunchOrder);
 
@@ -123,7 +123,7 @@ describe('the database', () => {
     );
   });
 
-  it('answers one that fails alone, and goes on', async () => {
+  it('returns the error of a single failing statement, and continues', async () => {
     const { records, database } = await open();
 
     expect(await rejection(database.run('instances.birth', 'x', null, '{}')))
@@ -135,7 +135,7 @@ describe('the database', () => {
     expect(await records.all()).to.deep.equal([]);
   });
 
-  it('refuses a call over the most that may wait, and takes calls again once some are answered', async () => {
+  it('refuses calls beyond the maximum queue, and accepts them once some are answered', async () => {
     const { database } = await open({ maxCalls: 3 });
     const three = Array.from({ length: 3 }, () => database.run('templates.list'));
 
@@ -147,7 +147,7 @@ describe('the database', () => {
     expect(await database.run('templates.list')).to.deep.equal([]);
   });
 
-  it('lets the loop go round while what a commit answered keeps it busy', async () => {
+  it('yields to the event loop between the answers of a commit', async () => {
     const { records } = await open();
     let rounds = 0;
     let isOver = false;
@@ -170,7 +170,7 @@ describe('the database', () => {
     expect((others.at(-1) ?? 0) - first).to.be.at.least(9);
   });
 
-  it('says that the outcome is unknown when no answer comes in time, and goes on', async () => {
+  it('reports an unknown outcome if no answer comes in time, and continues', async () => {
     const { records, clock } = await open();
     const { record, definition } = aLaunchOrder();
 
@@ -184,7 +184,7 @@ describe('the database', () => {
     );
   });
 
-  it('measures each call’s time from its own start', async () => {
+  it('measures the time of each call from its own start', async () => {
     const { database, clock } = await open();
     await database.run('templates.list');
     clock.advance(CALL_DEADLINE_MS - 1);
@@ -234,7 +234,7 @@ describe('the database', () => {
     return copy;
   };
 
-  it('stops for good at a commit that fails, and has lost nothing acknowledged when it is opened again', async () => {
+  it('stops for good at a failed commit, without losing acknowledged data', async () => {
     const acknowledged = await fill(await open({ maxPages: 80 }));
     const left = aCopy(folder); // the file itself stays locked until this process ends
 
@@ -248,7 +248,7 @@ describe('the database', () => {
     await again.records.launchOrder(record, definition);
   });
 
-  it('moves commits to a thread of their own while the disk is slow, and loses none of them', async () => {
+  it('moves commits to a thread while the disk is slow, without losing any', async () => {
     let slow = 0.001;
     const clock = new TestClock();
     const { records, database } = await open({ slowCommitMs: () => slow, clock });
@@ -269,7 +269,7 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.have.length(300);
   });
 
-  it('moves commits to that thread for a minute where a single one stalled', async () => {
+  it('moves commits to the thread for a minute after a single slow commit', async () => {
     let slow = NEVER_MS;
     const clock = new TestClock();
     const { records, database } = await open({ slowCommitMs: () => slow, clock });
@@ -293,7 +293,7 @@ describe('the database', () => {
     expect(database.executor).to.equal('own thread');
   });
 
-  it('stops for good at a commit that fails in that thread too', async () => {
+  it('stops for good at a failed commit in the thread, too', async () => {
     const full = await open({ maxPages: 80, slowCommitMs: () => 0.001 });
     for (let at = 0; at < 100; at += 1) await full.records.all();
     expect(full.database.executor).to.equal('thread');
@@ -305,7 +305,7 @@ describe('the database', () => {
     expect(found).to.include.members(acknowledged);
   });
 
-  it('does so on a disk that is really full', async function () {
+  it('stops for good on a full disk', async function () {
     const disk = join(folder, 'disk');
     mkdirSync(disk);
     try {
@@ -332,7 +332,7 @@ describe('the database', () => {
     }
   });
 
-  it('loses nothing acknowledged to kill -9 in the middle of writes, round after round', async function () {
+  it('loses no acknowledged data when it is killed during writes, round after round', async function () {
     const order = ['asked', 'idle', 'claimed', 'ending'];
     const known = new Map<string, string>();
     for (const count of [10, 40, 400, 1_500]) {
@@ -357,7 +357,7 @@ describe('the database', () => {
     }
   });
 
-  it('refuses a file that another process holds, until that one is dead', async function () {
+  it('refuses a file that another process holds, until that process ends', async function () {
     writer = await aWriter(path);
 
     const refused = await refusal();
@@ -368,7 +368,7 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.be.an('array');
   });
 
-  it('refuses a file that a later version wrote, names it, says what to do, and leaves it alone', async () => {
+  it('refuses a file of a later version, explains the remedy, and does not change the file', async () => {
     await (await open({ version: '9.1.0+abc' })).database.close();
     directly(path, (connection) => {
       connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
@@ -388,7 +388,7 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.deep.equal([]);
   });
 
-  it('refuses a file from before the first release, says what to do, and leaves it alone', async () => {
+  it('refuses a file from before the first release, and explains the remedy', async () => {
     await (await open()).database.close();
     directly(path, (connection) => {
       connection.exec('PRAGMA user_version = 20');
@@ -406,7 +406,7 @@ describe('the database', () => {
     });
   });
 
-  it('refuses what is no database, and a database of something else', async () => {
+  it('refuses a file that is not a database, or one of another program', async () => {
     writeFileSync(
       path,
       'not a database, but a text that is long enough to be looked at as one\n'.repeat(100),
@@ -423,7 +423,7 @@ describe('the database', () => {
     ).to.have.length(1);
   });
 
-  it('refuses a path where no file can be made', async () => {
+  it('refuses a path that cannot be created', async () => {
     path = join(folder, 'absent', 'sandpool.db');
 
     const refused = await refusal();
@@ -432,7 +432,7 @@ describe('the database', () => {
     expect(refused.message).to.include(path);
   });
 
-  it('leaves a new file empty when its schema fails half-way', () => {
+  it('leaves a new file empty if its schema fails half-way', () => {
     directly(path, (connection) => {
       const failing = new Proxy(connection, {
         get: (target, name) =>

@@ -54,7 +54,7 @@ describe('retention of the history', () => {
     return Number(before[0]?.[0]) - Number(after[0]?.[0]);
   };
 
-  it('keeps the events of a pool for as long as there is one of that name, and through retention after', async () => {
+  it('keeps the events of a pool while a pool of that name exists, and then for the retention time', async () => {
     const history = make();
     const { database, clock } = file;
     const old = Date.now() - RETENTION_MS - 60_000;
@@ -80,7 +80,7 @@ describe('retention of the history', () => {
     await history.stop();
   });
 
-  it('forgets what ended longer ago than retention, in small steps, and keeps the rest', async () => {
+  it('deletes entries older than the retention time in small steps, and keeps the rest', async () => {
     const history = make();
     const old = file.clock.now() - RETENTION_MS - 1;
     const rows = Array.from({ length: 2 * SWEEP_ROWS + 50 }, (_, n) =>
@@ -111,7 +111,7 @@ describe('retention of the history', () => {
     expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
   });
 
-  it('forgets before its time what one owner has beyond its bytes, events among them, and nothing of another', async () => {
+  it("deletes early what exceeds an owner's bytes, including events, and nothing of others", async () => {
     const history = sqliteHistory(file.database, {
       metrics: silentMetrics,
       clock: file.clock,
@@ -146,7 +146,7 @@ describe('retention of the history', () => {
     expect(await history.find(quiet.id)).to.deep.equal(quiet);
   });
 
-  it('forgets of the owner that has most where all have too many bytes, and counts no more what it forgot', async () => {
+  it('deletes entries of the largest owner if the total is too large, and updates the count', async () => {
     const history = sqliteHistory(file.database, {
       metrics: silentMetrics,
       clock: file.clock,
@@ -170,7 +170,7 @@ describe('retention of the history', () => {
     expect((await history.list({ owner: BOB }, { offset: 0, limit: 1 })).total).to.equal(20);
   });
 
-  it('looks as soon as much was recorded', async () => {
+  it('starts early if much was recorded', async () => {
     const history = make();
     history.start();
     await step(0);
@@ -182,7 +182,7 @@ describe('retention of the history', () => {
     await history.stop();
   });
 
-  it('looks again as time goes by', async () => {
+  it('repeats as time goes by', async () => {
     const history = make();
     await history.record(aFinished({ terminatedAt: file.clock.now() }));
     history.start();
@@ -194,7 +194,7 @@ describe('retention of the history', () => {
     expect([early, late]).to.deep.equal([0, 1]);
   });
 
-  it('forgets nothing once it was stopped', async () => {
+  it('deletes nothing once it is stopped', async () => {
     const history = make();
     await history.record(aFinished({ terminatedAt: 5 }));
     history.start();
@@ -203,7 +203,7 @@ describe('retention of the history', () => {
     expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
   });
 
-  it('forgets nothing more once it was stopped in the middle of a step', async () => {
+  it('deletes nothing more if it is stopped during a step', async () => {
     const history = make();
     history.start();
     file.clock.advance(0);
@@ -213,7 +213,7 @@ describe('retention of the history', () => {
     expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
   });
 
-  it('leaves no group, no count and no event behind when the last row goes', async () => {
+  it('leaves no group, count or event behind with the last row', async () => {
     const history = make();
     await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
@@ -248,14 +248,14 @@ describe('retention of the history', () => {
   });
 });
 
-describe('walking to a page of the history', () => {
+describe('a page of the history', () => {
   let file: OpenFile;
   beforeEach(async () => {
     file = await aDatabase();
   });
   afterEach(() => file.close());
 
-  it('ends once all that match were met, and never looks at many rows at a time', async () => {
+  it('needs no further read after the last match, and never reads many rows at once', async () => {
     const history = sqliteHistory(file.database, {
       metrics: silentMetrics,
       clock: file.clock,

@@ -5,7 +5,7 @@ import { MemoryAnswerRows } from '../../support/fakes/memory-answer-rows.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
 
-describe('kept answers', () => {
+describe('stored answers', () => {
   let rows: MemoryAnswerRows;
   let clock: TestClock;
 
@@ -36,7 +36,7 @@ describe('kept answers', () => {
     return kind;
   };
 
-  it('are found again by the next process, which knows of nothing in flight', async () => {
+  it('are found by the next process, which has no requests in flight', async () => {
     const before = await start();
     await keep(before, 'done');
     await before.open({ key: 'half', body: 'b' });
@@ -49,7 +49,7 @@ describe('kept answers', () => {
     ]);
   });
 
-  it('of one tenant push out its own oldest alone, by their bytes', async () => {
+  it('of one tenant displace only its own oldest, by size', async () => {
     const answers = await start({ totalBytes: 1_000_000, tenantBytes: 100_000 });
     await keep(answers, 'other', 'q');
     for (const key of ['a', 'b', 'c']) await keep(answers, key, 'p', 'ü'.repeat(20_000));
@@ -58,7 +58,7 @@ describe('kept answers', () => {
     expect(await kindOf(answers, 'a')).to.equal('new');
   });
 
-  it('push out the oldest of the tenant that has most once all have too much, also at a start', async () => {
+  it('displace the oldest of the largest tenant if the total is too large, even at a start', async () => {
     const answers = await start({ totalBytes: 100_000, tenantBytes: 100_000 });
     await keep(answers, 'quiet', 'q');
     for (const key of ['a', 'b', 'c']) await keep(answers, key, 'p', 'x'.repeat(40_000));
@@ -69,14 +69,14 @@ describe('kept answers', () => {
     expect(rows.keys).to.deep.equal(['quiet', 'c']);
   });
 
-  it('keep nothing of one that is more than its tenant may have', async () => {
+  it("omit an answer that exceeds its tenant's share", async () => {
     const answers = await start({ totalBytes: 1_000, tenantBytes: 1_000 });
     await keep(answers, 'a', 'p', 'x'.repeat(1_000));
 
     expect([rows.rows.size, await kindOf(answers, 'a')]).to.deep.equal([0, 'new']);
   });
 
-  it('are swept once their time has passed, however many there are', async () => {
+  it('are deleted after their time, however many there are', async () => {
     const answers = await start();
     for (let n = 0; n < 250; n++) await keep(answers, `k${n}`);
     clock.advance(500);

@@ -12,7 +12,7 @@ import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** Commits on the daemon's own thread, and on a thread of their own. */
 for (const slowCommitMs of [1_000_000, 0.000_1]) {
-  describe(`a database that stands still (slow commits from ${slowCommitMs} ms on)`, () => {
+  describe(`a database with a frozen file (slow commits from ${slowCommitMs} ms on)`, () => {
     let folder: string;
     let database: Database;
     beforeEach(async () => {
@@ -49,7 +49,7 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
       return names;
     };
 
-    it('is whole without its log, takes writes meanwhile, and has them afterwards', async () => {
+    it('is complete without its log, accepts writes, and keeps them afterwards', async () => {
       await write(0, 3);
       const copy = join(folder, 'copy.db');
       await database.whileStill(async (file) => {
@@ -60,7 +60,7 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
       expect(await database.run('templates.list')).to.have.length(203);
     });
 
-    it('is copied by one at a time, and moves again after a copy that failed', async () => {
+    it('is copied once at a time, and unfreezes after a failed copy', async () => {
       let end = (): void => {};
       const over = new Promise<void>((resolve) => {
         end = resolve;

@@ -19,7 +19,7 @@ describe('the system clock', () => {
       });
     });
 
-  it('tells whole milliseconds of this day, and never runs backwards', () => {
+  it('returns whole milliseconds of today, and never goes back', () => {
     const times = Array.from({ length: 10_000 }, () => clock.now());
 
     expect(times.every(Number.isInteger)).to.equal(true);
@@ -29,14 +29,14 @@ describe('the system clock', () => {
     expect(Math.abs((times[0] ?? 0) - Date.now())).to.be.lessThan(60_000);
   });
 
-  it('calls at or after the moment, never before', async () => {
+  it('fires at or after the deadline, never before', async () => {
     for (const distance of [0, 1, 7, 20]) {
       const moment = clock.now() + distance;
       expect(await reached(moment)).to.be.at.least(moment);
     }
   });
 
-  it('calls at once for a moment that has passed, but not before the caller goes on', async () => {
+  it('fires at once for a past deadline, but only after the caller continues', async () => {
     let called = false;
     const call = new Promise<void>((resolve) => {
       clock.at(clock.now() - 5_000, () => {
@@ -48,7 +48,7 @@ describe('the system clock', () => {
     await call;
   });
 
-  it('does not call what was called off', async () => {
+  it('does not fire a cancelled timer', async () => {
     const calls: string[] = [];
     const cancel = clock.at(clock.now() + 5, () => {
       calls.push('off');
@@ -60,7 +60,7 @@ describe('the system clock', () => {
     expect(calls).to.deep.equal([]);
   });
 
-  it('waits for a moment beyond what a timer can hold', async () => {
+  it('waits for a deadline beyond the range of a timer', async () => {
     const calls: string[] = [];
     const warnings: Error[] = [];
     const hear = (warning: Error): void => {
@@ -81,8 +81,8 @@ describe('the system clock', () => {
   });
 });
 
-describe('the clock of tests', () => {
-  it('calls what falls due in order, the clock standing at each moment', () => {
+describe('the test clock', () => {
+  it('fires timers in order, each at its own time', () => {
     const clock = new TestClock(1_000);
     const calls: string[] = [];
     const note = (name: string) => () => {
