@@ -17,7 +17,7 @@ import type { ApprovalGate, HeldRequest } from '../../services/approvals/approva
 import type { Grant } from '../../services/approvals/grant.ts';
 import type { Context } from '../reply/context.ts';
 import { refuseAdminFields } from './admin-fields.ts';
-import { withoutBase } from '../reply/bases.ts';
+import { withoutBase } from '../limits/request-head.ts';
 import { statusOf, refusalOf } from '../reply/error-table.ts';
 import { FREE, RefusedAway, type Pass } from './pass.ts';
 import { WAIT_PARAMETER } from './query.ts';

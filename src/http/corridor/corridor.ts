@@ -1,7 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import type { Next } from 'koa';
 import type { RequestState } from '../reply/context.ts';
-import { askedBase, withoutBase } from '../reply/bases.ts';
+import { askedBase, withoutBase } from '../limits/request-head.ts';
 import type { EventStreams } from '../reply/event-streams.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Clients } from '../limits/clients.ts';

@@ -4,7 +4,7 @@ import type { Caller } from '../../model/tenant.ts';
 import type { AskedByManager } from '../../actors/request/idempotent-request.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Context } from '../reply/context.ts';
-import { withoutBase } from '../reply/bases.ts';
+import { withoutBase } from '../limits/request-head.ts';
 import type { Pass } from './pass.ts';
 import {
   answerOnce,

@@ -68,3 +68,11 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
 /** Whether the cookie of a session comes with it, good or not. */
 export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
   headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
+
+/** Lists what may stand before a path: the API is the same under each. */
+export const BASES = ['', '/v1'] as const;
+
+/** `/v1` where the client asked there, else nothing. */
+export const askedBase = (path: string): '' | '/v1' => (path.startsWith('/v1/') ? '/v1' : '');
+
+export const withoutBase = (path: string): string => path.slice(askedBase(path).length);

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Next } from 'koa';
-import { BASES } from '../reply/bases.ts';
+import { BASES } from '../limits/request-head.ts';
 import type { Context } from '../reply/context.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import type { Route } from '../corridor/route.ts';

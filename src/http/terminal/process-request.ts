@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { badHandshake, foreignOrigin } from './refusals.ts';
 import { handshakeProblem, originAllowed, targetOf } from './request.ts';
-import { withoutBase } from '../reply/bases.ts';
+import { withoutBase } from '../limits/request-head.ts';
 import { localName } from '../corridor/local-names.ts';
 import { readQuery } from '../corridor/query.ts';
 import { check } from '../corridor/validation.ts';

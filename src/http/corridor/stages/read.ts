@@ -2,7 +2,7 @@ import { invalidApiKey } from '../../../model/refusals.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Clients } from '../../limits/clients.ts';
 import { wasCutShort } from '../../limits/prepared-answer.ts';
-import { askedBase } from '../../reply/bases.ts';
+import { askedBase } from '../../limits/request-head.ts';
 import type { Context } from '../../reply/context.ts';
 import type { FollowKey } from '../../reply/event-streams.ts';
 import { roomOf } from '../../limits/memory.ts';
