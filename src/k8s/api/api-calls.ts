@@ -6,25 +6,25 @@ import { type Query } from './request-target.ts';
 
 export interface CallOptions {
   readonly query?: Query;
-  /** Milliseconds until the call has settled; 5,000 where unset. */
+  /** Deadline of the call in ms; 5,000 by default. */
   readonly deadlineMs?: number;
 }
 
 export interface WriteOptions extends CallOptions {
   /**
-   * Asked right before the first byte is written: where it answers false nothing is, and the write
-   * rejects with LeaseLost. What it permits is given up by both sides after WRITE_MS.
+   * Called right before the first byte is written. If it returns false, nothing is written, and the
+   * write rejects with LeaseLost. Both sides give up a permitted write after WRITE_MS.
    */
   readonly permitted?: () => boolean;
 }
 
 export interface ListOptions {
   readonly deadlineMs?: number;
-  /** The objects come without anything but their metadata. */
+  /** Returns only the metadata of objects. */
   readonly metadataOnly?: boolean;
 }
 
-/** The conditions that an object must meet to be removed, and how it is removed. */
+/** Preconditions of a deletion, and how to delete. */
 export interface Removal {
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -46,7 +46,7 @@ export interface WatchQuery {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly timeoutSeconds: number;
-  /** Without a byte after which the link counts as dead; 35,000 where unset. */
+  /** The connection counts as dead after this silence in ms; 35,000 by default. */
   readonly silenceMs?: number;
 }
 
@@ -56,48 +56,48 @@ export interface WatchEvent {
 }
 
 /**
- * The API server's REST interface over kept connections. Paths are absolute and encoded; objects go
- * in and come out as plain JSON, which the functions of each kind parse.
+ * The API server's REST interface over kept connections. Paths are absolute and encoded. Objects
+ * are plain JSON, which each kind parses by itself.
  *
- * Rejects with ApiRefused at an answer of 400 or more, with NotSent where nothing was written at
- * all (refused connection, no free connection by the deadline). Reads reject with ApiUnreachable
- * where no whole answer came; writes with OutcomeUnknown, also at an answer of 500 or more (its
- * `cause` is the ApiRefused): the API server gives those too when its own write may have landed. No
- * write is ever repeated here.
+ * Rejects with ApiRefused for an answer of 400 or more, and with NotSent if nothing was written
+ * (refused connection, or no free connection by the deadline). Reads reject with ApiUnreachable
+ * without a complete answer. Writes reject with OutcomeUnknown then, and for an answer of 500 or
+ * more (with ApiRefused as its `cause`), since the API server's own write may have succeeded. Never
+ * repeats a write.
  */
 export interface ApiClient {
-  /** Reads one object. The answer may be another caller's too: it must not be changed. */
+  /** Reads one object. Callers may share the answer, so they must not change it. */
   get(path: string, options?: CallOptions): Promise<unknown>;
   list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
   create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
-  /** PUT: conditional where the body has a `metadata.resourceVersion`. */
+  /** PUT: conditional if the body has a `metadata.resourceVersion`. */
   replace(path: string, body: object, options?: WriteOptions): Promise<unknown>;
-  /** A merge patch: a field that is null is removed. */
+  /** A merge patch; null removes a field. */
   patch(path: string, body: object, options?: CallOptions): Promise<unknown>;
   /**
-   * Refused with 409 where the object has another uid or resourceVersion, with 404 where there is
-   * none.
+   * Refused with 409 if the object has another uid or resourceVersion, and with 404 if it does not
+   * exist.
    */
   remove(path: string, removal?: Removal, options?: CallOptions): Promise<unknown>;
   /**
-   * Yields what happens to a collection after a revision, bookmarks included. Ends when the API
-   * server ends it, or at an abort; an error in the stream is an ApiRefused too (410: the revision
-   * is too old). Faster than its reader it stops at the socket.
+   * Yields the changes of a collection after a revision, with bookmarks. Ends when the API server
+   * ends the watch, or at an abort. An error event throws ApiRefused (410: the revision is too
+   * old). Reads with back-pressure.
    */
   watch(path: string, query: WatchQuery, signal: AbortSignal): AsyncIterable<WatchEvent>;
 }
 
 /**
- * The lanes, each of which shares connections. Claims never wait for refill, and each watch has a
- * connection of its own.
+ * Lanes with connections of their own. Claims never wait for refill, and each watch has its own
+ * connection.
  */
 export type LaneName = 'claims' | 'background' | 'watches';
 
 export interface ApiServer {
   lane(name: LaneName): ApiClient;
   /**
-   * Resolves once the lane is at most half in use, or after a second: for what others' requests are
-   * not to wait for.
+   * Resolves once at most half of the lane is in use, or after a second. For work that must not
+   * delay others' requests.
    */
   calm(name: LaneName): Promise<void>;
   /** Cuts every connection. */
@@ -108,12 +108,9 @@ export interface ApiServerDeps {
   readonly access: ClusterAccess;
   /** Sandpool's version, for the user agent. */
   readonly version: string;
-  /** Told the time of each answer. */
+  /** Receives the time of each answer. */
   readonly clock?: ServerClock;
   readonly metrics: Metrics;
-  /**
-   * Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do
-   * not.
-   */
+  /** Adds our request's `traceparent`. Watches serve no single request and have none. */
   readonly traceScope?: TraceScope;
 }

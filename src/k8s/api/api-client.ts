@@ -22,8 +22,8 @@ import type {
 } from './api-calls.ts';
 
 /**
- * Connections of each lane. Of claims and background one namespace has at most seven in eight, or
- * half: see ConnectionPermits. Each watch holds one: one for each of our kinds, one for the Pods of
+ * Connections of each lane. In `claims` and `background` a namespace has at most seven in eight, or
+ * half (see ConnectionPermits). Each watch holds one: one for each kind, and one for the Pods of
  * each team's namespace.
  */
 const CONNECTIONS: Readonly<Record<LaneName, number>> = {
@@ -32,7 +32,7 @@ const CONNECTIONS: Readonly<Record<LaneName, number>> = {
   watches: 1_024,
 };
 
-/** The most requests that wait for a connection, a lane. */
+/** Most requests waiting for a connection, for each lane. */
 const MOST_WAITING = 4_096;
 
 const DEFAULT_DEADLINE_MS = 5_000;
@@ -40,12 +40,12 @@ const DEFAULT_DEADLINE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 
 /**
- * Below a minute, at which balancers commonly close; the API server itself keeps idle connections
- * for 90 s.
+ * Less than a minute, at which load balancers commonly close. The API server closes idle
+ * connections after 90 s.
  */
 const KEEP_ALIVE_MS = 50_000;
 
-/** Refill goes on all the same, or claims that never pause would find nothing. */
+/** Refill goes on anyway, or a steady stream of claims would find nothing. */
 const CALM_MS = 1_000;
 
 const JSON_TYPE = 'application/json';
@@ -54,7 +54,7 @@ const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta
 
 const WATCH_SILENCE_MS = 35_000;
 
-/** Opens nothing yet. */
+/** Opens no connection yet. */
 export const apiServer = (deps: ApiServerDeps): ApiServer => {
   const lanes = {
     claims: new Lane(deps, CONNECTIONS.claims),
@@ -84,7 +84,7 @@ class Lane implements ApiClient {
     this.#prefix = server.pathname.replace(/\/$/, '');
     this.#agent = `sandpool/${deps.version}`;
     this.turns = new ConnectionPermits(connections, MOST_WAITING);
-    // The deadline of each exchange stands in for undici's own timeouts.
+    // Each exchange has its own deadline instead of undici's.
     this.#pool = new Pool(server.origin, {
       connections,
       pipelining: 1,
@@ -170,8 +170,7 @@ class Lane implements ApiClient {
     try {
       return await this.#settle({ method: 'GET', path, deadlineMs }, { accept });
     } catch (error) {
-      // A kept connection may have been closed at the other end a moment before it was used: once
-      // more, on another one.
+      // The other end may have closed a kept connection just before its use: retries on a new one.
       const left = deadlineMs - (performance.now() - began);
       if (!(error instanceof ApiUnreachable) || !isCut(error.cause) || left <= 0) throw error;
       return await this.#settle({ method: 'GET', path, deadlineMs: left }, { accept });
@@ -285,8 +284,7 @@ class Lane implements ApiClient {
 }
 
 /**
- * An answer that is no JSON came from something between us and the API server: what it did is as
- * unknown as without it.
+ * An answer other than JSON came from a proxy, so the effect is as unknown as without an answer.
  */
 const parsed = ({ body }: Answer, what: string): unknown => {
   try {
@@ -329,7 +327,7 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   return event;
 };
 
-/** Reads the code of a `Status` object; 500 where it has none that tells of a failure. */
+/** The code of a `Status` object; 500 without a failure code. */
 const codeOf = (status: unknown): number => {
   const code: unknown =
     typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;

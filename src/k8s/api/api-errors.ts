@@ -1,7 +1,7 @@
 import { NotDone } from '../../contracts/not-done.ts';
 import { unavailable } from '../../model/refusals.ts';
 
-/** One of the reasons inside a refusal: the field it is about, where it is about one. */
+/** A reason inside a refusal, with its field, if any. */
 export interface RefusalCause {
   readonly reason: string;
   readonly field: string;
@@ -10,21 +10,16 @@ export interface RefusalCause {
 
 export interface Refused {
   readonly status: number;
-  /**
-   * Kubernetes' machine-readable word, such as `Conflict`, `AlreadyExists`, `Expired`; empty where
-   * the answer has none.
-   */
+  /** Kubernetes' `reason`, such as `Conflict`, `AlreadyExists`, `Expired`; empty if missing. */
   readonly reason: string;
   readonly message: string;
   readonly causes: readonly RefusalCause[];
   readonly retryAfterSeconds: number | undefined;
-  /**
-   * The object that is not there, as the API server itself says it, such as `pods` and its name.
-   */
+  /** The missing object according to the API server, such as `pods` and its name. */
   readonly missing?: { readonly kind: string; readonly name: string };
 }
 
-/** The API server answered with a status of 400 or more. Of a write: nothing was written. */
+/** The API server answered 400 or more. For a write: nothing was written. */
 export class ApiRefused extends NotDone implements Refused {
   override readonly name = 'ApiRefused';
   readonly status: number;
@@ -43,8 +38,8 @@ export class ApiRefused extends NotDone implements Refused {
   }
 
   /**
-   * Tells the tenant why in our own words: the API server names users and rights, which are not the
-   * tenant's to know.
+   * The message for tenants. The API server's own text names users and rights, which tenants must
+   * not see.
    */
   get told(): string {
     if (this.status === 429 || this.status >= 500) return 'the Kubernetes API server is overloaded';
@@ -59,9 +54,8 @@ export const isRefused = (error: unknown, status: number): boolean =>
   error instanceof ApiRefused && error.status === status;
 
 /**
- * Whether the API server said that there is no such object, of that kind where one is given. Any
- * other answer of 404 says nothing of it: it may be a proxy's, or that of an API server that lacks
- * the kind.
+ * Whether the API server said that the object (of the given kind, if any) does not exist. Other
+ * answers of 404 prove nothing: they may come from a proxy, or from an API server without the kind.
  */
 export const isAbsent = (error: unknown, kind?: string): boolean =>
   error instanceof ApiRefused &&
@@ -69,7 +63,7 @@ export const isAbsent = (error: unknown, kind?: string): boolean =>
   error.missing !== undefined &&
   error.missing.kind === (kind ?? error.missing.kind);
 
-/** For `catch`: nothing where there is no such object; else the error goes on. */
+/** For `catch`: ignores a missing object, and rethrows other errors. */
 export const notFound = (error: unknown): undefined => {
   if (isAbsent(error)) return undefined;
   throw error;
@@ -77,28 +71,29 @@ export const notFound = (error: unknown): undefined => {
 
 const AWAY = 'the Kubernetes API server can not be reached';
 
-/** Not one byte of the request was written: nothing happened, and nothing will. */
+/** Nothing of the request was written, so it has no effect. */
 export class NotSent extends NotDone {
   override readonly name = 'NotSent';
   readonly told = AWAY;
 }
 
-/** A read that got no whole answer. */
+/** A read without a complete answer. */
 export class ApiUnreachable extends NotDone {
   override readonly name = 'ApiUnreachable';
   readonly told = AWAY;
 }
 
-/** The API server took the request to open a link, and no answer came in time. */
+/** The API server received the request to open a link, but did not answer in time. */
 export class LinkLate extends ApiUnreachable {}
 
-/** Makes a refusal of what a client may repeat later; passes anything else on. */
+/**
+ * Converts temporary errors to a Refusal that the client may retry; returns other errors unchanged.
+ */
 export const asRefusal = (error: unknown): unknown =>
   error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error;
 
 /**
- * Makes an error of an answer of 400 or more: a `Status` object, or whatever stands between us and
- * the API server put there.
+ * Creates the error for an answer of 400 or more: from a `Status` object, or from a proxy's body.
  */
 export const refusedBy = (
   status: number,
@@ -137,8 +132,8 @@ interface StatusObject {
 }
 
 /**
- * Names the object that NotFound is about. Undefined where nothing is named: the API server also
- * says NotFound of a kind that it does not know.
+ * The object that a NotFound is about. Undefined without a name: the API server also answers
+ * NotFound for unknown kinds.
  */
 const missingIn = ({ kind, reason, details }: StatusObject): Refused['missing'] => {
   if (

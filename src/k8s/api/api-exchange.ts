@@ -4,15 +4,12 @@ import { ApiUnreachable, NotSent } from './api-errors.ts';
 
 export interface Exchange {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With its query, encoded. */
+  /** Encoded, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly deadlineMs: number;
-  /**
-   * Asked right before the first byte is written; from then on the answer is waited for so long at
-   * most.
-   */
+  /** Called right before the first byte is written. The answer then has this deadline. */
   readonly permission?: { readonly permitted: () => boolean; readonly answeredWithinMs: number };
 }
 
@@ -25,17 +22,15 @@ export interface Answer {
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * One request and its whole answer, of at most 64 MiB. Rejects with NotSent where not one byte was
- * written by the deadline, with LeaseLost where that was no longer permitted, and with
- * ApiUnreachable from then on: what was written may have been read, however soon the link was cut.
- * undici never repeats a request on its own here: without pipelining, the one on a connection that
- * closes fails.
+ * One request and its complete answer of at most 64 MiB. Rejects with NotSent if nothing was
+ * written by the deadline, with LeaseLost if writing was no longer permitted, and afterwards with
+ * ApiUnreachable: written bytes may have been read, even if the link broke at once. undici repeats
+ * no request here: without pipelining, the request on a broken connection fails.
  */
 export const exchange = (pool: Dispatcher, wanted: Exchange): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { method, path, headers, body } = wanted;
-    // undici answers a faulty request by its own handler too; nothing is thrown after that.
-    // `reset: false` keeps the connection after a DELETE with a body too.
+    // undici reports a faulty request to its handler; errors thrown after that are ignored.
     pool.dispatch(
       { method, path, headers, reset: false, body },
       new ExchangeHandler(wanted, { resolve, reject }),
@@ -47,7 +42,7 @@ interface Settling {
   readonly reject: (error: Error) => void;
 }
 
-/** Hears from undici what comes of one request. */
+/** undici's handler of one request. */
 class ExchangeHandler implements Dispatcher.DispatchHandler {
   readonly #wanted: Exchange;
   readonly #settling: Settling;
@@ -69,7 +64,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { permission } = this.#wanted;
-    // A second start would write the request a second time.
+    // A second start would send the request again.
     if (this.#overdue || this.#begun) {
       controller.abort(new NotSent('given up'));
       return;
@@ -141,5 +136,5 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
 const LONGEST_ANSWER = 64 * 2 ** 20;
 
-/** For messages: without the query, which may be long. */
+/** The path for messages, without the query, which may be long. */
 const pathOf = (path: string): string => path.split('?', 1)[0] ?? path;

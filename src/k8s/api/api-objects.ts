@@ -1,9 +1,9 @@
 import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiUnreachable } from './api-errors.ts';
 
-/** The identity that every object of the API server states. */
+/** The identity of every object. */
 export interface ObjectIdentity {
-  /** `namespace/name`, or the name alone. */
+  /** `namespace/name`, or the name of an object without a namespace. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -16,7 +16,7 @@ export interface ListPage {
   readonly next: string | undefined;
 }
 
-/** Throws ApiUnreachable where it is none: who answered was not the API server. */
+/** Parses a list. Throws ApiUnreachable for anything else, which came from a proxy. */
 export const identityOf = (object: unknown): ObjectIdentity => {
   const { namespace, name, uid, resourceVersion } = metadataOf(object);
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string')
@@ -28,7 +28,7 @@ export const identityOf = (object: unknown): ObjectIdentity => {
   };
 };
 
-/** The name by which mirrors know an object. */
+/** The key of an object in mirrors. */
 export const keyOf = ({
   namespace,
   name,
@@ -37,7 +37,7 @@ export const keyOf = ({
   readonly name: string;
 }): string => (namespace === undefined ? name : `${namespace}/${name}`);
 
-/** An object as mirrors take it. Throws what `trim` throws. */
+/** An object in the form of mirrors. Throws the errors of `trim`. */
 export const versionOf = <T>(
   object: unknown,
   trim: (object: unknown) => T | undefined,
@@ -46,7 +46,7 @@ export const versionOf = <T>(
   return { key, uid, revision: resourceVersion, record: trim(object) };
 };
 
-/** The revision that a bookmark, an object or a list carries. */
+/** The resourceVersion of a bookmark, an object or a list. */
 export const resourceVersionOf = (object: unknown): string => {
   const { resourceVersion } = metadataOf(object);
   if (typeof resourceVersion !== 'string' || resourceVersion === '')
@@ -57,7 +57,7 @@ export const resourceVersionOf = (object: unknown): string => {
 export const listPageOf = (list: unknown): ListPage => {
   const resourceVersion = resourceVersionOf(list);
   const { continue: next } = metadataOf(list);
-  // Of an empty collection, asked for its objects' metadata alone, the API server says null.
+  // For an empty collection requested as metadata only, the API server sends null.
   const items: unknown =
     typeof list === 'object' && list !== null && 'items' in list ? (list.items ?? []) : undefined;
   if (!Array.isArray(items)) throw new ApiUnreachable('a list without items');

@@ -8,12 +8,12 @@ export interface CatchUpDeps<T> {
   readonly collection: ReflectorDeps<T>;
   readonly trust: MirrorTrust;
   readonly waiters: Waiters;
-  /** Objects of a collection that is compared. */
+  /** Largest collection that is compared by a list. */
   readonly mostCompared: number;
   readonly wentBack: (why: string) => void;
 }
 
-/** Has callers wait until a mirror shows what was written before they asked. */
+/** Lets callers wait until a mirror shows everything written before their call. */
 export class CatchUp<T> {
   readonly #deps: CatchUpDeps<T>;
 
@@ -22,9 +22,9 @@ export class CatchUp<T> {
   }
 
   /**
-   * Resolves once all that was written before this call was reported. A small collection is listed
-   * anew, without what its objects say, and compared: some 50 ms. Of a large one that nobody writes
-   * to it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
+   * Resolves once everything written before this call is reported. A small collection is listed
+   * again as metadata and compared, which takes some 50 ms. A large, quiet collection needs a
+   * bookmark, which the API server is made to send in about two seconds. Rejects with
    * ApiUnreachable after `deadlineMs`.
    */
   async caughtUp(deadlineMs: number): Promise<void> {
@@ -60,8 +60,8 @@ export class CatchUp<T> {
   }
 
   /**
-   * Whether every change up to the revision is reported within so many ms; the API server is not
-   * made to hurry.
+   * Whether all changes up to the revision are reported within this time, without making the API
+   * server hurry.
    */
   async reached(revision: string, withinMs: number): Promise<boolean> {
     return await this.#deps.waiters

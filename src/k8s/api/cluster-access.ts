@@ -2,7 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../../contracts/log.ts';
 
-/** The terms of a TLS connection to the API server. */
+/** TLS options for connections to the API server. */
 export interface ClusterTls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -11,32 +11,29 @@ export interface ClusterTls {
   readonly rejectUnauthorized: boolean;
 }
 
-/** The address of the API server, and as whom it is spoken to. */
+/** Address and credentials of the API server. */
 export interface ClusterAccess {
-  /** Origin, and a path in front of all others where there is one. */
+  /** Origin, with a path prefix, if any. */
   readonly server: URL;
   readonly tls: ClusterTls;
-  /**
-   * The `Authorization` header as it is now. Once it is a minute old it is read again, in the
-   * background.
-   */
+  /** The current `Authorization` header. Refreshed in the background once it is a minute old. */
   authorization(): string | undefined;
-  /** It was rejected: read again before the next minute. */
+  /** Reports a rejected header, which is then read again early. */
   rejected(): void;
-  /** For what the library does by itself: exec, attach. */
+  /** For calls of the library itself: exec, attach. */
   readonly kubeConfig: KubeConfig;
 }
 
-/** A kubeconfig file and perhaps a context of it; else the service account that a Pod is given. */
+/** A kubeconfig file with an optional context; without one, the Pod's service account. */
 export interface AccessSource {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
 /**
- * Reads the access by the Kubernetes client library (0.7 s and 60 MB to import, so only when asked
- * for). CA and client certificates are read once; tokens again and again, since they expire. Throws
- * with a clear message where it can't be used.
+ * Reads the access by the Kubernetes client library, loaded on demand since its import takes 0.7 s
+ * and 60 MB. Reads CA and client certificates once, and tokens repeatedly, since they expire.
+ * Throws with a clear message if the access is unusable.
  */
 export const readClusterAccess = async (source: AccessSource, log: Log): Promise<ClusterAccess> => {
   const { KubeConfig } = await import('@kubernetes/client-node');
@@ -72,8 +69,8 @@ interface Credentials {
 }
 
 /**
- * Asks the library, which may run a credential plugin; but reads a token file itself, since the
- * library's copy is a minute old already.
+ * Asks the library, which may run a credential plugin. Reads token files itself, since the library
+ * caches them for a minute.
  */
 const authorizationReader = (kubeConfig: KubeConfig) => async (): Promise<Credentials> => {
   const options: {
@@ -144,5 +141,5 @@ const keptFresh = (
   };
 };
 
-/** Least time between two readings, however often it is rejected. */
+/** Shortest time between two reads, even after rejections. */
 const REJECTED_MS = 1_000;

@@ -1,23 +1,23 @@
 import { FairSlots } from '../../lib/fair-slots.ts';
 import { NotSent } from './api-errors.ts';
 
-/** One in eight is not for a namespace that has all the others. */
+/** One permit in eight is closed to a namespace that holds all the others. */
 const KEPT_FOR_OTHERS = 8;
-/** Milliseconds for which a namespace that asked counts as one that asks. */
+/** How long a namespace counts as active after a request, in ms. */
 const ASKS_MS = 1_000;
 
-/** The permit of a request that may be sent now. */
+/** Permits one request. */
 export interface ConnectionPermit {
   readonly waitedMs: number;
-  /** Gives it to the next one. May be repeated. */
+  /** Passes the permit on. Safe to repeat. */
   release(): void;
 }
 
 /**
- * At most `most` at once; others wait their turn, at most `mostWaiting` of them, half of those of
- * one namespace. Namespaces that wait have one turn each, and none has all of them: however much is
- * asked for in one, another's next request waits for one answer. While several ask, one has half:
- * what it has under way is before the others' at the API server, too.
+ * Permits at most `most` requests at once. Up to `mostWaiting` wait, at most half of them from one
+ * namespace. Waiting namespaces take turns, and none gets all permits: another namespace's next
+ * request waits for only one answer. While several namespaces are active, each has at most half,
+ * since requests in progress also come first at the API server.
  */
 export class ConnectionPermits {
   readonly #slots: FairSlots;
@@ -29,7 +29,7 @@ export class ConnectionPermits {
   #askedLast = { namespace: '', at: Number.NEGATIVE_INFINITY };
   #severalUntil = Number.NEGATIVE_INFINITY;
 
-  /** `now`: milliseconds of a clock that never goes back. */
+  /** `now`: monotonic time in ms. */
   constructor(most: number, mostWaiting: number, now = () => performance.now()) {
     this.#most = most;
     this.#now = now;
@@ -46,8 +46,8 @@ export class ConnectionPermits {
   }
 
   /**
-   * `namespace`: '' of what is of none. Rejects with NotSent where no turn came within
-   * `patienceMs`, or too many wait.
+   * Takes a permit. `namespace` is '' for objects without one. Rejects with NotSent if no turn
+   * comes within `patienceMs`, or if too many wait.
    */
   async acquire(namespace: string, patienceMs: number): Promise<ConnectionPermit> {
     const began = performance.now();
@@ -80,7 +80,7 @@ export class ConnectionPermits {
     this.#askedLast = { namespace, at };
   }
 
-  /** Resolves once fewer than half are taken, or after `withinMs`. */
+  /** Resolves once fewer than half of the permits are taken, or after `withinMs`. */
   async untilIdleEnough(withinMs: number): Promise<void> {
     if (this.#taken < this.#most / 2) return;
     await new Promise<void>((resolve) => {

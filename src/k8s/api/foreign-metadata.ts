@@ -1,4 +1,4 @@
-/** The metadata that others put on an object of ours, which must outlive our own writes of it. */
+/** Metadata that others added to our objects; our writes preserve it. */
 export interface ForeignMetadata {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -8,7 +8,7 @@ export interface ForeignMetadata {
 
 const OURS = 'sandpool.dev/';
 
-/** Undefined where there is none of it, as almost always. */
+/** Undefined if there is nothing, which is the usual case. */
 export const foreignMetadataOf = ({
   labels,
   annotations,

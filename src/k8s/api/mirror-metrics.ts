@@ -2,8 +2,8 @@ import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 
 /**
- * Shows how a mirror stands. One that several reflectors feed is silent for as long as the most
- * silent one of them, and has the restarts of all.
+ * Metrics of a mirror. A mirror with several reflectors shows the longest silence, and the sum of
+ * restarts.
  */
 export const measureMirror = (
   metrics: Metrics,

@@ -1,17 +1,17 @@
 import { isRefused } from './api-errors.ts';
 import { FORBIDDEN, FORGOTTEN } from './reflector-terms.ts';
 
-/** Nothing may be resumed from the mirror's revision; `afresh`: it is another store's. */
+/** Watches must not resume from the mirror's revision; `afresh`: it belongs to another store. */
 export interface ListDue {
   readonly afresh: boolean;
 }
 
-/** Why the last watch may have been one of an older store, of which it tells nothing. */
+/** Why the last watch may have followed an older store, whose changes it would not report. */
 export type Doubt = 'silent' | 'cut';
 
 /**
- * Keeps how far a mirror can be relied on: when the API server was last heard, what has to be
- * listed or compared before the mirror is followed on, and what is wrong.
+ * Tracks whether a mirror is reliable: the API server's last sign of life, pending lists and
+ * comparisons, and the current problem.
  */
 export class MirrorTrust {
   readonly #silenceMs: number;
@@ -22,7 +22,7 @@ export class MirrorTrust {
   #problem = 'not listed yet';
   #refused = false;
 
-  /** `silenceMs`: after so long a silence of the API server the mirror can't be relied on. */
+  /** `silenceMs`: the mirror becomes unreliable after this silence of the API server. */
   constructor(silenceMs: number, onHeard: () => void = () => undefined) {
     this.#silenceMs = silenceMs;
     this.#onHeard = onHeard;
@@ -36,17 +36,17 @@ export class MirrorTrust {
     return this.#doubt;
   }
 
-  /** Since the API server was heard; infinite before that. */
+  /** Time since the API server's last sign of life; infinite before the first. */
   get silentMs(): number {
     return performance.now() - this.#heardAt;
   }
 
-  /** Why the mirror can't be relied on; undefined where it can. */
+  /** Why the mirror is unreliable; undefined if it is reliable. */
   get stale(): string | undefined {
     return this.silentMs > this.#silenceMs ? this.#problem : undefined;
   }
 
-  /** Whether the last failure was a lack of rights. */
+  /** Whether the last failure was a missing right. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -57,7 +57,7 @@ export class MirrorTrust {
     this.#onHeard();
   }
 
-  /** Notes a list that is whole, which is nothing where another one became due meanwhile. */
+  /** Records a complete list, unless another list became due in the meantime. */
   listed(due: ListDue): void {
     if (this.#listDue !== due) return;
     this.#listDue = undefined;
@@ -65,20 +65,20 @@ export class MirrorTrust {
     this.#problem = 'the API server is silent';
   }
 
-  /** Notes a watch that ended otherwise than by us. */
+  /** Records a watch that we did not end. */
   watched(doubt: Doubt | undefined): void {
     this.#doubt = doubt;
     if (!doubt) this.heard();
   }
 
-  /** Notes that the mirror was compared with the store, and whether it lacks anything. */
+  /** Records a comparison with the store, and whether the mirror lacks anything. */
   compared(differs: boolean): void {
     this.#doubt = undefined;
     if (differs) this.#listDue = { afresh: false };
     else this.heard();
   }
 
-  /** Notes a list, watch or comparison that failed. */
+  /** Records a failed list, watch or comparison. */
   failed(error: unknown): void {
     this.#refused = isRefused(error, FORBIDDEN);
     if (isRefused(error, FORGOTTEN)) this.#listDue ??= { afresh: false };
@@ -87,7 +87,7 @@ export class MirrorTrust {
       this.#problem = error instanceof Error ? error.message : String(error);
   }
 
-  /** Notes that the store is an older one than it was; false where that is known already. */
+  /** Records that the store was restored from an older copy; false if that is known already. */
   wentBack(why: string): boolean {
     if (this.#listDue?.afresh) return false;
     this.#listDue = { afresh: true };

@@ -4,13 +4,13 @@ import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface PageTerms {
   readonly query: { readonly limit: number; readonly labelSelector?: string };
-  /** Bounds the reading of each page. */
+  /** Deadline for each page. */
   readonly deadlineMs: number;
-  /** Ends it, also while a page is waited for: then it throws the signal's reason. */
+  /** Stops the reading, even while it waits for a page; it then throws the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Reads a collection page by page; the next one is on its way while one is taken in. */
+/** Reads a collection in pages, and fetches the next page while one is processed. */
 export async function* pagesOf(
   api: Pick<ApiClient, 'list'>,
   path: string,
@@ -21,7 +21,7 @@ export async function* pagesOf(
   for (let reading: Promise<ListPage> | undefined = read(); reading;) {
     const page: ListPage = await unlessAborted(signal, reading);
     reading = page.next === undefined ? undefined : read(page.next);
-    reading?.catch(() => undefined); // heard of in its turn
+    reading?.catch(() => undefined); // reported when its turn comes
     yield page;
   }
 }

@@ -3,46 +3,45 @@ import type { Log } from '../../contracts/log.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
 
 export interface ReflectorDeps<T> {
-  /** The path of the collection, such as `/api/v1/pods`. */
+  /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string;
-  /** Is told what the lists and watches tell. */
+  /** Receives the results of lists and watches. */
   readonly mirror: Mirror<T>;
   /**
-   * Picks what is kept of an object; undefined: nothing, as if it were not there. What it throws
-   * counts as no change.
+   * Reduces an object to its stored part; undefined hides the object. A throw counts as no change.
    */
   readonly trim: (object: unknown) => T | undefined;
   readonly log: Log;
   readonly api: Pick<ApiClient, 'list' | 'get'>;
-  /** For the watch, on a connection of its own. */
+  /** Client for the watch, with its own connection. */
   readonly watches: ApiClient;
   readonly labelSelector?: string;
-  /** Is told what ended a list or a watch, while `refused` still says what was so before. */
+  /** Receives the error of a list or watch. `refused` still shows the earlier state. */
   readonly failed?: (error: unknown) => void;
-  /** Is told each time that the mirror is known to be what stands, from the first list on. */
+  /** Called each time the mirror is known to be current, from the first list on. */
   readonly heard?: () => void;
-  /** For tests: the daemon takes what is usual. */
+  /** Settings for tests; the daemon uses the defaults. */
   readonly tuning?: ReflectorTuning;
 }
 
 export interface ReflectorTuning {
-  /** Objects a page. */
+  /** Objects per page. */
   readonly pageSize?: number;
-  /** Objects of a collection that is compared to catch up with it. */
+  /** Largest collection that is compared in order to catch up. */
   readonly mostCompared?: number;
   readonly timings?: Partial<ReflectorTimings>;
-  /** From 0 up to 1. */
+  /** Random number from 0 up to 1. */
   readonly random?: () => number;
 }
 
-/** The times by which a reflector follows a collection. */
+/** Times of a reflector, in ms. */
 export interface ReflectorTimings {
-  /** A watch ends by itself after this, less up to a fifth. */
+  /** A watch ends after this time, less up to a fifth. */
   readonly watchSeconds: number;
-  /** Without a word from the API server after which the mirror is stale and the link dead. */
+  /** After this silence of the API server, the mirror is stale and the link dead. */
   readonly silenceMs: number;
   readonly pageDeadlineMs: number;
-  /** Before the first restart, at most; doubled by each further failure up to the most. */
+  /** Longest delay of the first restart. Each further failure doubles it, up to the maximum. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;
 }
@@ -57,31 +56,31 @@ export const TIMINGS: ReflectorTimings = {
 
 export interface ReflectorCounters {
   lists: number;
-  /** Lists after the first. */
+  /** Number of lists after the first. */
   relists: number;
-  /** Watches that ended otherwise than by their time. */
+  /** Number of watches that ended early. */
   restarts: number;
   events: number;
-  /** Objects that could not be trimmed, changes whose report threw. */
+  /** Number of objects that could not be trimmed, and of changes whose report threw. */
   mishaps: number;
 }
 
 export const [PAGE_SIZE, MOST_COMPARED] = [250, 2_000];
 
-/** An event that is on its way comes sooner. */
+/** Longer than an event takes to arrive. */
 export const PATIENCE_MS = 250;
 
 export const SLICE_MS = 8;
 
-/** Bookmarks come two seconds before a watch's end. */
+/** The API server sends bookmarks two seconds before a watch's end. */
 export const SHORT_WATCH_SECONDS = 3;
 
 export const ENDS_AT_ONCE_MS = 500;
 
-/** A watch that ends so much before its time was ended by something else. */
+/** A watch that ends this much early was interrupted. */
 export const EARLY_MS = 1_500;
 
-/** After so long a watch its end is no failure in a row. */
+/** The end of a watch this long does not count as a repeated failure. */
 export const CALM_MS = 10_000;
 
 /** HTTP 410, reason `Expired`. */

@@ -7,13 +7,13 @@ interface Waiter {
 }
 
 export interface WaitersDeps {
-  /** The collection that is waited for. */
+  /** The collection to wait for. */
   readonly of: string;
-  /** Somebody's patience has ended: the API server is made to tell how far it is. */
+  /** Called when a waiter's patience ends: makes the API server report its revision. */
   readonly hurry: () => void;
 }
 
-/** Has callers wait until a mirror shows what they know of. */
+/** Lets callers wait for a state of a mirror. */
 export class Waiters {
   readonly #deps: WaitersDeps;
   readonly #waiters = new Set<Waiter>();
@@ -27,8 +27,8 @@ export class Waiters {
   }
 
   /**
-   * Looks whether it is so, now and at each `look`. After `patienceMs`, if given, it hurries.
-   * Rejects with ApiUnreachable at the deadline.
+   * Checks the condition now and at each `look`. After `patienceMs`, if given, makes the API server
+   * hurry. Rejects with ApiUnreachable at the deadline.
    */
   async until(
     isSo: () => boolean,
@@ -62,12 +62,12 @@ export class Waiters {
     });
   }
 
-  /** The mirror has changed. */
+  /** Called when the mirror has changed. */
   look(): void {
     for (const waiter of this.#waiters) if (waiter.isSo()) waiter.end();
   }
 
-  /** Nothing comes any more. */
+  /** Called when the reflector has stopped. */
   end(failure: Error): void {
     for (const waiter of this.#waiters) waiter.end(failure);
   }

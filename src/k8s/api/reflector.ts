@@ -28,11 +28,10 @@ import {
 } from './reflector-terms.ts';
 
 /**
- * Follows one kind of the API server's objects for ever: lists it in pages, watches from the list's
- * revision, resumes from the last revision seen after whatever cut the watch short, and lists anew
- * where the API server has forgotten that revision, or its store went back to an older copy. Tells
- * the mirror the trimmed records alone. Never holds the event loop longer than a slice and the
- * parsing of a page.
+ * Follows one kind of objects forever: lists it in pages, then watches from the list's revision.
+ * Resumes an interrupted watch from the last revision. Lists again if the API server has forgotten
+ * that revision, or its store went back to an older copy. Reports trimmed records to the mirror.
+ * Holds the event loop no longer than a slice and the parsing of one page.
  */
 export class Reflector<T> {
   readonly counters: ReflectorCounters = {
@@ -60,7 +59,7 @@ export class Reflector<T> {
     this.#random = deps.tuning?.random ?? Math.random;
     this.#mirror = deps.mirror;
     this.#trust = new MirrorTrust(this.#timings.silenceMs, deps.heard);
-    // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
+    // The API server sends bookmarks shortly before a watch ends, so a short watch gets one soon.
     this.#waiters = new Waiters({
       of: deps.path,
       hurry: () => {
@@ -88,7 +87,7 @@ export class Reflector<T> {
     this.#work ??= this.#run();
   }
 
-  /** Ends the watch; nothing is reported afterwards. */
+  /** Ends the watch; reports nothing afterwards. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#firstPass.reject(new Error(`the reflector of ${this.#deps.path} was stopped`));
@@ -96,25 +95,25 @@ export class Reflector<T> {
     await this.#work;
   }
 
-  /** Resolves once all that stood at one moment was reported. Rejects when it is stopped before. */
+  /** Resolves once a complete list is reported. Rejects if stopped before. */
   synced(): Promise<void> {
     return this.#firstPass.promise;
   }
 
   /**
-   * Why the mirror can't be relied on: it never was complete, or the API server has been silent;
-   * undefined where it can.
+   * Why the mirror is unreliable: it was never complete, or the API server is silent. Undefined if
+   * it is reliable.
    */
   get stale(): string | undefined {
     return this.#trust.stale;
   }
 
-  /** Whether the API server last said that the daemon may not read the collection. */
+  /** Whether the API server last refused to let the daemon read the collection. */
   get refused(): boolean {
     return this.#trust.refused;
   }
 
-  /** All changes up to it were reported; empty before the first list. */
+  /** All changes up to this revision are reported; empty before the first list. */
   get revision(): string {
     return this.#mirror.revision;
   }
@@ -123,7 +122,7 @@ export class Reflector<T> {
     return this.#mirror.size;
   }
 
-  /** Reports how it stands, for whoever looks inside. */
+  /** Reports the state, for inspection. */
   report(): MirrorReport {
     const { path } = this.#deps;
     const silentMs = Math.round(this.#trust.silentMs);
@@ -152,8 +151,8 @@ export class Reflector<T> {
   }
 
   /**
-   * Reads one object uncached and tells the mirror. Rejects as the API server does, but for an
-   * object that isn't there.
+   * Reads one object uncached and reports it to the mirror. Rejects with the API server's error,
+   * except for a missing object.
    */
   async look(key: string, path: string): Promise<void> {
     const found = this.#mirror.read(key);
@@ -169,7 +168,7 @@ export class Reflector<T> {
           await this.#list(this.#trust.listDue);
         if (this.#trust.doubt) await this.#verify(this.#trust.doubt);
         const end = this.#trust.listDue ? 'cut' : await this.#follow();
-        // One that the API server ends at once, again and again, is no better than one that fails.
+        // A watch that the API server keeps ending at once counts as a failure.
         failures =
           end === 'ended' && performance.now() - began < ENDS_AT_ONCE_MS ? failures + 1 : 0;
       } catch (error) {
@@ -200,7 +199,7 @@ export class Reflector<T> {
     }).catch(() => undefined);
   }
 
-  /** Reports what stands, page by page, and then what has disappeared. */
+  /** Reports existing objects page by page, then those that have disappeared. */
   async #list(due: ListDue): Promise<void> {
     const { api, path, labelSelector, tuning } = this.#deps;
     const { pageSize = PAGE_SIZE } = tuning ?? {};
@@ -232,7 +231,7 @@ export class Reflector<T> {
     this.#firstPass.resolve();
   }
 
-  /** Undefined for an object that can't be read: nothing of it is changed. */
+  /** Undefined for an unreadable object, which changes nothing. */
   #read(object: unknown): Version<T> | undefined {
     try {
       return versionOf(object, this.#deps.trim);
@@ -248,7 +247,7 @@ export class Reflector<T> {
     this.#deps.log.error({ path: this.#deps.path, key, error }, what);
   }
 
-  /** `cut`: by us. */
+  /** `cut`: we ended the watch. */
   async #follow(): Promise<'ended' | 'cut'> {
     const { watches, path, labelSelector } = this.#deps;
     const { watchSeconds, silenceMs } = this.#timings;
@@ -284,10 +283,7 @@ export class Reflector<T> {
     }
   }
 
-  /**
-   * After a watch that told nothing, or was cut short, which may have been of another store than
-   * the one before.
-   */
+  /** Compares after a watch without events, or a cut one: it may have followed another store. */
   async #verify(doubt: Doubt): Promise<void> {
     const { mirror } = this.#deps;
     const by = doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision';
@@ -320,8 +316,8 @@ export class Reflector<T> {
   }
 
   /**
-   * Has everything listed anew, as what the API server says from now on can't be compared with what
-   * is mirrored.
+   * Lists everything again, since the API server's revisions are not comparable with the mirror's
+   * any more.
    */
   #storeWentBack(why: string): void {
     if (!this.#trust.wentBack(why)) return;

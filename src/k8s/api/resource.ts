@@ -1,17 +1,17 @@
 import type { Grants } from '../../contracts/grants.ts';
 
 /**
- * The format of all objects. A higher one is of a later version: a replica that meets it under a
- * seal keeps its hands off.
+ * The format of all objects. A higher format belongs to a later version: a replica that meets it
+ * under a seal does not touch the object.
  */
 export const FORMAT = 1;
 
-/** Describes what one object of a kind says. */
+/** The content of one object. */
 export type Reading<T> =
   /**
-   * `mended`: the object, where a condition on it still says that something is wrong. `unbound`:
-   * the object, where its seal does not name its uid yet. `asked`: the record as somebody asks for
-   * it by hand, where that was not granted yet.
+   * `mended`: the object, if a condition on it still reports a past problem. `unbound`: the object,
+   * if its seal does not name its uid yet. `asked`: the record that a user asks for by hand, if it
+   * is not granted yet.
    */
   | {
       readonly kind: 'record';
@@ -19,15 +19,15 @@ export type Reading<T> =
       readonly asked?: Asked<T>;
       readonly mended?: ResourceObject;
       readonly unbound?: ResourceObject;
-      /** Set for a kind whose status is published. */
+      /** Set for kinds with a published status. */
       readonly standing?: StandingObject;
     }
-  /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
+  /** Created or edited by hand: the daemon's part is missing or outdated. */
   | { readonly kind: 'uninitialized'; readonly object: ResourceObject }
   | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
-  /** Written by a later version of this installation, which alone knows what it means. */
+  /** Written by a later version of this installation, which only that version understands. */
   | { readonly kind: 'too-new'; readonly format: number }
-  /** In a namespace of no team: somebody else's. */
+  /** In a namespace of no team, so not ours. */
   | { readonly kind: 'ignored' };
 
 export interface Asked<T> {
@@ -36,8 +36,7 @@ export interface Asked<T> {
 }
 
 /**
- * An object made by hand, with what is missing of it filled in; `record`: what that says, where it
- * is to be granted first.
+ * A hand-made object, completed by the daemon. `record`: its content, if that needs a grant first.
  */
 export interface Initialized<T> extends Written {
   readonly record?: Omit<T, 'revision'>;
@@ -46,20 +45,17 @@ export interface Initialized<T> extends Written {
 export const standingIn = (reading: Reading<unknown> | undefined): StandingObject | undefined =>
   reading?.kind === 'record' ? reading.standing : undefined;
 
-/** Told of an object of a later version that this one must keep its hands off. */
+/** Receives objects of later versions, which this replica must not touch. */
 export type OutdatedReport = (object: string, why: string | undefined) => void;
 
-/** Why an object can't be used. */
+/** Why an object is unusable. */
 export interface Fault {
-  /** A word in CamelCase, as conditions have it. */
+  /** The reason in CamelCase, as in conditions. */
   readonly reason: string;
   readonly message: string;
 }
 
-/**
- * Describes what the API server guarantees of an object of ours: its metadata, and a spec that
- * passed the schema.
- */
+/** The guaranteed parts of our objects: metadata, and a spec that matches the schema. */
 export interface ResourceObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -74,7 +70,7 @@ export interface ObjectStatus {
   readonly [field: string]: unknown;
 }
 
-/** An object as it stands, without what it says: enough to write its status. */
+/** An object without its content: enough to write its status. */
 export interface StandingObject {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -103,29 +99,29 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** The part of an object that a record is written as. */
+/** The object parts that a record is written to. */
 export interface Written {
   readonly labels?: Readonly<Record<string, string>>;
   readonly spec: object;
   readonly resolved?: object;
 }
 
-/** How the records of one kind stand in objects of the API server. */
+/** Maps the records of one kind to objects of the API server. */
 export interface Resource<T> {
   readonly kind: string;
   readonly plural: string;
-  /** Tells where a record's object is. */
+  /** Locates a record's object. */
   place(record: Omit<T, 'revision'>): Place;
-  /** `before`: the object as it stands, where there is one. */
+  /** `before`: the existing object, if any. */
   write(record: Omit<T, 'revision'>, before?: ResourceObject): Written;
   read(object: ResourceObject): Reading<T>;
-  /** Tells where the object of a key is, or how it is selected among all. */
+  /** Locates the object of a key, or selects it among all. */
   find(key: string): Place | { readonly labelSelector: string };
-  /** Selects what else must be unique; none may be there when one is made. */
+  /** Selects objects that must not exist when one is created. */
   readonly unique?: (record: Omit<T, 'revision'>) => string;
-  /** Fills in what is missing of an unsettled object. */
+  /** Completes an unsettled object. */
   readonly initialize?: (object: ResourceObject) => Initialized<T> | Fault;
-  /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
+  /** Grants objects that are made or changed by hand; absent if they need no grant. */
   readonly grants?: Grants<T>;
 }
 
@@ -145,19 +141,19 @@ export const collectionPath = (plural: string, namespace?: string): string =>
 export const objectPath = (plural: string, { namespace, name }: Place): string =>
   `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;
 
-/** The condition by which an object tells whether it is used. */
+/** The condition that says whether an object is usable. */
 export const READY = 'Ready';
 
 export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === READY);
 
-/** By kind: the reasons for which the status of a usable object says that it is not ready. */
+/** Reasons, by kind, for which the status of a usable object is not ready. */
 const NOT_READY_REASONS: Readonly<Record<string, readonly string[]>> = {
   SandboxPool: ['Filling', 'Degraded', 'Deleting'],
   SandboxEnv: ['Deleting', 'TemplateNotFound', 'MembersNotReady'],
 };
 
-/** Finds the condition by which an object says that it can't be used, or not have what it asks. */
+/** The condition that reports an unusable object or an ungranted request. */
 export const verdictIn = (
   kind: string,
   conditions: readonly Condition[] = [],
@@ -167,13 +163,11 @@ export const verdictIn = (
       type === READY && status === 'False' && !NOT_READY_REASONS[kind]?.includes(reason),
   );
 
-/** Gives the object where a condition says that it can't be used, while it can. */
+/** The object, if a condition wrongly reports it as unusable. */
 export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
   verdictIn(object.kind, object.status?.conditions) ? { mended: object } : {};
 
-/**
- * An object of a later format than this version knows, which no daemon of this installation wrote.
- */
+/** An object of a later format that no daemon of this installation wrote. */
 export const laterFormat = (object: ResourceObject, format: number): Reading<never> => ({
   kind: 'wrong',
   object,
@@ -185,7 +179,7 @@ export const laterFormat = (object: ResourceObject, format: number): Reading<nev
   },
 });
 
-/** The object with our part of it exchanged; others' labels, annotations and finalizers stay. */
+/** Replaces our part of the object; keeps others' labels, annotations and finalizers. */
 export const overwritten = (
   object: ResourceObject,
   { labels, spec, resolved }: Written,

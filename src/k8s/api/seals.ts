@@ -2,33 +2,32 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { canonicalJson } from '../../lib/content-hash.ts';
 import type { Place, ResourceObject } from './resource.ts';
 
-/** All that daemons say on an object for themselves; the seal itself apart. */
+/** Everything that daemons write on an object, except for the seal. */
 export interface SealedContent {
   readonly seal?: string;
 }
 
 /**
- * Describes what a seal says of the object that it stands on.
+ * The verdict of a seal on its object.
+ *
  * - `bound`: a daemon wrote the content for this very object.
- * - `unbound`: a daemon wrote it for an object of this name that was still to be made, and had no
- *   uid.
- * - `forged`: a daemon of this installation wrote no such content for this object.
+ * - `unbound`: a daemon wrote it for a new object of this name, before it had a uid.
+ * - `forged`: no daemon of this installation wrote this content for this object.
  */
 export type SealVerdict = 'bound' | 'unbound' | 'forged';
 
 export interface SealsDeps {
-  /** Derived from the pepper, for seals alone. */
+  /** Derived from the pepper; used only for seals. */
   readonly key: Buffer;
 }
 
 /**
- * Seals what daemons write on objects that others may write too, so that it is not believed because
- * it stands there.
+ * Seals the daemon's content of objects that others may write too, so that forged content is not
+ * trusted.
  *
- * A seal is the HMAC-SHA-256 of the kind, the object's namespace, name and uid, and the whole
- * content. So content that was copied to another object, or to one that was made anew under the
- * name, is told from a daemon's own. What a seal can't tell is an earlier content of the same
- * object that somebody put back: it was a daemon's own.
+ * A seal is the HMAC-SHA-256 of the kind, namespace, name, uid and whole content. It detects
+ * content that was copied to another object, or to a recreated one with the same name. It cannot
+ * detect that somebody restored an earlier content of the same object, since a daemon wrote that.
  */
 export class Seals {
   readonly #deps: SealsDeps;
@@ -37,9 +36,7 @@ export class Seals {
     this.#deps = deps;
   }
 
-  /**
-   * Returns the content with its seal. `uid`: the object's, once it has one.
-   */
+  /** Returns the content with its seal. `uid` is the object's, if it exists. */
   sealed<T extends SealedContent>(
     kind: string,
     { namespace = '', name }: Place,
@@ -64,7 +61,8 @@ export class Seals {
   }
 
   /**
-   * A later version must keep this form: by it an earlier one knows what is not its own to touch.
+   * Later versions must keep this form, since earlier versions recognise objects by it that they
+   * must not touch.
    */
   #macOf(
     of: readonly [kind: string, namespace: string, name: string, uid: string],

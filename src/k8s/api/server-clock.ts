@@ -1,35 +1,35 @@
 import type { Clock } from '../../contracts/clock.ts';
 
 /**
- * Time as the API server tells it, carried on by the machine's monotonic clock, so that a jump of
- * the local clock changes nothing. Each answer's `Date` says in which second it was made; what many
- * of them leave open narrows from a second to some milliseconds. The first one sets the clock.
- * Later corrections are made by going up to a tenth faster or slower: it never runs backwards and
- * never jumps, not even where the server's time does. Whole milliseconds.
+ * The API server's time, advanced by the machine's monotonic clock, so that jumps of the local
+ * clock have no effect. Each answer's `Date` has a resolution of one second; many answers narrow
+ * the estimate to some milliseconds. The first one sets the clock. Corrections later run up to a
+ * tenth faster or slower: the clock never runs backwards and never jumps, even if the server's time
+ * does. Whole milliseconds.
  */
 export class ServerClock implements Clock {
   readonly #monotonic: () => number;
-  /** Server time less monotonic time lies between these. */
+  /** Bounds of server time minus monotonic time. */
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
   #observedAt = 0;
   /**
-   * In force at `#since`; from there it moves towards the nearest offset that is possible.
-   * Undefined before the first answer.
+   * The offset at `#since`, which moves towards the nearest possible one. Undefined before the
+   * first answer.
    */
   #offset: number | undefined;
   #since = 0;
   #lastDate = '';
   #lastSecond = 0;
 
-  /** Milliseconds that only go forward, from anywhere. */
+  /** Monotonic time in ms. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.#monotonic = monotonic;
   }
 
   /**
-   * Told the `Date` of an answer that has just come to a request sent at `sentAt` of the monotonic
-   * clock. One that can't be read changes nothing.
+   * Takes the `Date` of an answer that just arrived, to a request sent at `sentAt` (monotonic).
+   * Ignores malformed dates.
    */
   observe(date: string, sentAt: number): void {
     const second = this.#secondOf(date);
@@ -42,12 +42,12 @@ export class ServerClock implements Clock {
     this.#observedAt = now;
     this.#least = Math.max(this.#least - drift, least);
     this.#most = Math.min(this.#most + drift, most);
-    // the server's own clock was set, or another server answers
+    // the server's clock was set, or another server answers
     if (this.#least > this.#most) [this.#least, this.#most] = [least, most];
     this.#offset ??= (least + most) / 2;
   }
 
-  /** Throws before the first answer: until then nobody knows the time. */
+  /** Throws before the first answer, since the time is unknown. */
   now(): number {
     if (this.#offset === undefined) throw new Error('the API server has not told the time yet');
     const now = this.#monotonic();
@@ -57,7 +57,7 @@ export class ServerClock implements Clock {
   at(moment: number, due: () => void): () => void {
     let timer: NodeJS.Timeout;
     const arm = (): void => {
-      // A tenth early: the clock may go faster than the timer.
+      // A tenth early, since the clock may run faster than the timer.
       const left = Math.max(moment - this.now(), 0);
       timer = setTimeout(ring, Math.min(left / (1 + SLEW), LONGEST_TIMER_MS)).unref();
     };
@@ -83,9 +83,9 @@ export class ServerClock implements Clock {
   }
 }
 
-/** How far two machines' clocks may part in a millisecond; a broken one's 200 ppm. */
+/** Largest drift between two machines' clocks: 200 ppm, that of a broken clock. */
 const DRIFT = 200e-6;
-/** Most that it goes faster or slower. */
+/** Largest change of speed. */
 const SLEW = 0.1;
-/** The longest that a Node timer holds, in ms; a longer one would fire at once. */
+/** The longest delay of a Node timer in ms; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -5,24 +5,24 @@ import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface UntilAnsweringDeps {
   readonly api: Pick<ApiClient, 'get'>;
-  /** For the log: where the API server is. */
+  /** The API server's address, for the log. */
   readonly server: string;
   readonly log: Log;
-  /** Told why nothing goes on, each time that is tried. */
+  /** Receives the reason of each failed attempt. */
   readonly waits: (problem: string) => void;
-  /** Ends the waiting. */
+  /** Stops the wait. */
   readonly stopped: AbortSignal;
-  /** Milliseconds before the second attempt, doubled for each further one, and at most. */
+  /** Delay before the second attempt in ms, doubled for each further one, and the maximum. */
   readonly pauses?: { readonly firstMs: number; readonly mostMs: number };
 }
 
-/** So that whoever begins to read the log while it waits learns why. */
+/** Repeats the reason, for somebody who starts to read the log later. */
 const SAY_AGAIN_MS = 30_000;
 
 /**
- * Resolves once the API server answers, however long that takes, and says in the log what it waits
- * for. Rejects where the API server refuses the daemon, which waiting does not mend, and with the
- * signal's reason.
+ * Resolves once the API server answers, however long that takes, and logs the reason of the wait.
+ * Rejects if the API server refuses the daemon, since waiting would not help, and with the signal's
+ * reason.
  */
 export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> => {
   const { log, server, waits, stopped, pauses = { firstMs: 250, mostMs: 2_000 } } = deps;
@@ -51,7 +51,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
 
 const problemOf = async (api: Pick<ApiClient, 'get'>): Promise<unknown> => {
   try {
-    // whoever may speak to it may ask for this, and its answer tells the time
+    // every authenticated user may read this, and the answer gives the time
     await api.get('/version');
     return undefined;
   } catch (error) {

@@ -2,11 +2,11 @@ import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { ApiClient } from './api-calls.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
 
-/** The revisions of what stands in the store at one moment. */
+/** The revisions of all objects in the store at one moment. */
 export interface VersionsNow {
-  /** The API server's resourceVersion for the whole collection, at that moment. */
+  /** The collection's resourceVersion at that moment. */
   readonly revision: string;
-  /** The revision of each object, by its key. */
+  /** Revisions by object key. */
   readonly versions: ReadonlyMap<string, string>;
 }
 
@@ -17,7 +17,7 @@ export interface Collection {
   readonly labelSelector?: string;
 }
 
-/** Lists a collection uncached, nothing but the metadata of its objects. */
+/** Lists a collection uncached, as metadata only. */
 export const versionsNow = async (
   api: Pick<ApiClient, 'list'>,
   { path, labelSelector }: Collection,
@@ -43,7 +43,7 @@ export const versionsNow = async (
   }
 };
 
-/** Whether the mirror shows of the object what stood then, or something newer. */
+/** Whether the mirror shows this revision of the object, or a newer one. */
 export const isShown = <T>(
   mirror: Mirror<T>,
   { revision, versions }: VersionsNow,
@@ -54,21 +54,21 @@ export const isShown = <T>(
   return known !== undefined && !isOlder(known, listed);
 };
 
-/** The result of comparing a mirror with the store that it mirrors. */
+/** The comparison of a mirror with its store. */
 export interface MirrorCheck {
-  /** Why the store must be an older one than it was. */
+  /** Why the store must have been restored from an older copy. */
   readonly wentBack?: string;
-  /** The mirror lacks what a watch from its revision would not tell. */
+  /** The mirror lacks changes that a watch from its revision would not report. */
   readonly differs?: boolean;
 }
 
 const CHECK_MS = 15_000;
 
 /**
- * Compares a mirror with the store by a few uncached reads. A watch from a revision that the store
- * has not reached, since it was restored from an older copy, tells nothing, and not even that; once
- * the store has passed the revision it tells on, and what was written in between is missed. `by`:
- * with `objects` that is found too.
+ * Compares a mirror with the store by a few uncached reads. After a restore from an older copy, a
+ * watch from a revision ahead of the store reports nothing. Once the store has passed that
+ * revision, the watch continues and misses the changes in between. With `by: objects` this is
+ * detected too.
  */
 export const checked = async <T>(
   mirror: Mirror<T>,
@@ -103,14 +103,14 @@ export const checked = async <T>(
   return { differs };
 };
 
-/** Whether a revision is from before another. */
+/** Whether a revision is older than another. */
 export const isOlder = (revision: string, than: string): boolean =>
   compareVersions(revision, than) < 0;
 
 /**
- * Resource versions are decimal numbers without leading zeros, of any length, and of one API server
- * comparable (Kubernetes 1.35: "Resource Version Semantics"). Below zero where `a` is older, above
- * where it is newer.
+ * Compares resource versions: decimal numbers of any length without leading zeros, comparable
+ * within one API server (Kubernetes 1.35: "Resource Version Semantics"). Negative if `a` is older,
+ * positive if it is newer.
  */
 const compareVersions = (a: string, b: string): number =>
   a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

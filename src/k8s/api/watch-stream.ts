@@ -6,9 +6,9 @@ import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 export interface WatchRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Until the answer begins. */
+  /** Deadline for the start of the answer. */
   readonly deadlineMs: number;
-  /** Without a byte after which the link counts as dead; not while the reader holds it up. */
+  /** The link counts as dead after this silence, unless the reader causes it. */
   readonly silenceMs: number;
   readonly signal: AbortSignal;
   /** Called with the answer's headers. */
@@ -16,9 +16,9 @@ export interface WatchRequest {
 }
 
 /**
- * The lines of one endless answer, on a connection of its own. What arrives faster than it is read
- * stops at the socket past 1 MiB. Ends when the API server ends it or at an abort; throws
- * ApiRefused, NotSent or ApiUnreachable.
+ * The lines of one endless answer, on its own connection. Reads with back-pressure beyond 1 MiB.
+ * Ends when the API server ends the answer, or at an abort. Throws ApiRefused, NotSent or
+ * ApiUnreachable.
  */
 export async function* watchLines(pool: Dispatcher, request: WatchRequest): AsyncGenerator<string> {
   const reader = new WatchReader(request);
@@ -52,10 +52,7 @@ export async function* watchLines(pool: Dispatcher, request: WatchRequest): Asyn
 
 const LONGEST_LINE = 8 * 2 ** 20;
 const LONGEST_REFUSAL = 64 * 2 ** 10;
-/**
- * Characters of lines that wait to be read, beyond which reading pauses until half of them are
- * read.
- */
+/** Reading pauses at this many buffered characters, until half of them are consumed. */
 const HIGH_WATER = 2 ** 20;
 
 class WatchReader implements Dispatcher.DispatchHandler {
@@ -81,8 +78,8 @@ class WatchReader implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The next whole line; undefined where there is none now. Throws once all were given, if the
-   * watch failed.
+   * The next complete line; undefined if there is none yet. After the last line, throws the watch's
+   * failure, if any.
    */
   next(): string | undefined {
     const line = this.#lines[this.#at];
@@ -101,14 +98,14 @@ class WatchReader implements Dispatcher.DispatchHandler {
     return line;
   }
 
-  /** Resolves when there is something to look at. */
+  /** Resolves when a line or the end has arrived. */
   more(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** Takes no more, and lets go of the connection. */
+  /** Stops reading and releases the connection. */
   end(failure?: Error): void {
     if (this.ended) return;
     this.ended = true;
@@ -199,10 +196,7 @@ class WatchReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * Cuts a stream of bytes into lines. Keeps what is not yet a whole line, at most `longest` bytes of
- * it.
- */
+/** Splits bytes into lines. Buffers an incomplete line of at most `longest` bytes. */
 export class LineSplitter {
   readonly #longest: number;
   readonly #rest = new ByteQueue();
@@ -213,8 +207,8 @@ export class LineSplitter {
   }
 
   /**
-   * The lines that the chunk completes, without their ends. Throws a RangeError at a line that is
-   * too long.
+   * Returns the lines that the chunk completes, without line ends. Throws a RangeError for a line
+   * that is too long.
    */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
