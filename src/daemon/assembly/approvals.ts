@@ -74,16 +74,7 @@ export const openApprovals = (
     ...made,
     host,
     webhooks,
-    participant: {
-      onShardAcquired: (shard) => {
-        host.actors.lead(shard);
-        webhooks?.lead(shard);
-      },
-      onShardReleased: (shard) => {
-        host.actors.follow(shard);
-      },
-      caughtUp: () => made.mirror.caughtUp(),
-    },
+    participant: participantOf(made, host, webhooks),
     gating: (operations) =>
       settings.rules.length === 0
         ? undefined
@@ -103,6 +94,21 @@ export const openApprovals = (
     },
   };
 };
+
+const participantOf = (
+  { mirror }: Pick<ApprovalParts, 'mirror'>,
+  host: ApprovalHost,
+  webhooks: Webhooks | undefined,
+): ShardParticipant => ({
+  onShardAcquired: (shard) => {
+    host.actors.lead(shard);
+    webhooks?.lead(shard);
+  },
+  onShardReleased: (shard) => {
+    host.actors.follow(shard);
+  },
+  caughtUp: () => mirror.caughtUp(),
+});
 
 const AGES = [
   ['under_1m', 60_000],
