@@ -50,7 +50,10 @@ export class Turns {
   /** The last two tenants that asked, and when. */
   #latest = { tenant: '', at: -ABOUT_MS };
   #before = { tenant: '', at: -ABOUT_MS };
-  #turn: { readonly at: number; readonly processorMs: number } | undefined;
+  /** When this turn began; undefined between turns. */
+  #turn: number | undefined;
+  /** The processor time at a moment before the turn; asking for it costs more than a short turn. */
+  #asked = { at: -COSTLY_MS, processorMs: 0 };
   /** A timer runs until somebody who rests may begin. */
   #isResting = false;
   #working: { readonly tenant: string; readonly since: number } | undefined;
@@ -132,7 +135,7 @@ export class Turns {
   #mayBegin(tenant: string): boolean {
     if (this.#begun.size === 0) return true;
     const isMore = this.#begun.has(tenant) && this.othersThan(tenant);
-    return this.#now() - (this.#turn?.at ?? 0) < (isMore ? MORE_MS : FIRST_MS);
+    return this.#now() - (this.#turn ?? 0) < (isMore ? MORE_MS : FIRST_MS);
   }
 
   #begin(tenant: string): undefined {
@@ -149,18 +152,22 @@ export class Turns {
   #pay(): void {
     const working = this.#working;
     this.#working = undefined;
-    if (!working || !this.#turn) return;
+    if (!working || this.#turn === undefined) return;
     const now = this.#now();
     if (now - working.since < COSTLY_MS) return;
-    const ms = Math.min(now - working.since, this.#processorMs() - this.#turn.processorMs);
+    // what passed between that moment and the turn is the process' own at most
+    const before = this.#asked.processorMs + this.#turn - this.#asked.at;
+    const ms = Math.min(now - working.since, this.#processorMs() - before);
     if (ms < COSTLY_MS) return;
     this.#count.costlyMs += ms;
     this.#paid.of(working.tenant, now).spend(Math.min(ms, MOST_PAID_MS), now);
   }
 
   #openTurn(): void {
-    if (this.#turn) return;
-    this.#turn = { at: this.#now(), processorMs: this.#processorMs() };
+    if (this.#turn !== undefined) return;
+    const at = this.#now();
+    this.#turn = at;
+    if (at - this.#asked.at >= COSTLY_MS) this.#asked = { at, processorMs: this.#processorMs() };
     setImmediate(this.#endTurn);
   }
 
