@@ -56,7 +56,9 @@ export const fromCompatibleForm = (text: string): string => {
 
 /** A text without the secrets of API keys that stand in it; their ids stay. */
 export const blankApiKeys = (text: string): string =>
-  text.replace(KEY_IN_TEXT, '$1[secret]').replace(COMPATIBLE_IN_TEXT, '$1[secret]');
+  text.includes('_')
+    ? text.replace(KEY_IN_TEXT, '$1[secret]').replace(COMPATIBLE_IN_TEXT, '$1[secret]')
+    : text;
 
 const KEY_IN_TEXT = /(spk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+/g;
 const COMPATIBLE_IN_TEXT = /(e2b_)[0-9a-f]{16,}/g;

@@ -287,30 +287,29 @@ const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => 
  * Picks what names the thing that a request is about, of its body and its answer; each field is a
  * name or an id, and no secret.
  */
-const targetOf = (body: unknown, answer: unknown): Readonly<Record<string, string>> => {
-  const named = { ...namesOf(body), ...namesOf(answer) };
-  for (const inner of isObject(answer) ? Object.values(answer) : [])
-    Object.assign(named, namesOf(inner));
-  return textsOf(named);
+const targetOf = (body: unknown, answer: unknown): Record<string, string> => {
+  const named: Record<string, string> = {};
+  takeNames(body, named);
+  takeNames(answer, named);
+  if (isObject(answer)) for (const name in answer) takeNames(answer[name], named);
+  return named;
 };
 
 const NAMES = ['name', 'poolName', 'sandboxId', 'keyId', 'team', 'user', 'role'] as const;
 const LONGEST = 256;
 
-const namesOf = (value: unknown): Record<string, unknown> =>
-  isObject(value)
-    ? Object.fromEntries(
-        NAMES.flatMap((name) => (typeof value[name] === 'string' ? [[name, value[name]]] : [])),
-      )
-    : {};
+const takeNames = (from: unknown, named: Record<string, string>): void => {
+  if (!isObject(from)) return;
+  for (const name of NAMES) {
+    const text = from[name];
+    if (typeof text === 'string') named[name] = textOf(text);
+  }
+};
+
+const textOf = (value: unknown): string => blankApiKeys(String(value).slice(0, LONGEST));
 
 const textsOf = (values: Readonly<Record<string, unknown>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      blankApiKeys(String(value).slice(0, LONGEST)),
-    ]),
-  );
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, textOf(value)]));
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
