@@ -21,7 +21,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       });
     const join = (of = pool) => under().coordination.joinWaiting(of);
 
-    it('reserve a seat of the quota where nobody waits', async () => {
+    it('reserve quota if no other claim waits', async () => {
       expect([
         await admit({ limit: 2 }),
         await admit({ limit: 2 }),
@@ -35,7 +35,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       ).to.equal(false);
     });
 
-    it("reserve a seat of who claims, where the pool is another user's", async () => {
+    it("reserve the claimer's quota in another user's pool", async () => {
       const bob = { ...ALICE, user: 'bob' };
       await under().coordination.whenKnown(bob);
 
@@ -52,7 +52,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ limit: 1 })).to.equal('admitted');
     });
 
-    it('come one after the other for one idle instance', async () => {
+    it('take turns for one idle instance', async () => {
       const [first, second] = [await join(), await join()];
 
       expect(await admit()).to.equal('not-its-turn');
@@ -63,7 +63,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit()).to.equal('admitted');
     });
 
-    it('try for as many as are idle, in any order', async () => {
+    it('try as many instances as are idle, in any order', async () => {
       const [first, second, third] = [await join(), await join(), await join()];
 
       expect(await admit({ place: third, idle: 2 })).to.equal('not-its-turn');
@@ -74,7 +74,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ place: third, idle: 1 })).to.equal('admitted');
     });
 
-    it('reserve nothing where it is not their turn', async () => {
+    it('reserve nothing before their turn', async () => {
       const place = await join();
 
       expect(await admit({ instance: 'early' })).to.equal('not-its-turn');
@@ -84,7 +84,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ place, limit: 1 })).to.equal('admitted');
     });
 
-    it('have their place again where what they were admitted for was lost', async () => {
+    it('keep their position if the instance that they were admitted for is lost', async () => {
       const [first, second, third] = [await join(), await join(), await join()];
       expect(await admit({ place: second, instance: 'lost', idle: 2 })).to.equal('admitted');
 
@@ -97,7 +97,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ place: second })).to.equal('admitted');
     });
 
-    it('have withdrawn the seat that they give up, also where the quota is used up or it is not their turn', async () => {
+    it('have released their reservation at the next attempt, in turn or not, even at a full quota', async () => {
       await admit({ instance: 'a' });
       await admit({ instance: 'b' });
 
@@ -112,7 +112,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       );
     });
 
-    it('keep their place while the quota is used up, until they leave', async () => {
+    it('keep their position while the quota is used up, until they leave', async () => {
       await admit();
       const place = await join();
 
@@ -137,13 +137,13 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await coordination.waiting(pool)).to.equal(0);
     });
 
-    it('do not wait for those of another pool', async () => {
+    it('do not wait for claims of another pool', async () => {
       await join();
 
       expect(await admit({ pool: { ...pool, uid: 'p2' } })).to.equal('admitted');
     });
 
-    describe('under an Idempotency-Key', () => {
+    describe('with an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
       const owner = { tenant: ALICE, ttlMs: 60_000 };
       const admitMarked = (entry: Partial<ClaimEntry> = {}) =>
@@ -162,7 +162,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         });
       });
 
-      it('do nothing where it is in flight, answered, or has another body', async () => {
+      it('do nothing if it is in flight, answered, or has another body', async () => {
         await admitMarked();
         const outcomes = [
           await admitMarked({ instance: 'x' }),
@@ -181,13 +181,13 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         ).to.equal(false);
       });
 
-      it('are new to one of many at once', async () => {
+      it('are new for one of many at once', async () => {
         const admissions = await Promise.all(Array.from({ length: 16 }, () => admitMarked()));
 
         expect(admissions.filter((admission) => admission === 'admitted')).to.have.length(1);
       });
 
-      it('have opened it where it is not their turn, or the quota is used up', async () => {
+      it('have opened it even out of turn or at a full quota', async () => {
         const place = await join();
         expect(await admitMarked()).to.equal('not-its-turn');
         expect(await admit({ request: mark, looked: true })).to.equal('not-its-turn');
@@ -202,7 +202,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       });
     });
 
-    it('that are too many may not wait', async () => {
+    it('beyond the limit cannot wait', async () => {
       const places = await fewAtOnce(MAX_WAITING_OF_POOL, () => join());
 
       expect(await rejection(join()))

@@ -10,7 +10,7 @@ export const clusterStartsTests = (under: () => CoordinationUnderTest): void => 
     const release = (start: string) =>
       under().coordination.releaseStart({ clusterId: 'w1', start });
 
-    it('are one of each cluster, and it is told when another one asks', async () => {
+    it('are unique per cluster, and a conflict is reported', async () => {
       expect(await hold('a')).to.deep.equal({ start: 'a', isWanted: false });
       expect(await hold('a')).to.deep.equal({ start: 'a', isWanted: false });
       expect(await hold('b')).to.deep.equal({ start: 'a', isWanted: true });
@@ -27,7 +27,7 @@ export const clusterStartsTests = (under: () => CoordinationUnderTest): void => 
       ]);
     });
 
-    it('make room once they are released, by the one that is linked alone', async () => {
+    it('can be registered again after a release by the linked start only', async () => {
       await hold('a');
       await release('b');
       expect((await hold('b'))?.start).to.equal('a');
@@ -36,7 +36,7 @@ export const clusterStartsTests = (under: () => CoordinationUnderTest): void => 
       expect((await hold('a'))?.start).to.equal('b');
     });
 
-    it('make room where nobody says any more that they are linked', async () => {
+    it('can be registered again once the others no longer renew them', async () => {
       await hold('a');
       await under().advance(START_HELD_MS / 2 + 100);
       await hold('a');

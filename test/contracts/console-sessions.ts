@@ -7,7 +7,7 @@ import type { CoordinationUnderTest } from './coordination.ts';
 
 /** What ConsoleSessions promises: a part of the suite of Coordination. */
 export const consoleSessionsTests = (under: () => CoordinationUnderTest): void => {
-  describe('sessions of the console', () => {
+  describe('console sessions', () => {
     const open = (id: string, more: Partial<NewConsoleSession> = {}) =>
       under().coordination.openConsoleSession({
         id,
@@ -22,7 +22,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
     const ids = async () =>
       (await under().coordination.consoleSessions()).map(({ id }) => id).toSorted();
 
-    it('are known by their ids while they are used', async () => {
+    it('are found by their ids while they are used', async () => {
       await open('a');
       await under().advance(50_000);
       const first = await use('a');
@@ -35,7 +35,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
       expect(await use('b')).to.equal(undefined);
     });
 
-    it('end when nobody uses them', async () => {
+    it('end after a time without use', async () => {
       await open('a');
       await under().advance(60_000);
 
@@ -44,7 +44,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
       expect(await under().coordination.endConsoleSession('a')).to.equal(false);
     });
 
-    it('end in any case after their life', async () => {
+    it('end at the latest after their maximum lifetime', async () => {
       await open('a');
       for (const step of [50_000, 50_000]) {
         await under().advance(step);
@@ -55,7 +55,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
       expect(await use('a')).to.equal(undefined);
     });
 
-    it('end the one that they replace', async () => {
+    it('end the session that they replace', async () => {
       await open('a');
       await open('b', { replaces: 'a' });
 
@@ -63,7 +63,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
       expect(await ids()).to.deep.equal(['b']);
     });
 
-    it('end one by one, and all of a person', async () => {
+    it('can be ended one by one, and all at once for a person', async () => {
       for (const id of ['a', 'b', 'c']) await open(id);
       await open('d', { operator: 'bob' });
 
@@ -74,7 +74,7 @@ export const consoleSessionsTests = (under: () => CoordinationUnderTest): void =
       expect(await ids()).to.deep.equal(['d']);
     });
 
-    it('of one person push out that person’s oldest, and nobody else’s', async () => {
+    it("of one person displace only that person's oldest", async () => {
       await open('other', { operator: 'bob' });
       await open('first');
       await under().advance(10);

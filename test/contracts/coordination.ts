@@ -44,7 +44,7 @@ export const coordinationSuite = (
       const reserve = (entry: string, amount = 1, limit = 3) =>
         coordination.reserve(ALICE, 'sandboxes', { name: entry, amount, limit });
 
-      it('takes up to the limit, then no more', async () => {
+      it('reserves up to the limit, and no more', async () => {
         expect([
           await reserve('a'),
           await reserve('b'),
@@ -53,7 +53,7 @@ export const coordinationSuite = (
         ]).to.deep.equal([true, true, true, false]);
       });
 
-      it('never passes the limit, however many reserve at once', async () => {
+      it('never exceeds the limit under concurrent reservations', async () => {
         const taken = await Promise.all(
           Array.from({ length: 64 }, (_, n) => reserve(`n${n}`, 1, 10)),
         );
@@ -76,7 +76,7 @@ export const coordinationSuite = (
         expect(await reserve('b', 3)).to.equal(false);
       });
 
-      it('keeps what a name had when its new amount is refused', async () => {
+      it('keeps the old amount of a name if its new amount is refused', async () => {
         await reserve('a', 2);
 
         expect(await reserve('a', 4)).to.equal(false);
@@ -84,11 +84,11 @@ export const coordinationSuite = (
         expect(await reserve('b', 1)).to.equal(true);
       });
 
-      it('takes nothing at a limit of 0', async () => {
+      it('reserves nothing at a limit of 0', async () => {
         expect(await reserve('a', 1, 0)).to.equal(false);
       });
 
-      it('gives back what is released, once', async () => {
+      it('releases an amount once', async () => {
         await reserve('a', 2);
         await reserve('b', 1);
 
@@ -101,7 +101,7 @@ export const coordinationSuite = (
         expect(await reserve('c', 2)).to.equal(true);
       });
 
-      it('keeps tenants and resources apart', async () => {
+      it('separates tenants and resources', async () => {
         await reserve('a', 3);
 
         expect(
@@ -114,7 +114,7 @@ export const coordinationSuite = (
         expect(await reserve('b')).to.equal(false);
       });
 
-      it('gives back what is withdrawn, once', async () => {
+      it('withdraws an amount once', async () => {
         await reserve('a', 3);
 
         await coordination.withdraw(ALICE, 'sandboxes', { name: 'a' });
@@ -124,7 +124,7 @@ export const coordinationSuite = (
         expect([await reserve('b', 3), await reserve('c')]).to.deep.equal([true, false]);
       });
 
-      it('grants nothing more at a limit below what is used, and takes less', async () => {
+      it('grants nothing more at a limit below the usage, and accepts less', async () => {
         await reserve('a', 5, 5);
 
         expect([await reserve('b', 1, 3), await reserve('a', 6, 3)]).to.deep.equal([false, false]);
@@ -134,7 +134,7 @@ export const coordinationSuite = (
         expect(await reserve('b', 3, 3)).to.equal(true);
       });
 
-      it('says what is used of each', async () => {
+      it('reports the usage of each resource', async () => {
         await reserve('a', 2);
         await coordination.reserve(ALICE, 'replicas', { name: 'p', amount: 4, limit: 10 });
 
@@ -154,7 +154,7 @@ export const coordinationSuite = (
         });
       });
 
-      it('says what still counts', async () => {
+      it('reports reservations that still count', async () => {
         await reserve('a');
         expect(await coordination.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(true);
         await coordination.release(ALICE, 'sandboxes', 'a');
@@ -171,7 +171,7 @@ export const coordinationSuite = (
     clusterStartsTests(() => under);
 
     describe('revoked keys', () => {
-      it('are told to all who follow, until they no longer do', async () => {
+      it('are published to all subscribers, until they unsubscribe', async () => {
         const [one, two]: [string[], string[]] = [[], []];
         const forget = coordination.subscribeRevocations((keyId) => {
           one.push(keyId);
@@ -190,8 +190,8 @@ export const coordinationSuite = (
       });
     });
 
-    describe('what claims lack', () => {
-      it('is told to all who follow, this replica too, until they no longer do', async () => {
+    describe('claim demand', () => {
+      it('is published to all subscribers, this replica included, until they unsubscribe', async () => {
         const [one, two]: [DemandSignal[], DemandSignal[]] = [[], []];
         const forget = coordination.subscribeDemand((word) => {
           one.push(word);
@@ -218,14 +218,14 @@ export const coordinationSuite = (
     });
 
     describe('tokens', () => {
-      it('stands for its value once', async () => {
+      it('returns its value once', async () => {
         const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 
         expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
         expect(await coordination.redeemToken(token)).to.equal(undefined);
       });
 
-      it('may be looked at before, which leaves it as it is', async () => {
+      it('can be read in advance without a change', async () => {
         const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 
         expect([
@@ -236,7 +236,7 @@ export const coordinationSuite = (
         expect(await coordination.peekToken(token)).to.equal(undefined);
       });
 
-      it('gives its value to one of many that redeem it at once', async () => {
+      it('returns its value to one of many simultaneous redemptions', async () => {
         const token = await coordination.issueToken('x', 30_000, HOLDER);
 
         const values = await Promise.all(
@@ -246,7 +246,7 @@ export const coordinationSuite = (
         expect(values.filter((value) => value === 'x')).to.have.length(1);
       });
 
-      it('is worth nothing once its time has passed', async () => {
+      it('is invalid after its time', async () => {
         const token = await coordination.issueToken('x', 30_000, HOLDER);
         const other = await coordination.issueToken('y', 60_000, HOLDER);
 
@@ -257,14 +257,14 @@ export const coordinationSuite = (
         expect(await coordination.redeemToken(other)).to.equal('y');
       });
 
-      it('knows no others', async () => {
+      it('is unknown if it was never issued', async () => {
         for (const token of ['', 'guess', '__proto__']) {
           expect(await coordination.peekToken(token)).to.equal(undefined);
           expect(await coordination.redeemToken(token)).to.equal(undefined);
         }
       });
 
-      it('is of at least 128 bits, fit for an URL, and never the same', async () => {
+      it('has at least 128 bits, is safe in a URL, and is always different', async () => {
         const tokens = await fewAtOnce(500, (n) =>
           coordination.issueToken('same', 30_000, holder(n)),
         );
@@ -283,7 +283,7 @@ export const coordinationSuite = (
       const refused = (answers: readonly PromiseSettledResult<string>[]) =>
         answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
 
-      it('is one of 64 that may wait for a sandbox, and leaves another sandbox its own', async () => {
+      it('is limited to 64 waiting per sandbox, without an effect on other sandboxes', async () => {
         const answers = await ask(70, () => HOLDER);
 
         expect(good(answers)).to.have.length(64);
@@ -300,7 +300,7 @@ export const coordinationSuite = (
         expect(good(await ask(2, () => HOLDER))).to.have.length(1);
       });
 
-      it('is one of 512 that may wait for a tenant, so that a flood leaves another tenant its own', async () => {
+      it('is limited to 512 waiting per tenant, without an effect on other tenants', async () => {
         const answers = await ask(600, holder);
 
         expect(good(answers)).to.have.length(512);
@@ -308,7 +308,7 @@ export const coordinationSuite = (
         expect(good(await ask(5, (n) => ({ ...holder(n), tenant: BOB })))).to.have.length(5);
       });
 
-      it('is not counted any more once it is too old, however many were', async () => {
+      it('no longer counts once it has expired, however many there were', async () => {
         await ask(512, holder);
         await ask(64, () => ({ ...HOLDER, tenant: BOB }));
         await under.advance(30_000);
@@ -318,13 +318,13 @@ export const coordinationSuite = (
       });
     });
 
-    describe('requests under an Idempotency-Key', () => {
+    describe('requests with an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
       const owner = { tenant: ALICE, ttlMs: 60_000 };
       const open = (part: Partial<typeof mark> = {}) =>
         coordination.openRequest({ ...mark, ...part }, owner);
 
-      it('are new to one of many that open them at once', async () => {
+      it('are new for one of many that open them at once', async () => {
         const opened = await Promise.all(Array.from({ length: 16 }, () => open()));
 
         expect(opened.map(({ kind }) => kind).sort()).to.deep.equal([
@@ -333,7 +333,7 @@ export const coordinationSuite = (
         ]);
       });
 
-      it('are refused with another body, in flight and answered', async () => {
+      it('are refused with another body, both in flight and answered', async () => {
         await open();
         expect(await open({ body: 'other' })).to.deep.equal({ kind: 'reused' });
         await coordination.keepAnswer(mark, owner, 'the answer');
@@ -341,7 +341,7 @@ export const coordinationSuite = (
         expect(await open({ body: 'other' })).to.deep.equal({ kind: 'reused' });
       });
 
-      it('get the kept answer, again and again', async () => {
+      it('get the stored answer, again and again', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'the ünswer');
 
@@ -349,7 +349,7 @@ export const coordinationSuite = (
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'the ünswer' });
       });
 
-      it('get it while it is still being written', async () => {
+      it('get the answer while it is still being written', async () => {
         await open();
         const kept = coordination.keepAnswer(mark, owner, 'early');
 
@@ -357,7 +357,7 @@ export const coordinationSuite = (
         await kept;
       });
 
-      it('tell how they stand, and stay as they are', async () => {
+      it('report their state without changing it', async () => {
         const peek = (part: Partial<typeof mark> = {}) =>
           coordination.peekRequest({ ...mark, ...part }, owner);
         expect([await peek(), await peek()]).to.deep.equal([{ kind: 'none' }, { kind: 'none' }]);
@@ -375,7 +375,7 @@ export const coordinationSuite = (
         expect(await peek()).to.deep.equal({ kind: 'none' });
       });
 
-      it('are of who opened them until they are answered or given up', async () => {
+      it('belong to their opener until they are answered or released', async () => {
         expect(await coordination.confirmRequest(mark)).to.equal(false);
         await open();
         expect(await coordination.confirmRequest(mark)).to.equal(true);
@@ -387,7 +387,7 @@ export const coordinationSuite = (
         expect(await coordination.confirmRequest(mark)).to.equal(false);
       });
 
-      it('are new once given up', async () => {
+      it('are new once released', async () => {
         await open();
         await coordination.giveUpRequest(mark, owner);
         await coordination.giveUpRequest(mark, owner);
@@ -395,7 +395,7 @@ export const coordinationSuite = (
         expect(await open({ body: 'other' })).to.include({ kind: 'new' });
       });
 
-      it('are new once their time has passed', async () => {
+      it('are new after their time', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'old');
         await under.advance(50_000);
@@ -407,7 +407,7 @@ export const coordinationSuite = (
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'newer' });
       });
 
-      it('keep the first answer, and say so to who comes with another', async () => {
+      it('keep the first answer, and report it to a second writer', async () => {
         const keep = (answer: string) => coordination.keepAnswer(mark, owner, answer);
         await open();
         expect([await keep('first'), await keep('other'), await keep('first')]).to.deep.equal([
@@ -423,14 +423,14 @@ export const coordinationSuite = (
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'other' });
       });
 
-      it('do not know each other', async () => {
+      it('are independent of each other', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'mine');
 
         expect(await open({ key: 'l'.repeat(22) })).to.include({ kind: 'new' });
       });
 
-      it('of a manager’s key are one at a time too, and new once given up', async () => {
+      it("of a manager's key are exclusive too, and new once released", async () => {
         const byManager = { ...owner, isOfManager: true } as const;
         const opened = async () => (await coordination.openRequest(mark, byManager)).kind;
         expect([await opened(), await opened()]).to.deep.equal(['new', 'in-flight']);
@@ -440,7 +440,7 @@ export const coordinationSuite = (
         expect(await opened()).to.equal('new');
       });
 
-      it('keep no answer that is too long', async () => {
+      it('store no answer that is too long', async () => {
         await open();
         const long = 'x'.repeat(MAX_KEPT_ANSWER + 1);
 
@@ -449,7 +449,7 @@ export const coordinationSuite = (
       });
     });
 
-    describe('kept answers', () => {
+    describe('stored answers', () => {
       const bob = { tenant: BOB, ttlMs: 60_000 };
       const alice = { tenant: ALICE, ttlMs: 60_000 };
       const markOf = (key: string) => ({ key: key.padEnd(22, '-'), body: 'b'.repeat(22) });
@@ -470,7 +470,7 @@ export const coordinationSuite = (
         return found.join('');
       };
 
-      it("of a tenant past its bytes push out its own oldest, and nobody else's", async () => {
+      it('of a tenant beyond its bytes displace only its own oldest', async () => {
         await keep('p', bob);
         await keep('abcde');
 
@@ -478,7 +478,7 @@ export const coordinationSuite = (
         expect(await kept('p', bob)).to.equal('p');
       });
 
-      it('of all past their bytes push out the oldest of the tenant that has most', async () => {
+      it('beyond the total bytes displace the oldest of the largest tenant', async () => {
         await keep('abc');
         await keep('pq', bob);
 
@@ -490,7 +490,7 @@ export const coordinationSuite = (
         expect(await kept('pq', bob)).to.equal('pq');
       });
 
-      it('count no more once their time has passed', async () => {
+      it('no longer count after their time', async () => {
         await keep('abc');
         await under.advance(60_000);
         await keep('def');
@@ -503,14 +503,14 @@ export const coordinationSuite = (
       const id = '0190a000-0000-7000-8000-000000000001';
       const end = { reason: 'deleted', exitCode: null } as const;
 
-      it('counts the claim, and the moment since which it is known', async () => {
+      it('counts the claim, and the time of the first observation', async () => {
         const { activeAt: since } = await expiryOf(10_000, 0);
         const claimedAt = since + 5_000;
 
         expect((await expiryOf(10_000, claimedAt)).activeAt).to.equal(claimedAt);
       });
 
-      it('expires what was idle for its timeout, and nothing before', async () => {
+      it('ends only sandboxes that were idle for their timeout', async () => {
         await expiryOf(60_000, 0);
         await under.advance(50_000);
         expect(
@@ -523,7 +523,7 @@ export const coordinationSuite = (
         ).to.deep.equal({ expired: true });
       });
 
-      it('puts it off by what happens', async () => {
+      it('postpones the timeout at each event', async () => {
         const { activeAt: since } = await expiryOf(60_000, 0);
         await under.advance(50_000);
         coordination.touch(id, 60_000);
@@ -542,7 +542,7 @@ export const coordinationSuite = (
         ).to.deep.equal({ expired: true });
       });
 
-      it('puts it off for as long as something goes on', async () => {
+      it('postpones the timeout as long as something runs', async () => {
         const { activeAt: since } = await expiryOf(1_000, 0);
         await under.advance(30_000);
         coordination.work(id, true);
@@ -564,7 +564,7 @@ export const coordinationSuite = (
         );
       });
 
-      it('knows an end for a minute, the first one marked', async () => {
+      it('remembers the first end of a sandbox for a minute', async () => {
         await under.advance(120_000);
         expect(await coordination.ended(id)).to.equal(undefined);
         await coordination.markEnded(id, end);
@@ -584,7 +584,7 @@ export const coordinationSuite = (
     });
 
     describe('rate limits', () => {
-      it('let so many through in a window, by name', async () => {
+      it('admit a fixed number per window and name', async () => {
         const count = async () => (await coordination.countWithin('a', 2, 60_000)).within;
 
         expect([await count(), await count(), await count()]).to.deep.equal([true, true, false]);
@@ -599,7 +599,7 @@ export const coordinationSuite = (
       });
     });
 
-    it('keeps a rate of one kind, however many names of another kind there are', async () => {
+    it('keep a rate of one kind, however many names of another kind exist', async () => {
       await coordination.countWithin('kept/a', 1, 60_000);
       await Promise.all(
         Array.from({ length: 10_001 }, (_, n) => coordination.countWithin(`many/${n}`, 1, 1_000)),
@@ -609,7 +609,7 @@ export const coordinationSuite = (
     });
 
     describe('leases', () => {
-      it('are all held by the only replica, and told to who follows', async () => {
+      it('are all held by the only replica, and published to subscribers', async () => {
         const gained = new Set<number>();
         const stop = coordination.follow({
           gained: (shard) => {
@@ -662,7 +662,7 @@ export const coordinationSuite = (
         };
       };
 
-      it('are told to who follows, in the order of their numbers, which rise', async () => {
+      it('are published to subscribers in the order of rising numbers', async () => {
         const ears = await listen(undefined);
         const ids = [await publish('a'), await publish('b'), await publish('c', BOB)];
         await eventually(() => ears.heard().length === 3, 'all are heard');
@@ -675,7 +675,7 @@ export const coordinationSuite = (
         );
       });
 
-      it("are told to a tenant where they are the tenant's", async () => {
+      it("are published to a tenant if they are the tenant's", async () => {
         const [alice, bob] = [await listen(ALICE), await listen(BOB)];
         await publish('a');
         await publish('b', BOB);
@@ -685,7 +685,7 @@ export const coordinationSuite = (
         expect([alice.names(), bob.names()]).to.deep.equal([['a'], ['b']]);
       });
 
-      it('are told from a number on, and from now on without one', async () => {
+      it('start at a number, or at the current one without a number', async () => {
         const first = await publish('a');
         await publish('b');
         const [after, now] = [await listen(ALICE, String(first)), await listen(ALICE)];
@@ -701,7 +701,7 @@ export const coordinationSuite = (
         expect([...after.batches, ...now.batches].some(({ missed }) => missed)).to.equal(false);
       });
 
-      it('that are not known any more are missed, which is said once', async () => {
+      it('that are no longer stored are reported as missed once', async () => {
         await publish('a');
         for (const after of ['1', 'x', '9007199254740993']) {
           const ears = await listen(ALICE, after);
@@ -716,7 +716,7 @@ export const coordinationSuite = (
         }
       });
 
-      it('are followed until the abort', async () => {
+      it('are followed until an abort', async () => {
         const controller = new AbortController();
         const following = coordination.followEvents(ALICE, undefined, controller.signal);
         expect(await following.next())
@@ -729,7 +729,7 @@ export const coordinationSuite = (
       });
     });
 
-    it('has nothing to complain of', () => {
+    it('reports no problems and no warnings', () => {
       expect(coordination.describe()).to.deep.equal({ problems: [], warnings: [] });
     });
   });

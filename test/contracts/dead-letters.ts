@@ -39,7 +39,7 @@ export const deadLettersSuite = (
     const idsOf = async (receiver: string): Promise<readonly string[]> =>
       (await under.letters.of(receiver)).map(({ id }) => id);
 
-    it('are kept by receiver, each once, until they are forgotten', async () => {
+    it('are stored per receiver, once each, until they are deleted', async () => {
       const { letters } = under;
       await letters.keep('one', aDeadLetter('a'));
       await letters.keep('other', aDeadLetter('b'));
@@ -53,7 +53,7 @@ export const deadLettersSuite = (
       expect(await idsOf('nobody')).to.deep.equal([]);
     });
 
-    it('of one receiver are the last, the newest first', async function () {
+    it('of one receiver are its latest, newest first', async function () {
       const { letters, advance } = under;
       await letters.keep('other', aDeadLetter('b'));
       for (let n = 0; n < MAX_DEAD_LETTERS + 5; n++) {
@@ -70,7 +70,7 @@ export const deadLettersSuite = (
 
     // nobody moves the time of Redis
     if (!timeMoves) return;
-    it('go after a week', async () => {
+    it('expire after a week', async () => {
       const { letters, advance = () => undefined } = under;
       await letters.keep('one', aDeadLetter('a'));
       advance(DEAD_LETTER_MS - 1);

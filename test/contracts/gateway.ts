@@ -25,7 +25,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
     });
     afterEach(() => under.stop());
 
-    it('forwards method, path, query and body as they are, and answers with the status, headers and body of the sandbox', async () => {
+    it("forwards method, path, query and body unchanged, and returns the sandbox's status, headers and body", async () => {
       await under.serve(async (request, response) => {
         const body = await textOf(request);
         response
@@ -50,7 +50,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(await textOf(await ask(under, '?a=b'))).to.equal('/?a=b');
     });
 
-    it('is the same under /v1', async () => {
+    it('works the same under /v1', async () => {
       await under.serve((request, response) =>
         response.end(`${request.url} ${String(request.headers['x-forwarded-prefix'])}`),
       );
@@ -58,7 +58,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(text).to.equal(`/x /v1/sandboxes/${under.id}/endpoints/web`);
     });
 
-    it('keeps the key, cookies, hop-by-hop headers and what claims to come from a proxy to itself', async () => {
+    it('removes the key, cookies, hop-by-hop and proxy headers', async () => {
       await under.serve((request, response) => response.end(JSON.stringify(request.headers)));
       const response = await ask(under, '/', {
         headers: {
@@ -97,7 +97,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(JSON.stringify(seen)).to.not.contain(under.key);
     });
 
-    it('keeps headers to itself that servers take for those of a proxy', async () => {
+    it('removes headers that servers mistake for those of a proxy', async () => {
       await under.serve((request, response) => response.end(JSON.stringify(request.headers)));
       const response = await ask(under, '/', {
         headers: {
@@ -118,7 +118,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       );
     });
 
-    it('keeps what would hold for its whole origin from the client, and gives pages an origin of their own', async () => {
+    it('removes headers that affect its whole origin, and gives pages an origin of their own', async () => {
       await under.serve((_request, response) =>
         response
           .writeHead(200, {
@@ -153,7 +153,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       );
     });
 
-    it('keeps a redirect of the sandbox within the endpoint, and leaves one that leads elsewhere', async () => {
+    it('keeps redirects of the sandbox within the endpoint, and leaves others unchanged', async () => {
       await under.serve((request, response) =>
         response
           .writeHead(302, {
@@ -175,7 +175,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(await location('//elsewhere.example/')).to.equal('//elsewhere.example/');
     });
 
-    it('streams an answer while it is made, head first', async () => {
+    it('streams an answer while the sandbox sends it, headers first', async () => {
       let more: (text: string) => void = () => {};
       await under.serve((_request, response) => {
         response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -191,7 +191,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       await eventually(() => under.operations.opened === 0, 'the way to the endpoint is closed');
     });
 
-    it('carries bodies far longer than the API takes, both ways at once, unchanged', async () => {
+    it('forwards bodies far longer than the API accepts, in both directions at once', async () => {
       await under.serve((request, response) => void request.pipe(response));
       const piece = Buffer.alloc(1 << 20, 'a body of many pieces');
       const request = httpRequest({
@@ -227,7 +227,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       response.destroy();
     });
 
-    it('passes trailers on, both ways', async () => {
+    it('forwards trailers, both ways', async () => {
       await under.serve(async (request, response) => {
         await textOf(request);
         response.writeHead(200, { Trailer: 'X-Sum' }).write('body');
@@ -256,7 +256,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(response?.trailers).to.deep.equal({ 'x-sum': '42' });
     });
 
-    it('asks the sandbox before it asks the client for a body that waits for 100', async () => {
+    it('asks the sandbox before the client sends a body that waits for 100', async () => {
       const upstream = await under.serve(() => {});
       upstream.on('checkContinue', (request: IncomingMessage, response) => {
         if (request.url === '/no') return void response.writeHead(417).end();
@@ -275,7 +275,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(await no.closed()).to.match(/^HTTP\/1\.1 417 /);
     });
 
-    it("ends the sandbox's side when its client leaves", async () => {
+    it("closes the sandbox's connection when its client disconnects", async () => {
       let [isThere, left] = [false, false];
       await under.serve((request) => {
         isThere = true;
@@ -296,7 +296,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
     });
 
-    it('ends what is under way when the key is revoked', async () => {
+    it('ends requests in progress when the key is revoked', async () => {
       let left = false;
       await under.serve((request, response) => {
         request.socket.once('close', () => {
@@ -316,7 +316,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
     });
 
-    it('uses a connection again, and asks once more where the sandbox had just ended it', async () => {
+    it('reuses connections, and retries if the sandbox had just closed one', async () => {
       const sockets = new Set<unknown>();
       const upstream = await under.serve((request, response) => {
         sockets.add(request.socket);
@@ -329,7 +329,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       expect(sockets.size).to.equal(2);
     });
 
-    it('marks activity', async () => {
+    it('counts as activity', async () => {
       await under.serve((request, response) => void request.pipe(response));
       await textOf(await ask(under, '/', { method: 'POST', body: 'x' }));
       expect(under.operations.touched).to.be.greaterThan(1);

@@ -73,7 +73,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         });
       });
 
-      it('gives back what was recorded, whole', async () => {
+      it('returns a recorded sandbox completely', async () => {
         const finished = aFinished({
           exitCode: 137,
           endReason: 'killed',
@@ -88,7 +88,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         });
       });
 
-      it('keeps a start that is not known as not known', async () => {
+      it('keeps an unknown start as unknown', async () => {
         await history.record(aFinished({ startedAt: undefined }));
 
         const [item] = (await history.list({}, { offset: 0, limit: 1 })).items;
@@ -115,7 +115,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         });
       });
 
-      it('counts what it keeps by namespace, each id once', async () => {
+      it('counts its entries by namespace, each id once', async () => {
         expect(await history.countByNamespace()).to.deep.equal(new Map());
         const first = aFinished();
 
@@ -134,7 +134,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         );
       });
 
-      it('finds one by its id', async () => {
+      it('finds an entry by its id', async () => {
         const finished = aFinished();
         await record([finished, aFinished()]);
 
@@ -185,7 +185,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.eventsOfPool('elsewhere', 'shells')).to.deep.equal([]);
       });
 
-      it('keeps the events of the 100 pools of an owner that something happened to last', async () => {
+      it("keeps the events of an owner's 100 pools with the latest events", async () => {
         for (let n = 0; n < 102; n += 1) await history.recordEvents([ofPool(n, `pool-${n}`)]);
         await history.recordEvents([ofPool(200, 'pool-2'), ofPool(201, 'pool-new')]);
 
@@ -199,7 +199,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         ]);
       });
 
-      it('forgets no events of another owner for those', async () => {
+      it('drops no events of another owner for those', async () => {
         const ofBob = { ...ofPool(1, 'pool-0').event, owner: { ...ALICE, user: 'bob' } };
         await history.recordEvents([ofPool(0, 'pool-0'), { id: ofPool(1, '').id, event: ofBob }]);
         for (let n = 2; n < 103; n += 1) await history.recordEvents([ofPool(n, `pool-${n}`)]);
@@ -207,7 +207,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.eventsOfPool(ALICE.namespace, 'pool-0')).to.deep.equal([ofBob]);
       });
 
-      it('keeps the newest 100 decisions of a group, the newest first, each as it was told last', async () => {
+      it('keeps the newest 100 decisions of a group, newest first, in their latest version', async () => {
         const decision = (id: number, reason = ''): CompletedDecision => ({
           id,
           at: id,
@@ -233,7 +233,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.decisionsOf({ ...of, envUid: v7() })).to.deep.equal([]);
       });
 
-      it('lists the newest claim first, whatever the order of ends and of records', async () => {
+      it('lists the newest claim first, in any order of ends and records', async () => {
         const late = aFinished({ claimedAt: T0 + 3, terminatedAt: T0 + 10 });
         const early = aFinished({ claimedAt: T0 + 1, terminatedAt: T0 + 99 });
         const middle = aFinished({ claimedAt: T0 + 2, terminatedAt: T0 + 50 });
@@ -243,7 +243,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect((await idsOf({})).ids).to.deep.equal([late.id, middle.id, early.id]);
       });
 
-      it('lists the higher id first among claims of the same moment', async () => {
+      it('lists the higher id first among simultaneous claims', async () => {
         const same = Array.from({ length: 5 }, () => aFinished());
         await record(same.toReversed());
 
@@ -255,7 +255,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         );
       });
 
-      it('answers the total alone for a limit of 0, and for an offset past the end', async () => {
+      it('returns only the total for a limit of 0, and for an offset past the end', async () => {
         await record([aFinished(), aFinished()]);
 
         expect(await history.list({}, { offset: 0, limit: 0 })).to.deep.equal({
@@ -272,7 +272,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         });
       });
 
-      it('pages exactly through thousands, also where few of them match', async () => {
+      it('pages exactly through thousands, even with few matches', async () => {
         const rows = Array.from({ length: 6_000 }, (_, n) =>
           aFinished({
             claimedAt: T0 + n,
@@ -307,7 +307,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         });
       });
 
-      it('finds a page far down exactly, whenever they were claimed and however long they lasted', async () => {
+      it('finds a page at a high offset exactly, for any times of claims and durations', async () => {
         const day = 86_400_000;
         // spread, with some close together
         const moment = (n: number): number => T0 + ((n * 7_919_317) % (2 * day)) - ((n * n) % 400);
@@ -403,7 +403,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
       after(() => under.close());
 
       for (const filter of cases) {
-        it(`finds exactly what matches ${JSON.stringify(filter)}, in pages`, async () => {
+        it(`returns exactly the matches of ${JSON.stringify(filter)}, in pages`, async () => {
           const wanted = rows
             .filter(matches(filter))
             .toSorted((a, b) => b.claimedAt - a.claimedAt || (a.id < b.id ? 1 : -1))

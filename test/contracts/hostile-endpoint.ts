@@ -65,7 +65,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       ],
       ['a status below 100', 'HTTP/1.1 099 What\r\nContent-Length: 0\r\n\r\n'],
     ] as const) {
-      it(`is answered for with 502 where it says ${what}`, async () => {
+      it(`causes a 502 if it sends ${what}`, async () => {
         const { status, errorCode, text } = await answerTo(bytes);
         expect(status, text).to.equal(502);
         expect(errorCode).to.equal('ENDPOINT_UNREACHABLE');
@@ -73,7 +73,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       });
     }
 
-    it('that gives a 204 a length gives its client one without', async () => {
+    it('with a length on a 204 is passed on without the length', async () => {
       await under.serveBytes(
         saying('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nX-Own: 1\r\n\r\n'),
       );
@@ -88,7 +88,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       ]);
     });
 
-    it('that ends the connection without a word is answered for with 502', async () => {
+    it('that closes the connection silently causes a 502', async () => {
       await under.serveBytes((socket) => socket.once('data', () => socket.destroy()));
       expect((await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`)).status).to.equal(
         502,
@@ -98,7 +98,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       ).to.equal(502);
     });
 
-    it("that says less than it announced cuts its client's answer, so that nobody takes it for whole", async () => {
+    it("that sends less than announced breaks the client's answer", async () => {
       await under.serveBytes((socket) =>
         socket.once('data', () =>
           socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort'),
@@ -113,7 +113,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       expect(failure).to.have.property('code', 'ECONNRESET');
     });
 
-    it('that says more than it announced adds nothing to this answer or to the next', async () => {
+    it('that sends more than announced adds nothing to this answer or the next', async () => {
       await under.serveBytes(
         saying(
           'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged',
@@ -126,7 +126,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       }
     });
 
-    it('gives its reason phrase and odd header bytes to nobody as a line of their own', async () => {
+    it('cannot inject lines by its reason phrase or odd header bytes', async () => {
       await under.serveBytes((socket) =>
         socket.once('data', () =>
           socket.end(
@@ -142,7 +142,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
       expect(await raw.closed()).to.match(/^HTTP\/1\.1 200 OK\r\nX-Odd: caf\xe9\r\n/);
     });
 
-    it('gets requests whose end nothing in their headers can move', async () => {
+    it('gets requests whose length no header can falsify', async () => {
       let seen = '';
       await under.serveBytes((socket) =>
         socket.on('data', (bytes: Buffer) => {
@@ -201,7 +201,7 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
       return response.statusCode;
     };
 
-    it('carries messages both ways, and their ends', async () => {
+    it('carry messages both ways, and their ends', async () => {
       const upstream = await under.serve(() => {});
       let seen: Record<string, unknown> = {};
       const server = new WebSocketServer({ server: upstream, handleProtocols: () => 'own.v1' });
@@ -256,7 +256,7 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
       server.close();
     });
 
-    it('are refused as any request is: without a key, to others, to what is not there', async () => {
+    it('are refused like any request: without a key, to others, to unknown targets', async () => {
       await under.serve((_request, response) => response.writeHead(426).end('no sockets here'));
       expect(await refusal(open('/', {}))).to.equal(401);
       expect(

@@ -36,7 +36,7 @@ export const instanceRecordsSuite = (
     const refused = async (attempt: Promise<unknown>) =>
       expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
-    it('gives back what was born, whole, with its definition', async () => {
+    it('returns a launched instance completely, with its definition', async () => {
       const definition = aDefinition(
         { argv: ['echo', 'ä"\u0001\\'], env: { A: 'b' }, ports: { web: 80 } },
         { network: 'host', idleTimeoutMs: 5 },
@@ -50,7 +50,7 @@ export const instanceRecordsSuite = (
       expect(await records.all()).to.deep.equal([{ record, definition }]);
     });
 
-    it('keeps for which moment one was launched for one claim, also once that has come', async () => {
+    it('keeps the deadline of a launch for one claim, even after the claim', async () => {
       const order = anOrder();
       const idle = await records.launchOrder(
         { ...order.record, claimBy: 1_700_000_060_000 },
@@ -62,7 +62,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(record.id))?.record).to.deep.equal(record);
     });
 
-    it('knows nothing of an id that was never born', async () => {
+    it('returns nothing for an unknown id', async () => {
       const id = v7();
 
       expect(await records.read(id)).to.equal(undefined);
@@ -76,7 +76,7 @@ export const instanceRecordsSuite = (
       await records.forget(id);
     });
 
-    it('refuses a second birth of an id, and keeps the first', async () => {
+    it('refuses a second launch of an id, and keeps the first', async () => {
       const order = anOrder();
       const first = await records.launchOrder(order.record, order.definition);
 
@@ -85,7 +85,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(first.id))?.record).to.deep.equal(first);
     });
 
-    it('claims an idle record with all of the claim, and moves the revision', async () => {
+    it('stores the whole claim of an idle record, with a new revision', async () => {
       const idle = await born();
       const claim = aClaim({ idleTimeoutMs: 60_000, maxLifetimeMs: 0 });
 
@@ -96,7 +96,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(idle.id))?.record).to.deep.equal(record);
     });
 
-    it('keeps what a claim says beside that, through every later change', async () => {
+    it('keeps further fields of a claim through every later change', async () => {
       const claim = aClaim({ metadata: { job: '42', 'ä"': '' }, sealedEnv: 'c2VhbGVk' });
 
       const record = await records.claim(await born(), claim);
@@ -109,7 +109,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(record.id))?.record).to.deep.equal(ended);
     });
 
-    it('gives exactly one of 64 claims at once the record', async () => {
+    it('gives the record to exactly one of 64 simultaneous claims', async () => {
       const idle = await born();
       const claims = Array.from({ length: 64 }, (_, user) =>
         aClaim({ owner: { namespace: 'n', team: 't', user: `u${user}` } }),
@@ -152,7 +152,7 @@ export const instanceRecordsSuite = (
       }
     });
 
-    it('refuses a claim at a revision that is not the record’s', async () => {
+    it("refuses a claim at a revision other than the record's", async () => {
       const idle = await born();
 
       for (const revision of [`${idle.revision}0`, '', 'nonsense', '-1'])
@@ -161,7 +161,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(idle.id))?.record).to.deep.equal(idle);
     });
 
-    it('refuses to claim what is claimed, also at its present revision', async () => {
+    it('refuses to claim a claimed record, even at its current revision', async () => {
       const mine = await claimed();
 
       await refused(records.claim(mine, aClaim()));
@@ -169,7 +169,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(mine.id))?.record).to.deep.equal(mine);
     });
 
-    it('amends the idle timeout of a claimed record at its revision', async () => {
+    it('changes the idle timeout of a claimed record at its revision', async () => {
       const mine = await claimed();
 
       const record = await records.amend(mine.id, { idleTimeoutMs: 90_000 }, mine.revision);
@@ -183,7 +183,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
 
-    it('moves the end of a claimed record, also where its pause ends', async () => {
+    it('changes the end of a claimed record, even together with its pause', async () => {
       const claim = aClaim({ endsAt: 1_700_000_300_000 });
       const mine = await records.claim(await born(), claim);
 
@@ -197,7 +197,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(mine.id))?.record).to.deep.equal(resumed);
     });
 
-    it('moves the revision of an idle record alone, so that nothing sent before lands', async () => {
+    it('bumps the revision of idle records only, so earlier requests fail', async () => {
       const idle = await born();
       const mine = await claimed();
 
@@ -210,7 +210,7 @@ export const instanceRecordsSuite = (
       expect((await records.claim(record, aClaim())).state).to.equal('claimed');
     });
 
-    it('keeps since when a claimed record is paused, until it goes on, beside all else', async () => {
+    it('keeps the pause time of a claimed record until it resumes', async () => {
       const claim = aClaim({ metadata: { job: '42' }, autoResume: true });
       const mine = await records.claim(await born(), claim);
 
@@ -227,7 +227,7 @@ export const instanceRecordsSuite = (
       expect(goesOn.claim).to.deep.equal({ ...claim, idleTimeoutMs: 7 });
     });
 
-    it('refuses to amend what is not claimed', async () => {
+    it('refuses to change an unclaimed record', async () => {
       const idle = await born();
       const mine = await claimed();
       const ending = await records.release(mine.id, { reason: 'deleted', exitCode: null });
@@ -247,7 +247,7 @@ export const instanceRecordsSuite = (
       expect((await records.all()).map(({ record }) => record)).to.deep.equal([mine]);
     });
 
-    it('releases a claimed record whatever its revision, and keeps the claim', async () => {
+    it('releases a claimed record at any revision, and keeps the claim', async () => {
       const mine = await claimed();
       await records.amend(mine.id, { idleTimeoutMs: 5 }, mine.revision);
 
@@ -260,7 +260,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
 
-    it('keeps the first end that was noted, and its revision', async () => {
+    it('keeps the first recorded end, and its revision', async () => {
       const mine = await claimed();
       const first = await records.release(mine.id, { reason: 'deleted', exitCode: null });
 
@@ -273,7 +273,7 @@ export const instanceRecordsSuite = (
       });
     });
 
-    it('refuses to release what was never claimed', async () => {
+    it('refuses to release an unclaimed record', async () => {
       const idle = await born();
 
       await refused(records.release(idle.id, { reason: 'deleted', exitCode: null }));
@@ -281,7 +281,7 @@ export const instanceRecordsSuite = (
       expect((await records.read(idle.id))?.record).to.deep.equal(idle);
     });
 
-    it('forgets a record in any state, once and again', async () => {
+    it('deletes a record in any state, repeatedly', async () => {
       const idle = await born();
       const mine = await claimed();
 

@@ -75,7 +75,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
   });
 
   describe(`API keys: ${name}`, function () {
-    it('are good everywhere once they are made, and nowhere once they are revoked', async () => {
+    it('are valid on all daemons once created, and on none once revoked', async () => {
       const { key, keyId } = await aUser();
       expect(
         await everywhere(async (daemon) => (await at(daemon, key).get('/sandboxes')).status),
@@ -98,7 +98,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       });
     });
 
-    it('of admins reach what lists show them of others by `?namespace=`, and those of tenants do not', async () => {
+    it('of others are shown to admins by `?namespace=`, and not to tenants', async () => {
       const [{ user, key }, stranger] = [await aUser(), await aUser('others')];
       const namespace = await service().namespaceOf('keys');
       await makePool(key, 1, user);
@@ -172,7 +172,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       );
     });
 
-    it('of others are revoked by admins under their id, by `?namespace=`, and not by tenants', async () => {
+    it('of others can be revoked by admins, by id and `?namespace=`, but not by tenants', async () => {
       const [{ key, keyId }, mate, stranger] = [
         await aUser(),
         await aUser(),
@@ -207,7 +207,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       );
     });
 
-    it('are found under their name by who did not make them, in both spellings', async () => {
+    it('are found by name, in both spellings, by users other than their creator', async () => {
       const [one, two] = [await aUser(), await aUser()];
       const encoded = one.fullName.replace('/', '%2F');
 
@@ -238,7 +238,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       );
     });
 
-    it('end terminals and streams with them, wherever those are', async () => {
+    it('end terminals and streams on every daemon when they are revoked', async () => {
       const owner = await aUser();
       const {
         json: { apiKey: other = '', keyId: otherId = '' },
@@ -280,7 +280,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await staying.hangUp();
     });
 
-    it('end commands and claims that wait, wherever those are, with 401', async () => {
+    it('end commands and waiting claims on every daemon with 401', async () => {
       const owner = await aUser();
       const {
         json: { apiKey: other = '', keyId: otherId = '' },
@@ -378,7 +378,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await everywhere((daemon) => shown(admin(daemon), `/admin/quotas/${team}/${user}`));
     };
 
-    it('of 64 claims at once over all daemons at a limit of 3 grant exactly 3', async () => {
+    it('of 3 grant exactly 3 of 64 claims at once over all daemons', async () => {
       const { user, key } = await aUser();
       await makePool(key, 6, user);
       await setTo(user, { sandboxes: 3 });
@@ -399,7 +399,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       );
     });
 
-    it('of cpu and memory hold for pools that are made and grown at once over all daemons, and are named', async () => {
+    it('of cpu and memory limit pools created and grown at once over all daemons, and are named', async () => {
       const { user, key } = await aUser();
       await setTo(user, { cpu: '3', memory: '1Gi' });
       const make = (n: number, more: object) =>
@@ -440,7 +440,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect(await shown(at(1, key))).to.have.all.keys('sandboxes', 'pools', 'replicas');
     });
 
-    it("are each user's own where a team claims from the pool of one of them, on every daemon", async () => {
+    it("belong to each user if a team claims from one member's pool, on every daemon", async () => {
       const [teacher, ann, bob, stranger] = [
         await aUser('class'),
         await aUser('class'),
@@ -486,7 +486,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         expect((await at(index, key).delete(`/sandboxes/${ids[index]}`)).status).to.equal(200);
     });
 
-    it('show what an admin set, on every daemon, and what it does not name as it was', async () => {
+    it('show on every daemon what an admin set, and keep other fields', async () => {
       const { user, key } = await aUser();
       await setTo(user, { sandboxes: 7 });
       await setTo(user, { pools: 2 });
@@ -511,7 +511,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       ).to.equal('ADMIN_REQUIRED');
     });
 
-    it('set below what is used end nothing, and grant nothing more until enough is given back', async () => {
+    it('below the usage end nothing, and grant nothing more until enough is released', async () => {
       const { user, key } = await aUser();
       await makePool(key, 4, user);
       const ids = [await claimed(0, key, user), await claimed(1, key, user)];

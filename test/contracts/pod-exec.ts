@@ -40,7 +40,7 @@ export const podExecSuite = (
     });
     after(() => under.close());
 
-    it('answers the exit code, 128 + n after signal n, 126 and 127 as a shell has them', async () => {
+    it('returns the exit code, 128 + n after signal n, and 126 and 127 like a shell', async () => {
       expect((await under.outcome(pod, ['true'])).exitCode).to.equal(0);
       expect((await under.outcome(pod, ['sh', '-c', 'exit 7'])).exitCode).to.equal(7);
       expect((await under.outcome(pod, ['sh', '-c', 'kill -9 $$'])).exitCode).to.equal(137);
@@ -48,19 +48,19 @@ export const podExecSuite = (
       expect((await under.outcome(pod, ['no-such-command'])).exitCode).to.equal(127);
     });
 
-    it('keeps standard output and standard error apart, and adds nothing to either', async () => {
+    it('separates standard output and standard error, and adds nothing to them', async () => {
       const outcome = await under.outcome(pod, ['sh', '-c', 'echo out; echo err >&2; kill -9 $$']);
       expect([String(outcome.stdout), String(outcome.stderr)]).to.deep.equal(['out\n', 'err\n']);
     });
 
-    it('hands over arguments as they are', async () => {
+    it('passes arguments unchanged', async () => {
       const argv = ['a b', 'two\nlines\n', '', '-n', '$HOME', "'", 'é\u0001\u0081', ' lead '];
       expect(await under.outcome(pod, ['printf', '%s|', ...argv])).to.deep.include({
         stdout: Buffer.from(argv.map((text) => `${text}|`).join('')),
       });
     });
 
-    it('sets environment and folder', async () => {
+    it('sets environment and working folder', async () => {
       expect(
         await under.sh(pod, 'pwd; printf "%s|" "$A" "$B"', {
           cwd: '/usr',
@@ -73,29 +73,29 @@ export const podExecSuite = (
       expect(seen).to.include.members(['IFS=0 12', 'PS1=$(x)']);
     });
 
-    it('says so when the folder to start in is not there', async () => {
+    it('reports a missing working folder', async () => {
       const outcome = await under.outcome(pod, ['true'], { cwd: '/no/such' });
       expect(outcome.exitCode).to.equal(125);
       expect(String(outcome.stderr)).to.include('/no/such');
     });
 
-    it('takes /home/user for the home where it is the folder to start in', async () => {
+    it('maps the working folder /home/user to the home', async () => {
       const home = await under.sh(pod, 'cd "$HOME" && pwd -P');
       expect(await under.sh(pod, 'pwd -P', { cwd: '/home/user' })).to.equal(home);
     });
 
-    it('feeds a large input and answers a large output unharmed', async () => {
+    it('passes a large input and a large output unchanged', async () => {
       const stdin = 'a line of input\n'.repeat(50_000);
       expect(
         (await under.outcome(pod, ['cat'], { stdin })).stdout.equals(Buffer.from(stdin)),
       ).to.equal(true);
     });
 
-    it('gives an empty input where none is named', async () => {
+    it('has an empty input by default', async () => {
       expect((await under.outcome(pod, ['cat'])).stdout).to.have.lengthOf(0);
     });
 
-    it('keeps outputLimit bytes of each stream and drops the rest, without holding up the command', async () => {
+    it('keeps outputLimit bytes of each stream and drops the rest without delaying the command', async () => {
       const outcome = await under.outcome(
         pod,
         ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'],
@@ -105,7 +105,7 @@ export const podExecSuite = (
       expect([outcome.stdout.length, outcome.stderr.length]).to.deep.equal([1_000, 10]);
     });
 
-    it('kills the command and what it started at the timeout, and answers 124', async () => {
+    it('kills the command and its children at the timeout, and returns 124', async () => {
       const endedAfter = (timeoutMs: number): Promise<ExecOutcome> =>
         under.outcome(
           pod,
@@ -133,7 +133,7 @@ export const podExecSuite = (
       );
     });
 
-    it('kills the command when the request is called off', async () => {
+    it('kills the command when the request is cancelled', async () => {
       const controller = new AbortController();
       const running = rejection(under.exec(pod, calledOff.split(' '), {}, controller.signal));
       await eventually(() => under.runs(pod, calledOff), 'it runs');
@@ -142,7 +142,7 @@ export const podExecSuite = (
       await eventually(async () => !(await under.runs(pod, calledOff)), 'it is gone');
     });
 
-    it('rejects with InstanceGone where there is no such Pod, or another one of its name', async () => {
+    it('rejects with InstanceGone if the Pod is gone or was replaced', async () => {
       expect(await rejection(under.exec({ ...pod, name: v7() }, ['true']))).to.be.instanceOf(
         InstanceGone,
       );
@@ -151,7 +151,7 @@ export const podExecSuite = (
       );
     });
 
-    it('rejects with NotJoinable where nothing could be run: no such container, no API server', async () => {
+    it('rejects with NotJoinable if nothing can run: no such container, no API server', async () => {
       expect(await rejection(under.exec(pod, ['true'], { container: 'other' }))).to.be.instanceOf(
         NotJoinable,
       );
@@ -160,7 +160,7 @@ export const podExecSuite = (
       under.proxy.state = 'pass';
     });
 
-    it('rejects with OutcomeUnknown when the link is cut, and ends the command', async () => {
+    it('rejects with OutcomeUnknown when the connection breaks, and kills the command', async () => {
       const running = rejection(under.exec(pod, ['sh', '-c', `${cut}; echo done`]));
       await eventually(() => under.runs(pod, cut), 'it runs');
       under.proxy.cut();
@@ -168,7 +168,7 @@ export const podExecSuite = (
       await eventually(async () => !(await under.runs(pod, cut)), 'it is gone');
     });
 
-    it('finds a link dead that hangs without a word', async () => {
+    it('detects a silently hanging connection', async () => {
       const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_500 });
       const running = rejection(pinging.exec(pod, hung.split(' ')));
       await eventually(() => under.runs(pod, hung), 'it runs');
@@ -185,7 +185,7 @@ export const podExecSuite = (
       expect((await rejection(under.exec(pod, ['echo', 'a\0b']))).message).to.include('NUL');
     });
 
-    it('runs commands side by side', async () => {
+    it('runs commands in parallel', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, i) => under.sh(pod, `echo ${i}; sleep 0.1; echo ${i}`)),
       );

@@ -31,7 +31,7 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
       return connection;
     };
 
-    it('takes connections of their own each, and carries bytes both ways unharmed', async () => {
+    it('accepts independent connections, and carries bytes both ways unchanged', async () => {
       const [one, two] = await Promise.all([dial(), dial()]);
       one.write('one');
       two.write('two');
@@ -44,7 +44,7 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
       two.destroy();
     });
 
-    it('rejects with PortUnreachable where nothing takes it', async () => {
+    it('rejects with PortUnreachable if nothing listens', async () => {
       expect(await rejection(dial(port + 1)))
         .to.be.instanceOf(PortUnreachable)
         .with.property('message')

@@ -50,7 +50,7 @@ export const podTerminalSuite = (
       return () => text;
     };
 
-    it('has the size that was asked for, carries bytes both ways, and ends with the exit code after the last output', async () => {
+    it('has the requested size, carries bytes both ways, and ends with the exit code after the output', async () => {
       const terminal = await opened(
         'read line; echo "got $line"; for n in $(seq 100); do [ "$(stty size 2>/dev/null)" != "33 91" ] || break; sleep 0.05; done; stty size; exit 5',
       );
@@ -60,7 +60,7 @@ export const podTerminalSuite = (
       expect(text()).to.equal('typed\r\ngot typed\r\n33 91\r\n');
     });
 
-    it('has the variables that were asked for, of which nothing shows, and takes what is typed from its command on', async () => {
+    it('has the requested variables, shows none of them, and accepts input at once', async () => {
       const env = {
         PLANTED: 'canary\n\u0003\u0004\u0011\u0016\u007f ä%s\\0101',
         EMPTY: '',
@@ -81,7 +81,7 @@ export const podTerminalSuite = (
       expect(text()).to.equal(`${sum}  -\r\ntyped\r\ngot typed\r\n`);
     });
 
-    it('resizes', async () => {
+    it('resizes its terminal', async () => {
       const terminal = await opened('while read line; do stty size; done');
       const text = read(terminal);
       for (let cols = 10; cols <= 100; cols += 1) terminal.resize(cols, 40);
@@ -92,7 +92,7 @@ export const podTerminalSuite = (
       terminal.close();
     });
 
-    it('delivers signals, in their order', async () => {
+    it('delivers signals in order', async () => {
       const terminal = await opened(
         'trap "echo usr1" USR1; trap "echo usr2; exit 3" USR2; echo ready; while :; do sleep 0.1; done',
       );
@@ -105,7 +105,7 @@ export const podTerminalSuite = (
       expect(() => terminal.signal('NONE')).to.throw('NONE');
     });
 
-    it('hangs up when it is closed, and kills what stays', async () => {
+    it('hangs up when it is closed, and kills remaining processes', async () => {
       const terminal = await opened(`trap "" HUP; ${stays}; ${stays}`);
       terminal.stream.resume();
       await eventually(() => under.runs(pod, stays), 'it runs');
@@ -115,7 +115,7 @@ export const podTerminalSuite = (
       await eventually(async () => !(await under.runs(pod, stays)), 'it is gone');
     });
 
-    it('answers null when the link is cut, and ends what runs in it', async () => {
+    it('returns null when the connection breaks, and kills its processes', async () => {
       const terminal = await opened(cut);
       terminal.stream.resume();
       await eventually(() => under.runs(pod, cut), 'it runs');
@@ -125,7 +125,7 @@ export const podTerminalSuite = (
       await eventually(async () => !(await under.runs(pod, cut)), 'it is gone');
     });
 
-    it('finds a link dead that hangs without a word', async () => {
+    it('detects a silently hanging connection', async () => {
       const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_500 });
       const terminal = await opened('sleep 968', pinging.streams);
       terminal.stream.resume();
@@ -135,7 +135,7 @@ export const podTerminalSuite = (
       await pinging.close();
     });
 
-    it('waits for a reader that is slow: 50 MB take no memory, and lose no byte', async () => {
+    it('waits for a slow reader: 50 MB use no memory and lose no byte', async () => {
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
@@ -184,7 +184,7 @@ export const podTerminalSuite = (
       }
     });
 
-    it('waits for a shell that does not read, and is not taken for dead', async () => {
+    it('waits for a shell that does not read, and counts as alive', async () => {
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
@@ -217,7 +217,7 @@ export const podTerminalSuite = (
       await direct.close();
     });
 
-    it('rejects with InstanceGone where there is no such Pod', async () => {
+    it('rejects with InstanceGone if the Pod is gone', async () => {
       expect(
         await rejection(
           under.streams.attach({ ...pod, name: v7() }, { argv: ['cat'], cols: 80, rows: 24 }),

@@ -87,7 +87,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       (await untilAnswered(201, () => tenant().post('/sandboxes', { poolName: pool }))).json
         .sandbox?.['sandboxId'] ?? '';
 
-    it('are made of an inline template, and filled', async () => {
+    it('are created from an inline template, and filled', async () => {
       const pool = await created({ template: aTemplate(), replicas: 1 });
 
       const { spec, annotations, ...rest } = await shown(pool);
@@ -101,7 +101,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       await claimed(pool);
     });
 
-    it('have none of the sandboxes that run on from a pool of their name', async () => {
+    it('do not own sandboxes that an earlier pool of the same name left running', async () => {
       const pool = await created({ template: aTemplate(), replicas: 1 });
       await filled(pool);
       const old = await claimed(pool);
@@ -141,12 +141,12 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       await tenant().delete(`/sandboxes/${old}`);
     });
 
-    it('are made of an image alone, with the size that is asked for', async () => {
+    it('are created from an image only, with the requested size', async () => {
       const pool = await created({ overrides: { image: of().image }, cpu: '50m', memory: '32Mi' });
       expect(await shown(pool)).to.include({ cpu: '50m', memory: '32Mi' });
     });
 
-    it('have the size of an instance type, as often as it may be taken', async () => {
+    it('have the size of an instance type, times an allowed multiplier', async () => {
       const pool = await created({ template: aTemplate(), instanceType: 'small', multiplier: 2 });
       expect(await shown(pool)).to.include({ cpu: '1', memory: '512Mi' });
 
@@ -159,7 +159,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       expect(await shown(pool)).to.include({ cpu: '1' });
     });
 
-    it('are refused what is dangerous, unknown or missing, by its path', async () => {
+    it('refuse dangerous, unknown or missing fields by path', async () => {
       const container = (more: object): object => ({
         template: { containers: [{ name: 'main', image: of().image, ...more }] },
       });
@@ -197,7 +197,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       }
     });
 
-    it('tell of the templates there are, where an unknown one is named', async () => {
+    it('list the existing templates if an unknown one is named', async () => {
       const pool = await created({ template: aTemplate() });
       for (const answer of [
         await create(aName(), { templateName: 'no-such' }),
@@ -211,7 +211,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       }
     });
 
-    it('are changed by what is named alone, and not at all by nothing', async () => {
+    it('change only in named fields, and not at all by an empty patch', async () => {
       const pool = await created({
         template: aTemplate(),
         labels: { a: 'b' },
@@ -243,7 +243,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       ]);
     });
 
-    it('count what their template says again where null unsets what was set', async () => {
+    it("return to the template's value if a patch sets null", async () => {
       const registries = [{ registry: 'r.example', username: 'u', password: 'hunter2' }];
       const set = {
         cpu: '50m',
@@ -309,7 +309,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
         ).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
     });
 
-    it('carry the fields of their template, with what differs from it', async () => {
+    it('show the fields of their template with their overrides', async () => {
       const pool = await created({
         template: aTemplate({ idleTimeout: '7m' }),
         overrides: { defaultIdleTimeout: '5m' },
@@ -334,7 +334,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       }, 'another replica lists it');
     });
 
-    it('start what was asked for last', async () => {
+    it('start instances of the latest revision', async () => {
       const pool = await created({ template: aTemplate(), replicas: 1 });
       await filled(pool);
       await update(pool, { memory: '96Mi' });
@@ -345,7 +345,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       }, 'the idle one is of the new size');
     });
 
-    it('wait for sync-template without autoUpdate, whose preview says what it does and writes nothing', async () => {
+    it('wait for sync-template without autoUpdate, whose preview shows the effect without a write', async () => {
       const pool = await created({
         template: aTemplate({ idleTimeout: '1m' }),
         updateStrategy: { autoUpdate: false },
@@ -389,7 +389,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
         });
     });
 
-    it('publish their endpoints unless they are told not to', async () => {
+    it('publish their endpoints by default', async () => {
       for (const [enabled, names] of [
         [true, ['web']],
         [false, []],
@@ -404,7 +404,7 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       }
     });
 
-    it('take registry passwords, say that they have them, and never what they are', async () => {
+    it('accept registry passwords, show that they have them, and never show them', async () => {
       const secret = `hunter-${randomBytes(6).toString('hex')}`;
       const imagePullSecret = {
         registries: [{ registry: 'registry.example', username: 'ann', password: secret }],

@@ -101,7 +101,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       under.processes.write(id, processId, { bytes: Buffer.from(text), signal: NEVER });
     const ended = (fact: ProcessFact): Promise<ProcessFact> => again(() => read(fact).end());
 
-    it('run, print to both streams, and end with their code', async () => {
+    it('print to both streams, and end with their exit code', async () => {
       const fact = await start('echo out; echo err >&2; exit 3', { tag: 'mine' });
       const reading = read(fact);
 
@@ -114,7 +114,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(await find(fact.processId)).to.deep.equal(end);
     });
 
-    it('have the folder, variables and number in the sandbox that they are said to have', async () => {
+    it('have the working folder, variables and pid that they report', async () => {
       const fact = await start('echo "$PWD $ONE $$"', { cwd: '/usr', env: { ONE: 'of mine' } });
       const reading = read(fact);
       await reading.end();
@@ -122,7 +122,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stdout')).to.equal(`/usr of mine ${fact.pid}\n`);
     });
 
-    it('are known by the words with which they were started', async () => {
+    it('show the command that started them', async () => {
       const words = ['one\ntwo\\n', 'a "b" \\ $c é', '', '-n'];
       const argv = ['/bin/sh', '-c', 'printf "<%s>" "$@"', 'sh', ...words];
       const fact = await start('', { argv, tag: 'x\\y' });
@@ -133,7 +133,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(await find(fact.processId)).to.deep.include({ argv });
     });
 
-    it('are started once for each id, however often that is asked', async () => {
+    it('are started once per id, however often that is requested', async () => {
       const processId = v7();
       const facts = await Promise.all([1, 2, 3].map(() => start('exec sleep 1000', { processId })));
       const again = await start('exec sleep 1000', { processId });
@@ -155,7 +155,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(found[0]).to.include({ status: 'Running', tty: false, stdin: false });
     });
 
-    it('are read on from any position, by several readers', async () => {
+    it('are read from any position, by several readers', async () => {
       const fact = await start('printf one; read go; printf two; read rest', { stdin: true });
       const first = read(fact);
       await first.until('one');
@@ -174,7 +174,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect([second.text('stdout'), latest.text('stdout')]).to.deep.equal(['two', '']);
     });
 
-    it('are read from the beginning where nothing was printed at the position yet', async () => {
+    it('are read from the beginning if nothing was printed at the position yet', async () => {
       const fact = await start('printf one; read x; printf two', { stdin: true });
       const early = read(fact, { from: '900000000000000' });
       await early.until('one');
@@ -186,7 +186,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect([early.text('stdout'), late.text('stdout')]).to.deep.equal(['onetwo', 'onetwo']);
     });
 
-    it('lose the oldest of what nobody reads, and readers are told how much', async () => {
+    it('lose the oldest unread output, and report how much', async () => {
       const bytes = 3 * KEPT_OUTPUT_BYTES;
       const fact = await start(`head -c ${bytes} /dev/zero; printf end`);
       await eventually(
@@ -201,7 +201,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stdout').endsWith('end')).to.equal(true);
     });
 
-    it('wait for a reader that asked for that, and lose nothing', async () => {
+    it('wait for a reader that requests it, and lose nothing', async () => {
       const bytes = 4 * KEPT_OUTPUT_BYTES;
       const script = `printf ready; read go; head -c ${bytes} /dev/zero; printf end`;
       const fact = await start(script, { stdin: true });
@@ -218,7 +218,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect([reading.size, reading.dropped]).to.deep.equal([bytes + 'readyend'.length, 0]);
     });
 
-    it('go on when a reader for whom they waited leaves', async () => {
+    it('continue when the reader that they waited for disconnects', async () => {
       const script = `printf ready; read go; head -c ${8 * KEPT_OUTPUT_BYTES} /dev/zero; read rest`;
       const fact = await start(script, { stdin: true });
       const reading = read(fact, { pace: true });
@@ -232,7 +232,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await ended(fact)).exitCode).to.equal(0);
     });
 
-    it('take input, and its end', async () => {
+    it('accept input, and its end', async () => {
       const fact = await start('cat; echo over', { stdin: true });
       const reading = read(fact);
       await write(fact, 'first ');
@@ -245,7 +245,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stdout')).to.equal('first second over\n');
     });
 
-    it('refuse input that they do not take, before their end and after it', async () => {
+    it('refuse input that they do not accept, before and after their end', async () => {
       const without = await start('exec sleep 1000');
       const over = await start('exit 0', { stdin: true });
       await ended(over);
@@ -257,7 +257,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       );
     });
 
-    it('hold input back while they do not read, and give it up whole', async () => {
+    it('buffer input while they do not read, and receive it completely', async () => {
       const script = 'trap : USR1; echo ready; sleep 1000 & wait; wc -c';
       const fact = await start(script, { stdin: true });
       const reading = read(fact);
@@ -279,7 +279,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(Number(reading.text('stdout').split('\n')[1])).to.equal(taken * piece.length);
     });
 
-    it('are signalled by name, and refuse that once they have ended', async () => {
+    it('receive signals by name, and refuse them once they have ended', async () => {
       const fact = await start('trap "echo caught" USR1; echo ready; while :; do sleep 0.05; done');
       const reading = read(fact);
       await reading.until('ready\n');
@@ -293,7 +293,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       );
     });
 
-    it('have a terminal of the size that was asked for, and another when it changes', async function () {
+    it('have a terminal of the requested size, which can change', async function () {
       if (under.withoutTerminal !== undefined) skipBecause(this, under.withoutTerminal);
       const fact = await start('stty size; read line; stty size', {
         tty: { cols: 91, rows: 31 },
@@ -311,7 +311,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       ).to.be.instanceOf(ProcessRefused);
     });
 
-    it('end at their time, and say so', async () => {
+    it('end at their timeout, and report it', async () => {
       let printed = '';
       // It need not have begun by then.
       for (const timeoutMs of [500, 4_000, 30_000]) {
@@ -323,7 +323,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(printed).to.equal('begun\n');
     });
 
-    it('are read from their first byte on where start and reading are one step', async () => {
+    it('are read from their first byte if start and read are one step', async () => {
       const order = {
         processId: v7(),
         tenant: 'team/user',
@@ -344,7 +344,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(refused).to.be.instanceOf(ProcessRefused).and.include({ field: 'cwd' });
     });
 
-    it('say what can not be run', async () => {
+    it('report that a command cannot be run', async () => {
       const missing = await start('', { argv: ['/no/such'] });
       const fact = await ended(missing);
 
@@ -354,7 +354,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await list()).map(({ processId }) => processId)).to.deep.equal([missing.processId]);
     });
 
-    it('are removed with their group, and their readers see the end', async () => {
+    it('end with their group when they are removed, and readers see the end', async () => {
       const fact = await start('sleep 1000 & echo $!; wait');
       const reading = read(fact);
       await reading.until('\n');
@@ -368,7 +368,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await ended(await start(gone, { timeoutMs: NEVER_COMES_MS }))).exitCode).to.equal(0);
     });
 
-    it('answer whoever reads or signals while they are being removed', async () => {
+    it('answer readers and signals while they are being removed', async () => {
       for (let round = 0; round < 5; round += 1) {
         const fact = await start('exec sleep 1000');
         const outcomes = await Promise.allSettled([
@@ -384,7 +384,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       }
     });
 
-    it('that are unknown are gone, in every call', async () => {
+    it('with unknown ids are gone, in every call', async () => {
       const processId = v7();
       const { processes } = under;
 
@@ -404,7 +404,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(await rejection(processes.list(v7()))).to.be.instanceOf(InstanceGone);
     });
 
-    it('live at most so many at a time', async () => {
+    it('are limited in number at a time', async () => {
       const facts = await Promise.all(
         Array.from({ length: LIVE_PROCESSES }, () => start('exec sleep 1000')),
       );
@@ -416,7 +416,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await ended(await start('true'))).exitCode).to.equal(0);
     });
 
-    it('are known after their end, the latest of them', async () => {
+    it('are remembered after their end, up to a limit', async () => {
       const oldest = await start('true');
       await ended(oldest);
       let left = ENDED_PROCESSES;

@@ -19,11 +19,11 @@ export const recentAuditSuite = (
     const shows = (line: string): Promise<void> =>
       eventually(async () => (await linesOf(undefined, 1))[0] === line, `${line} is the last`);
 
-    it('has none at first', async () => {
+    it('is empty at first', async () => {
       expect(await linesOf()).to.deep.equal([]);
     });
 
-    it('gives the last lines, the newest first, and those before them', async () => {
+    it('returns the last lines, newest first, and then the lines before them', async () => {
       under.recent.add(['{"a":1}', '{"b":"ä"}']);
       under.recent.add(['{"c":3}']);
       await shows('{"c":3}');
@@ -35,7 +35,7 @@ export const recentAuditSuite = (
       expect(await linesOf(first?.cursor)).to.deep.equal([]);
     });
 
-    it('keeps so many', async () => {
+    it('keeps a bounded number of lines', async () => {
       const total = 2 * RECENT_AUDIT_LINES + 10;
       for (let from = 0; from < total; from += 500)
         under.recent.add(
@@ -50,7 +50,7 @@ export const recentAuditSuite = (
       ]);
     });
 
-    it('has nothing before what it never gave', async () => {
+    it('returns nothing before an unknown line', async () => {
       under.recent.add(['{"a":1}']);
       await shows('{"a":1}');
 

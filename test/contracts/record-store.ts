@@ -332,7 +332,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
     const refused = async (attempt: Promise<unknown>) =>
       expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
-    it('lists what was created, whole', async () => {
+    it('lists created records completely', async () => {
       const [first, second] = [draft(), draft()];
 
       const made = [await records().create(first), await records().create(second)];
@@ -341,7 +341,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().list()).to.have.deep.members(made);
     });
 
-    it('reads one by its key, as it stands', async () => {
+    it('reads the current record by its key', async () => {
       const record = await records().create(draft());
       await records().create(draft());
 
@@ -352,7 +352,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().get(keyOf(record))).to.equal(undefined);
     });
 
-    it('tells what stands, then each change, to each who watches', async () => {
+    it('reports all records, then each change, to each watcher', async () => {
       const standing = await records().create(draft());
       const [one, two] = [new Map<string, T>(), new Map<string, T>()];
       const keptIn =
@@ -378,7 +378,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(wanted).to.deep.equal([second]);
     });
 
-    it('has told of all that was written before, once it has caught up', async () => {
+    it('has reported all earlier writes once it has caught up', async () => {
       const told = new Set<string>();
       await records().watch(({ kind, record }) => {
         told.add(`${kind} ${record.revision}`);
@@ -393,7 +393,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect([...told].some((change) => change.startsWith('gone '))).to.equal(true);
     });
 
-    it('tells all that is written while it is read for the first time', async () => {
+    it('reports all writes during its first read', async () => {
       for (let i = 0; i < 20; i += 1) await records().create(draft());
       const mirror = new Map<string, T>();
 
@@ -419,7 +419,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       );
     });
 
-    it('goes on telling after a listener has thrown', async () => {
+    it('continues to report after a listener has thrown', async () => {
       const told: string[] = [];
       await records().watch(({ record }) => {
         told.push(record.revision);
@@ -434,7 +434,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
     });
 
     for (const [what, clash] of Object.entries(clashes)) {
-      it(`refuses to create another with the same ${what}, and keeps the first`, async () => {
+      it(`refuses another record with the same ${what}, and keeps the first`, async () => {
         const first = await records().create(draft());
 
         expect(await rejection(records().create(clash(first)))).to.be.instanceOf(RecordExists);
@@ -444,7 +444,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
     }
 
     for (const [what, neighbour] of Object.entries(neighbours)) {
-      it(`takes ${what}`, async () => {
+      it(`accepts ${what}`, async () => {
         const first = await records().create(draft());
 
         await records().create(neighbour(first));
@@ -453,7 +453,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       });
     }
 
-    it('lets exactly one of 16 creations of the same record at once through', async () => {
+    it('accepts exactly one of 16 simultaneous creations of a record', async () => {
       const wanted = draft();
 
       const outcomes = await Promise.allSettled(
@@ -464,7 +464,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().list()).to.have.length(1);
     });
 
-    it('updates at the revision seen, and moves it', async () => {
+    it('updates at the given revision, and advances it', async () => {
       const first = await records().create(draft());
 
       const second = await records().update(changed(first));
@@ -474,7 +474,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().list()).to.deep.equal([second]);
     });
 
-    it('refuses to update or remove what has moved on', async () => {
+    it('refuses to update or remove a record at an old revision', async () => {
       const first = await records().create(draft());
       const second = await records().update(changed(first));
 
@@ -484,7 +484,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().list()).to.deep.equal([second]);
     });
 
-    it('lets exactly one of 16 updates at the same revision through', async () => {
+    it('accepts exactly one of 16 updates at the same revision', async () => {
       const first = await records().create(draft());
 
       const outcomes = await Promise.allSettled(
@@ -494,7 +494,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     });
 
-    it('removes at the revision seen; then it is gone for all', async () => {
+    it('removes a record at the given revision, for every reader', async () => {
       const record = await records().create(draft());
 
       await records().remove(record);
@@ -504,7 +504,7 @@ const recordsSuite = <T extends { readonly revision: string }>(
       expect(await records().list()).to.deep.equal([]);
     });
 
-    it('never takes a record made again for the one that was removed', async () => {
+    it('never mistakes a recreated record for the removed one', async () => {
       const wanted = draft();
       const first = await records().create(wanted);
       await records().remove(first);

@@ -72,20 +72,20 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       return link;
     };
 
-    it('are kept once they are reported', async () => {
+    it('are stored once they are reported', async () => {
       const link = await linked([0, 1]);
       await link.report([2], { isWhole: false });
       expect(world.kept()).to.deep.equal([0, 1, 2]);
     });
 
-    it('stay while no manager is linked, also over a restart', async () => {
+    it('stay while no manager is linked, even over a restart', async () => {
       (await linked([0, 1])).end();
       await world.restart();
       await passes(clock, 300);
       expect(world.kept()).to.deep.equal([0, 1]);
     });
 
-    it('that a complete list lacks go once it was reported, and not before', async () => {
+    it('that a complete list lacks are deleted only if they were reported before it', async () => {
       (await linked([0, 1])).end();
       await world.restart();
       const link = world.begin('hub');
@@ -95,7 +95,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([1]);
     });
 
-    it('that another link reported meanwhile stay, though a complete list lacks them', async () => {
+    it('that another link reported in the meantime stay, even if a complete list lacks them', async () => {
       const slow = world.begin('hub');
       const other = await linked([0]);
       await other.report([1], { isWhole: false });
@@ -104,14 +104,14 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([0, 1]);
     });
 
-    it('that were reported gone are not made again by a late report', async () => {
+    it('that were reported as deleted are not restored by a late report', async () => {
       const [one, other] = [await linked([0, 1]), await linked([0, 1])];
       await one.gone([0]);
       await other.report([0], { isWhole: false });
       expect(world.kept()).to.deep.equal([1]);
     });
 
-    it('that the store did not take, or did not let go, follow once it does', async () => {
+    it('that the store failed to write or delete follow once it works', async () => {
       const link = await linked([0]);
       world.breakStore(true);
       await link.report([1], { isWhole: false });
@@ -123,7 +123,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([1]);
     });
 
-    it('that were reported and gone while the store was away are never made', async () => {
+    it('that were reported and deleted while the store was unavailable are never created', async () => {
       const link = await linked([]);
       world.breakStore(true);
       await link.report([0], { isWhole: false });
@@ -133,7 +133,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([]);
     });
 
-    it('of a manager that is at no address any more lapse once its last link ends', async () => {
+    it('of a manager without an address expire once its last link ends', async () => {
       const former = await linked([0]);
       world.leadsTo('ws://a', 'another');
       await turns();
@@ -142,7 +142,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       await eventually(() => world.kept().length === 0, 'they lapse');
     });
 
-    it('lapse where the managers are cut off, also once the store lets them go', async () => {
+    it('expire if the managers are disconnected, once the store can delete them', async () => {
       (await linked([0, 1])).end();
       world.breakStore(true);
       world.cutOff();
@@ -154,7 +154,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([0, 1]);
     });
 
-    it('that lapsed and were reported again go for good once they are reported gone', async () => {
+    it('that expired and were reported again are deleted for good on the next report', async () => {
       (await linked([0])).end();
       world.cutOff();
       await turns();
@@ -163,7 +163,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect([world.kept(), world.stored()]).to.deep.equal([[], 0]);
     });
 
-    it('lapse durably where the manager does not know the cluster any more', async () => {
+    it('expire durably if the manager no longer knows the cluster', async () => {
       const link = await linked([0]);
       world.breakStore(true);
       expect(await rejection(link.left())).to.be.instanceOf(Error);
@@ -172,7 +172,7 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([]);
     });
 
-    it('are what the manager has after the last fault, whatever failed', () =>
+    it("match the manager's records after any series of faults", () =>
       comesRight(steps, () => PlayedManager.start(start), { numRuns: runs(100) }));
   });
 

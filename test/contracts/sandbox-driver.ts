@@ -174,12 +174,12 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       return driver.claim(record, claimOf(record));
     };
 
-    it('describes the isolation in force', () => {
+    it('describes the active isolation', () => {
       expect(driver.describe().isolation).to.be.a('string').that.is.not.empty;
       expect(driver.describe().problems).to.deep.equal([]);
     });
 
-    it('launches: the record is born idle, then starting, then available', async () => {
+    it('launches an instance: its record is idle, the instance starting, then available', async () => {
       const launchOrder = under.orders.lasting();
       const record = await driver.launch(launchOrder, permitted);
       expect(record).to.deep.include({ ...launchOrder.record, state: 'idle' });
@@ -188,7 +188,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(kinds(record.id)).to.deep.equal(['starting', 'available']);
     });
 
-    it('makes one instance of an id that is launched twice', async () => {
+    it('creates one instance of an id that is launched twice', async () => {
       const launchOrder = under.orders.lasting();
       const { id } = launchOrder.record;
       const [first, second] = await Promise.all([
@@ -200,13 +200,13 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(kinds(id).filter((kind) => kind === 'available')).to.have.lengthOf(1);
     });
 
-    it('refuses what it can not run, naming the field', () => {
+    it('refuses an impossible definition, naming the field', () => {
       for (const { definition, field } of under.orders.unfit)
         expect(() => driver.check(definition)).to.throw(DefinitionRefused, field);
       expect(() => driver.check(under.orders.lasting().definition)).not.to.throw();
     });
 
-    it('lets one of two claims of the same revision through', async () => {
+    it('accepts one of two claims of the same revision', async () => {
       const record = await launched();
       const results = await Promise.allSettled([
         driver.claim(record, claimOf(record)),
@@ -223,7 +223,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect((await driver.read(record.id)).record).to.deep.equal(kept[0]);
     });
 
-    it('amends the idle timeout of a claimed record, at the revision seen', async () => {
+    it('changes the idle timeout of a claimed record, at the given revision', async () => {
       const record = await claimed();
       const amended = await driver.amend(record.id, { idleTimeoutMs: 5_000 }, record.revision);
       expect(amended.claim?.idleTimeoutMs).to.equal(5_000);
@@ -232,7 +232,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       ).to.be.instanceOf(RecordConflict);
     });
 
-    it('pauses a claimed instance and has it go on, or says that it can not', async () => {
+    it('pauses and resumes a claimed instance, or reports that it cannot', async () => {
       const record = await claimed();
       const paused = driver.amend(record.id, { pausedAt: 7 }, record.revision);
       if (!driver.describe().pauses) {
@@ -254,7 +254,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       await log.when(record.id, 'gone');
     });
 
-    it('moves the revision of an idle record, so that no claim that was sent before lands', async () => {
+    it('bumps the revision of an idle record, so that no earlier claim lands', async () => {
       const record = await launched();
       const bumped = await driver.bump(record.id, record.revision);
       const again = await driver.bump(record.id, bumped.revision);
@@ -270,7 +270,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       );
     });
 
-    it('retires an idle instance: its record is gone at once, then its process', async () => {
+    it('retires an idle instance: first its record is gone, then its process', async () => {
       const record = await launched();
       await driver.retire(record.id, record.revision, record.poolOwner.namespace);
       expect((await driver.read(record.id)).record).to.equal(undefined);
@@ -281,7 +281,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       );
     });
 
-    it('does not retire an instance that was claimed meanwhile', async () => {
+    it('does not retire an instance that was claimed in the meantime', async () => {
       const record = await claimed();
       expect(
         await rejection(driver.retire(record.id, 'an older revision', record.poolOwner.namespace)),
@@ -292,7 +292,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect((await driver.read(record.id)).vitals.kind).to.equal('available');
     });
 
-    it('releases a claimed instance: noted at once, gone with its record, the first end standing', async () => {
+    it('releases a claimed instance: records the first end at once, and deletes the record with it', async () => {
       const record = await claimed();
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await driver.release(record.id, { reason: 'idle-timeout', exitCode: null });
@@ -303,7 +303,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       });
     });
 
-    it('forgets a record once, and counts an unknown id as done', async () => {
+    it('deletes a record repeatedly, and accepts an unknown id', async () => {
       const record = await claimed();
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await log.when(record.id, 'gone');
@@ -313,13 +313,13 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect((await driver.read(record.id)).record).to.equal(undefined);
     });
 
-    it('answers for an id that nobody knows: no record, gone', async () => {
+    it('returns no record and state gone for an unknown id', async () => {
       const fact = await driver.read(v7());
       expect(fact.record).to.equal(undefined);
       expect(fact.vitals.kind).to.equal('gone');
     });
 
-    it('executes commands: output, input and exit code', async () => {
+    it('executes commands with output, input and exit code', async () => {
       const { id } = await launched();
       const signal = new AbortController().signal;
       expect(await driver.exec(id, command(['true']), signal)).to.deep.include({
@@ -337,7 +337,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect((await driver.exec(id, command(['no-such-command']), signal)).exitCode).to.equal(127);
     });
 
-    it('tells of each piece that a command prints before it is kept, and ends one that is refused room', async () => {
+    it('reports each piece of output before storing it, and ends a command that is refused memory', async () => {
       const { id } = await launched();
       const { signal } = new AbortController();
       const pieces: Buffer[] = [];
@@ -360,7 +360,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(await rejection(refused)).to.equal(full);
     });
 
-    it('rejects exec and attach on what is not there with InstanceGone', async () => {
+    it('rejects exec and attach on a missing instance with InstanceGone', async () => {
       expect(
         await rejection(driver.exec(v7(), command(['true']), new AbortController().signal)),
       ).to.be.instanceOf(InstanceGone);
@@ -386,7 +386,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 0);
     });
 
-    it('keeps what an instance printed, also after it is gone', async () => {
+    it('keeps the output of an instance, even after its end', async () => {
       const { id } = await driver.launch(under.orders.printing('one\ntwo'), permitted);
       await log.when(id, 'gone');
       await eventually(
@@ -409,7 +409,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(last.truncated).to.equal(true);
     });
 
-    it('follows what an instance prints to its end, from any place', async () => {
+    it('follows the output of an instance to its end, from any position', async () => {
       const { id } = await driver.launch(under.orders.printing('one\ntwo'), permitted);
 
       const lines = await followed(driver, id, '0');
@@ -421,7 +421,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(await followed(driver, id, lines[1]?.next ?? '')).to.deep.equal([]);
     });
 
-    it('has no lines of an instance that printed nothing', async () => {
+    it('returns no lines of an instance without output', async () => {
       const { id } = await launched();
       expect(await driver.logs(id, aLogRequest())).to.deep.include({ lines: [], truncated: false });
     });
@@ -443,7 +443,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       await terminal.exit;
     });
 
-    it('dials a port: a connection of its own each, bytes both ways', async () => {
+    it('dials a port, with a separate connection each, and bytes both ways', async () => {
       const { id } = await launched(under.orders.echoing(7_000));
       const [one, two] = [await reachable(driver, id, 7_000), await reachable(driver, id, 7_000)];
       one.write('one');
@@ -457,7 +457,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       two.destroy();
     });
 
-    it('rejects a dial of a port that nothing listens on with PortUnreachable, of what is not there with InstanceGone', async () => {
+    it('rejects a dial to a closed port with PortUnreachable, to a missing instance with InstanceGone', async () => {
       const { id } = await launched(under.orders.echoing(7_000));
       expect(await rejection(dialled(driver, id, 7_001)))
         .to.be.instanceOf(PortUnreachable)
@@ -471,7 +471,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       ).to.have.property('message', 'no more');
     });
 
-    it('runs the probes of what is there: none, where it has none', async () => {
+    it('runs the probes of an instance, possibly none', async () => {
       const { id } = await launched();
       expect(await driver.probe(id)).to.deep.equal([]);
       expect(await rejection(driver.probe(v7()))).to.be.instanceOf(InstanceGone);

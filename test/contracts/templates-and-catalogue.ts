@@ -93,7 +93,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
     const update = (template: string, body: object): Promise<HttpAnswer> =>
       admin().put(`/admin/sandbox-templates/${template}`, body);
 
-    it('shows one at once, whole, once it is made', async () => {
+    it('appear completely at once when created', async () => {
       const template = aName();
 
       const answer = await create(template, {
@@ -123,7 +123,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       expect((await create(template)).json.errorCode).to.equal('ALREADY_EXISTS');
     });
 
-    it('lists it first, being the newest', async () => {
+    it('are listed first when new', async () => {
       await new Promise((resolve) => {
         setTimeout(resolve, 1_100); // the clocks of replicas differ by less
       });
@@ -140,7 +140,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       }
     });
 
-    it('makes a version of each change, and none of what changes nothing', async () => {
+    it('get a version per change, and none for an empty change', async () => {
       const template = await created({ docs: 'old' });
 
       expect((await update(template, { description: 'other' })).json.template).to.include({
@@ -159,7 +159,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       expect(await shown(template)).to.include({ version: '3' });
     });
 
-    it('keeps the whole of 12 changes that were made at the same time', async () => {
+    it('keep all of 12 simultaneous changes', async () => {
       const template = await created();
 
       const answers = await Promise.all(
@@ -177,7 +177,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       expect(await shown(template)).to.include({ version: '13' });
     });
 
-    it('lets through one of two changes with the same If-Match', async () => {
+    it('accept one of two changes with the same If-Match', async () => {
       const template = await created();
       const tag = String((await tenant().get(`/sandbox-templates/${template}`)).headers['etag']);
 
@@ -194,7 +194,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       expect(answers.map(({ status }) => status).sort((a, b) => a - b)).to.deep.equal([200, 412]);
     });
 
-    it('makes pools of a template as soon as it is there, and keeps it while they are', async () => {
+    it('can be used in pools as soon as they exist, and cannot be deleted while used', async () => {
       const template = await created();
       const pool = await untilAnswered(201, async () => {
         const answer = await tenant().post('/sandboxpools', {
@@ -274,7 +274,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
         for (const poolName of pools.splice(0)) await tenant().delete(`/sandboxpools/${poolName}`);
       });
 
-      it('reach the pools that are made of them by themselves, and what idles there', async () => {
+      it('reach their pools automatically, and idle instances', async () => {
         const template = await created();
         const poolName = await pool(template);
         let before: readonly unknown[] = [];
@@ -316,7 +316,7 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
         }, 'the new one is listed alone');
       });
 
-      it('leave a pool that can not take the change on what it has, which says why on every replica', async () => {
+      it('do not change a pool that cannot apply them, which gives the reason on every replica', async () => {
         const template = await created();
         await of().makeVolume();
         await everywhere(
@@ -406,7 +406,7 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
       }
     });
 
-    it("shows a tenant the volumes of its namespace, and no other's", async () => {
+    it('shows tenants the volumes of their own namespace only', async () => {
       for (const client of of().tenants) {
         const volumes = await listOf(client, '/volumes?namespace=default');
         expect(volumes.map(({ capacity: _capacity, ...volume }) => volume)).to.deep.equal(
@@ -417,7 +417,7 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
       expect(await listOf(of().stranger, '/volumes')).to.deep.equal([]);
     });
 
-    it('has gates that say so', async () => {
+    it('shows the feature gates', async () => {
       const { text } = await of().stranger.get('/feature-gates');
 
       expect(JSON.parse(text)).to.include({
@@ -431,7 +431,7 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
       });
     });
 
-    it('is the only cluster it knows', async () => {
+    it('lists this cluster only', async () => {
       const before = Date.now();
       const [cluster, ...others] = await listOf(of().stranger, '/clusters');
 
@@ -445,7 +445,7 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   });
 
   describe(`statistics: ${name}`, function () {
-    it('count what lives and what has finished, alike on every replica', async () => {
+    it('count live and finished sandboxes, the same on every replica', async () => {
       const [admin] = of().admins;
       const [tenant] = of().tenants;
       if (!admin || !tenant) throw new Error('there is one of each');

@@ -53,7 +53,7 @@ const SHORT = {
 
 /** An env sizes itself, by itself and in real time. */
 export const autoscalingSuite = (name: string, service: () => RunningService): void => {
-  describe(`an env that is used: ${name}`, function () {
+  describe(`a used env: ${name}`, function () {
     const clients = new Clients(service);
     const [template, env, member] = [aName('template'), aName('env'), aName('member')];
     let tenant: Tenant;
@@ -106,7 +106,7 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
       clients.close();
     });
 
-    it('says once why it can not grow, and as a condition for as long', async () => {
+    it('reports once why it cannot grow, and shows a condition in the meantime', async () => {
       await untilAnswered(200, () =>
         ask().put(`/envs/${env}/autoscaling/groups/${member}`, { ...SHORT, maxReplicas: 0 }),
       );
@@ -132,7 +132,7 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
       await eventually(async () => (await limited()) === 'False Unlimited ', 'it may grow again');
     });
 
-    it('grows for a claim that finds nothing, and comes back once nobody uses it', async () => {
+    it('grows for a claim that finds no instance, and shrinks once it is unused', async () => {
       const claimed = await untilAnswered(201, () =>
         ask().post('/sandboxes', { poolName: member }),
       );

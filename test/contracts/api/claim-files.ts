@@ -57,7 +57,7 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       return quota?.['used'];
     };
 
-    it('are there with the answer, folders and bits too, and shown nowhere', async () => {
+    it('exist with their folders and modes when the claim is answered, and are shown nowhere', async () => {
       const answer = await claimed([
         { path: `${folder}/deep/er/text`, content: 'canary-text ä\n' },
         {
@@ -87,7 +87,7 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       expect(theirs.status).to.equal(404);
     });
 
-    it('that can not be written give the claim back, its seat too', async () => {
+    it('that cannot be written return the instance and its quota', async () => {
       const before = await used();
       const answer = await claimed([
         { path: `${folder}/good`, content: 'x' },
@@ -110,7 +110,7 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       }, 'it has ended, and says why');
     });
 
-    it('answer a repetition under its key alike, and refuse others under it', async () => {
+    it('are the same for a repetition with the same key, and other files are refused', async () => {
       const headers = { 'Idempotency-Key': aName('key') };
       const files = [{ path: `${folder}/keyed`, content: 'canary-keyed' }];
       const first = await claimed(files, headers);
@@ -123,7 +123,7 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       expect((await read(idOf(first), `${folder}/keyed`)).text).to.equal('canary-keyed');
     });
 
-    it('that failed leave their key free', async () => {
+    it('that failed release their key', async () => {
       const headers = { 'Idempotency-Key': aName('key') };
       const files = [{ path: '/bin/sh/beneath', content: 'x' }];
       const first = await claimed(files, headers);

@@ -7,7 +7,7 @@ import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 /** What a claim says beside its pool, wherever the next request arrives. */
 export const claimTermsSuite = (name: string, service: () => RunningService): void => {
-  describe(`variables and metadata of a claim: ${name}`, function () {
+  describe(`claims with variables and metadata: ${name}`, function () {
     const clients = new Clients(service);
     const pool = aName('described');
     const job = aName('job');
@@ -49,7 +49,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       return (json.items ?? []).map((item) => String(item['sandboxId'])).toSorted();
     };
 
-    it('gives its commands the variables, under their own, and shows none of them', async () => {
+    it('pass variables on to commands, whose own come first, and show none of them', async () => {
       const env = { ONE: 'canary-one', TWO: 'canary-two\n "$x" ä', LD_PRELOAD: '' };
       const answer = await claimed({ env, metadata: { job } });
       const id = idOf(answer);
@@ -69,7 +69,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       expect(shown.json.sandbox?.['metadata']).to.deep.equal({ job });
     });
 
-    it('finds them by their metadata: all pairs, and the owner’s alone', async () => {
+    it('are found by all pairs of their metadata, and only by their owner', async () => {
       const id = idOf(await claimed({ metadata: { job: `${job}-2`, stage: 'a' } }));
       const stranger = await aTenantOf(service(), clients, 'stranger');
 
@@ -88,7 +88,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       expect(all.json.total).to.equal(1);
     });
 
-    it('pauses one, which a call wakes where its claim says so; or is 501 where the gate is false', async () => {
+    it('pause until a call resumes them, or get 501 if the feature is off', async () => {
       const [sleeper, waker] = [
         idOf(await claimed({ metadata: { job } })),
         idOf(await claimed({ autoResume: true })),
@@ -132,7 +132,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       );
     });
 
-    it('answers a repetition under its key alike, and refuses other terms under it', async () => {
+    it('are the same for a repetition with the same key, and other options are refused', async () => {
       const headers = { 'Idempotency-Key': aName('key') };
       const body = { poolName: pool, env: { A: 'canary-1' }, metadata: { job: `${job}-3` } };
       let first: HttpAnswer | undefined;

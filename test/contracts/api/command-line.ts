@@ -55,7 +55,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       return file;
     };
 
-    it('makes a template and a pool of files, rolls a change out, and takes both away', async () => {
+    it('creates a template and a pool from files, rolls out a change, and deletes both', async () => {
       const [template, pool] = [aName('template'), aName('pool')];
       await admin(
         ...line`templates create -f`,
@@ -102,7 +102,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       );
     });
 
-    it('makes an env with two members, changes it, sets what sizes it, and takes it away', async () => {
+    it('creates an env with two members, changes it and its sizing, and deletes it', async () => {
       const [template, env, small, big] = [
         aName('template'),
         aName('env'),
@@ -151,7 +151,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       );
     });
 
-    it('shows what there is to choose from, and how much', async () => {
+    it('shows the available choices and the quotas', async () => {
       for (const command of ['instance-types', 'volumes', 'clusters', 'features', 'quotas'])
         expect(await sandpool(command), command).to.match(/^[A-Z]+ /);
       expect(await admin('stats')).to.match(/^all +\d+$/m);

@@ -32,7 +32,7 @@ export const consoleSuite = (name: string, service: () => RunningService): void 
       headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
     });
 
-    it('lets in whom the owner of a data folder gave a link, once, until they log out', async () => {
+    it("admits the holder of a link from the data folder's owner, once, until they log out", async () => {
       const { url } = await commandDaemon(service().dataDirs[0] ?? '', '/console/login', {});
       const token = new URL(String(url)).searchParams.get('token') ?? '';
       let cookie = '';

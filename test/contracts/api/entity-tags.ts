@@ -36,7 +36,7 @@ const bodiesOf = (template: string): Readonly<Record<string, object>> => ({
  * 8.8.3 and 13.1 say of one.
  */
 export const entityTagsSuite = (name: string, service: () => RunningService): void => {
-  describe(`every operation with an ETag: ${name}`, function () {
+  describe(`operations with an ETag: ${name}`, function () {
     const clients = new Clients(service);
     let tenant: Tenant;
     let rows: readonly Row[];
@@ -69,12 +69,12 @@ export const entityTagsSuite = (name: string, service: () => RunningService): vo
       );
     };
 
-    it('is known to this suite', () => {
+    it('are all covered by this suite', () => {
       expect(reads()).to.have.length.above(4);
       expect(changes().map(({ operationId }) => operationId)).to.have.members(Object.keys(bodies));
     });
 
-    it(`answers 304 to whoever has the view, for ${QUIET_MS / 1_000} s in which nobody does anything, whichever replica is asked`, async () => {
+    it(`answer 304 on every replica during ${QUIET_MS / 1_000} s without a change`, async () => {
       const tags = new Map<Row, string>();
       const texts = new Map<Row, string>();
       const moved = async (): Promise<readonly string[]> =>
@@ -101,7 +101,7 @@ export const entityTagsSuite = (name: string, service: () => RunningService): vo
       await eventually(isQuiet, 'nothing moves', () => last);
     });
 
-    it('refuses a change with 412 where the tag is of another revision', async () => {
+    it('refuse a change with 412 if the tag is of another revision', async () => {
       const answers = await Promise.all(
         changes().map(async (row) => {
           const { status, json } = await send(row, { 'If-Match': '"stale-0123456789abcdef"' });

@@ -71,7 +71,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ operation }) =>
         JSON.stringify(operation['security']).includes('KeyAuth'),
       )) {
-        it(`${documented.method} ${documented.path} needs a key that is good`, async () => {
+        it(`${documented.method} ${documented.path} needs a valid key`, async () => {
           const without = await sendTo(clients.anyone, documented);
           expect([without.status, bodyOf(without)]).to.deep.equal([401, NO_KEY]);
           for (const key of ['nonsense', `${tenant.key}0`]) {
@@ -85,7 +85,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ operation }) =>
         JSON.stringify(operation['security']).includes('Admin'),
       )) {
-        it(`${documented.method} ${documented.path} needs an admin's`, async () => {
+        it(`${documented.method} ${documented.path} needs an admin's key`, async () => {
           const { status, text } = await sendTo(ask(), documented);
           expect([status, JSON.parse(text)]).to.deep.equal([
             403,
@@ -97,7 +97,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         });
       }
 
-      it('a decision is a console session’s: whoever comes with a key is told so', async () => {
+      it('a decision needs a console session, and a key is refused with that reason', async () => {
         const path = `/approvals/${uuidV7()}/decision`;
         for (const client of [ask(), admin()]) {
           const { status, json } = await client.post(path, { decision: 'approve' });
@@ -107,7 +107,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         expect([without.status, bodyOf(without)]).to.deep.equal([401, NO_KEY]);
       });
 
-      it('an expired and a revoked key are refused like an unknown one', async () => {
+      it('an expired and a revoked key get the same answer as an unknown one', async () => {
         const made = async (more: () => object) =>
           (await untilAnswered(201, () => ask().post('/api-keys', more()))).json;
         const revoked = await made(() => ({}));
@@ -138,7 +138,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         }
       });
 
-      it("an admin's filters and fields are named to who may not use them", async () => {
+      it('filters and fields for admins are named in the refusal', async () => {
         for (const [field, answer] of [
           ['all', await ask().get('/sandboxes?all=true')],
           ['namespace', await ask().get('/sandboxes?namespace=x')],
@@ -155,7 +155,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         }
       });
 
-      it('too many bad keys from one address: 429, and good ones go on', async () => {
+      it('too many invalid keys from one address get 429, and valid ones still work', async () => {
         const headers = { 'X-Forwarded-For': '198.51.100.7' };
         const bad = clients.with('nonsense');
         let answer = await bad.get('/sandboxes', { headers });
@@ -166,8 +166,8 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       });
     });
 
-    describe('400, and what is not taken', () => {
-      it("a claim without poolName, in the contract's words and without detail", async () => {
+    describe('400 and other refusals of the request', () => {
+      it('a claim without poolName gets the error of the contract, without detail', async () => {
         for (const body of [{}, { poolName: '' }, undefined]) {
           const answer = await ask().post('/sandboxes', body);
           expect([answer.status, bodyOf(answer)]).to.deep.equal([
@@ -177,7 +177,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         }
       });
 
-      it('a field that does not fit is named, with what there is to choose from', async () => {
+      it('an invalid field is named, with the valid choices', async () => {
         for (const [answer, detail] of [
           [await ask().post('/sandboxes', { poolName: 7 }), { field: 'poolName' }],
           [
@@ -224,7 +224,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         }
       });
 
-      it('405 with the methods there are, 413, 415, 422 and 412', async () => {
+      it('405 lists the allowed methods; 413, 415, 422 and 412 have their own errors', async () => {
         const patched = await ask().send('PATCH', '/sandboxes');
         expect([
           patched.status,
@@ -265,7 +265,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         expect([stale.status, stale.json.errorCode]).to.deep.equal([412, 'PRECONDITION_FAILED']);
       });
 
-      it('what this deployment does not have: 501 with the field', async () => {
+      it('a feature that this deployment lacks gets 501 with the field', async () => {
         const body = {
           name: aName('pool'),
           template: aTemplateOf(service()),
@@ -291,7 +291,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ path }) =>
         path.includes('{sandboxId}'),
       )) {
-        it(`${documented.method} ${documented.path} of no sandbox`, async () => {
+        it(`${documented.method} ${documented.path} of an unknown sandbox`, async () => {
           for (const id of [unknown(), `local.${unknown()}`, 'nonsense', 'x'.repeat(300)]) {
             const answer = await sendTo(ask(), documented, {}, { sandboxId: id });
             expect([answer.status, bodyOf(answer)], id).to.deep.equal([404, SANDBOX_GONE]);
@@ -307,7 +307,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ path }) =>
         path.startsWith('/sandboxpools/{name}'),
       )) {
-        it(`${documented.method} ${documented.path} of no pool`, async () => {
+        it(`${documented.method} ${documented.path} of an unknown pool`, async () => {
           for (const of of [aName('pool'), `local::${aName('pool')}`, 'No_Label']) {
             const answer = await sendTo(ask(), documented, {}, { name: of });
             const { error, errorCode, detail } = answer.json;
@@ -325,7 +325,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ path }) =>
         path.includes('sandbox-templates/{name}'),
       )) {
-        it(`${documented.method} ${documented.path} of no template`, async () => {
+        it(`${documented.method} ${documented.path} of an unknown template`, async () => {
           const answer = await sendTo(admin(), documented, {}, { name: aName('none') });
           expect([answer.status, bodyOf(answer)]).to.deep.equal([404, TEMPLATE_GONE]);
         });
@@ -334,7 +334,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       for (const documented of documentedOperations.filter(({ path }) =>
         /api-keys\/\{/.test(path),
       )) {
-        it(`${documented.method} ${documented.path} of no key`, async () => {
+        it(`${documented.method} ${documented.path} of an unknown key`, async () => {
           const answer = await sendTo(
             admin(),
             documented,
@@ -353,7 +353,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         });
       }
 
-      it('a claim from no pool, with those there are and a hint', async () => {
+      it('a claim from an unknown pool lists the existing pools, with a hint', async () => {
         const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
         await eventually(async () => {
           const unknown = aName('pool');
@@ -373,7 +373,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         expect([far.status, far.json.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
       });
 
-      it('a pool of no template, with those there are and a hint', async () => {
+      it('a pool with an unknown template lists the existing templates, with a hint', async () => {
         const template = aName('template');
         await admin().post('/admin/sandbox-templates', {
           crdJson: templateDocument(template, service()),
@@ -401,7 +401,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
     });
 
     describe('409, 429 and 503', () => {
-      it('what exists: a pool, a key, a template', async () => {
+      it('creating a pool, key or template that exists', async () => {
         const again = await ask().post('/sandboxpools', {
           name: pool,
           template: aTemplateOf(service()),
@@ -425,7 +425,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await admin().delete(`/admin/sandbox-templates/${template}`);
       });
 
-      it('a sandbox that is not Running: no commands, no tokens', async () => {
+      it('commands and tokens for a sandbox that is not Running', async () => {
         let idle: readonly Readonly<Record<string, unknown>>[] = [];
         await eventually(async () => {
           const { json } = await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`);
@@ -445,7 +445,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         }
       });
 
-      it('no idle instance, with the counts, a hint and when to come again; a repetition of who waits is in flight', async () => {
+      it('a claim without an idle instance gets counts, hint and Retry-After; a repetition is in flight', async () => {
         const id = await claimedFrom(ask, pool);
         await eventually(async () => {
           const answer = await ask().post('/sandboxes', { poolName: pool });
@@ -488,7 +488,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await filled(ask, pool, 1);
       });
 
-      it('a quota: of sandboxes with errCode, message and retryAfter, of pools and replicas with errCode alone', async () => {
+      it('a used-up quota of sandboxes, with retryAfter, and of pools and replicas, without', async () => {
         const quotas = `/admin/quotas/${tenant.team}/${tenant.user}`;
         expect(
           (await admin().put(quotas, { sandboxes: 0, pools: 1, replicas: 1 })).status,
@@ -519,7 +519,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await admin().put(quotas, { sandboxes: 100, pools: 50, replicas: 100 });
       });
 
-      it("of envs: what is not there, is taken, is the env's to say, or still runs", async () => {
+      it('env errors: missing, taken, managed by the env, or still running', async () => {
         const [template, env, member] = [aName('template'), aName('env'), aName('member')];
         await untilAnswered(201, () =>
           admin().post('/admin/sandbox-templates', {
@@ -619,7 +619,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         );
       });
 
-      it('a promotion while no worker cluster is connected', async () => {
+      it('a promotion without a connected worker cluster', async () => {
         const { name: keyName, keyId } = (await ask().post('/api-keys', {})).json;
         const answer = await admin().post(`/admin/api-keys/${keyName}/promote`);
         expectRetry(answer, 503, 'CLUSTER_UNAVAILABLE');
@@ -627,7 +627,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await ask().delete(`/api-keys/${keyId}`);
       });
 
-      it('a claim while its pool goes is served, told so with 409, or finds it gone', async () => {
+      it('a claim during the deletion of its pool succeeds, or gets 409 or 404', async () => {
         const going = aName('pool');
         await aPoolOf(ask, going, { replicas: 2, template: aTemplateOf(service()) });
         await filled(ask, going, 2);

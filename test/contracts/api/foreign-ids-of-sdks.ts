@@ -92,7 +92,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
   for (const { method, path } of controlRoutes({} as ControlDeps).filter((row) =>
     row.path.includes('{sandboxId}'),
   ))
-    it(`${method} ${path} at the port of E2B's SDKs says 404 of another's, as of what there is not`, async () => {
+    it(`make ${method} ${path} at the port of E2B's SDKs answer 404 like unknown ids`, async () => {
       const { owned, others } = world();
       const [good, ...bad] = BODIES[path.split('/').at(-1) ?? ''] ?? [undefined];
       for (const { key } of others)
@@ -112,7 +112,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
           }
     });
 
-  it("let nobody into another's sandbox at the port of E2B's SDKs, nor say that it is there", async () => {
+  it("grant no access to a foreign sandbox at the port of E2B's SDKs, nor reveal it", async () => {
     const { owned, others, service } = world();
     for (const other of others) {
       const own = await aSandboxOf(other, service);
@@ -137,7 +137,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
     }
   });
 
-  it('take no signature of one sandbox for another one', async () => {
+  it('do not match the signature of another sandbox', async () => {
     const { owned, others, service } = world();
     for (const [at, other] of others.entries()) {
       const own = await aSandboxOf(other, service);
@@ -154,7 +154,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
     }
   });
 
-  it("show nothing of another's in lists at the port of E2B's SDKs", async () => {
+  it("do not appear in lists at the port of E2B's SDKs", async () => {
     const { owned, others } = world();
     for (const { key } of others)
       for (const query of ['', '?state=running', `?template=${owned.pool}`, '?order=asc&limit=100'])
@@ -165,7 +165,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
         }
   });
 
-  it("give no sandbox from another's pool at the port of E2B's SDKs", async () => {
+  it("of pools grant no sandbox at the port of E2B's SDKs", async () => {
     const { owned, others } = world();
     for (const { key } of others)
       for (const templateID of [owned.pool, `local::${owned.pool}`]) {

@@ -137,7 +137,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }).filter(({ headers }) => headers['SERVICE-API-KEY'] === undefined);
 
       if (accessOf(documented) === 'admin') {
-        it(`${documented.method} ${documented.path} is an admin's, whatever it names`, async () => {
+        it(`${documented.method} ${documented.path} needs an admin, whatever the request names`, async () => {
           for (const other of others) {
             for (const [at, pair] of pairsFor(documented, owned, owner).entries()) {
               const valid = requests.filter(({ kind }) => kind === 'valid');
@@ -152,7 +152,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
           }
         });
       } else if (parametersOf(documented).length > 0) {
-        it(`${documented.method} ${documented.path} says the same of another's as of what there is not`, async () => {
+        it(`${documented.method} ${documented.path} gives the same answer for a foreign id as for an unknown one`, async () => {
           for (const other of others) {
             for (const [at, pair] of pairsFor(documented, owned, owner).entries()) {
               let answer: HttpAnswer | undefined;
@@ -183,7 +183,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
           }
         });
       } else if (documented.method === 'GET' && operationIdOf(documented) !== 'followEvents') {
-        it(`${documented.method} ${documented.path} shows nothing of another's`, async () => {
+        it(`${documented.method} ${documented.path} shows no foreign resources`, async () => {
           for (const other of others) {
             for (const pair of pairsFor(documented, owned, owner)) {
               for (const request of requests.concat(plain(documented))) {
@@ -198,7 +198,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     }
 
-    it('is asked for by every operation that there is', () => {
+    it('are requested from every operation', () => {
       const rest = documentedOperations.filter(
         (documented) =>
           accessOf(documented) === 'tenant' &&
@@ -208,7 +208,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       expect(rest.map(operationIdOf)).to.have.members([...CREATING]);
     });
 
-    it("gives no claim from another's pool: 403, and 404 where nobody has such a pool", async () => {
+    it('of pools grant no claim: 403, or 404 if nobody has such a pool', async () => {
       const [teammate, stranger] = others as readonly [Tenant, Tenant];
       for (const { ask } of [teammate, stranger]) {
         for (const spelled of [owned.pool, `local::${owned.pool}`]) {
@@ -227,7 +227,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     });
 
-    it('shows in no hint, and what one has oneself does', async () => {
+    it('do not appear in hints, while own ids do', async () => {
       for (const other of others) {
         const pool = aName('pool');
         await aPoolOf(other.ask, pool, { replicas: 0, template: aTemplateOf(service()) });
@@ -245,7 +245,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     });
 
-    it('may be used again in another namespace, and in its own says no more than that it is taken', async () => {
+    it('can be used again in another namespace, and their own namespace reveals only that they are taken', async () => {
       const [teammate, stranger] = others as readonly [Tenant, Tenant];
       const body = { name: owned.pool, replicas: 0, template: aTemplateOf(service()) };
 
@@ -264,7 +264,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       );
     });
 
-    it('make no key for another, and the same is said of who is not there', async () => {
+    it('create no key for another user, with the same answer for unknown users', async () => {
       for (const { ask } of others) {
         for (const body of [
           { team: owner.team },
@@ -282,7 +282,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     });
 
-    it("come with no answer of another's under the same Idempotency-Key", async () => {
+    it('return no foreign answer under the same Idempotency-Key', async () => {
       const headers = { 'Idempotency-Key': aName('once') };
       const mine = await owner.ask().post('/api-keys', { name: aName('key') }, { headers });
       for (const { ask, user } of others) {
@@ -293,7 +293,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       await owner.ask().delete(`/api-keys/${mine.json.keyId}`);
     });
 
-    it('open no endpoint', async () => {
+    it('grant no access to endpoints', async () => {
       for (const { ask } of others) {
         const at = (id: string): Promise<HttpAnswer> =>
           ask().get(`/sandboxes/${id}/endpoints/web/`);
@@ -306,7 +306,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     });
 
-    it('open no terminal: a token is good for the sandbox alone that it was made for', async () => {
+    it('grant no terminal: a token works for its own sandbox only', async () => {
       for (const { ask } of others) {
         const pool = aName('pool');
         await aPoolOf(ask, pool, { replicas: 1, template: aTemplateOf(service()) });
@@ -395,7 +395,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
         await ask().delete(`/sandboxpools/${name}`);
     });
 
-    it('tell nothing in the events of others', async () => {
+    it('do not appear in the events of others', async () => {
       const readers = await Promise.all(
         others.flatMap(({ key }) =>
           service().ports.map((port) =>

@@ -102,7 +102,7 @@ export const hostileServiceSuite = (name: string, service: () => RunningService)
 
     for (const [place, documented] of documentedOperations.entries()) {
       if (LEFT_OUT.has(String(documented.operation['operationId']))) continue;
-      it(`to ${documented.method} ${documented.path} are answered, and no fault`, async () => {
+      it(`to ${documented.method} ${documented.path} are answered without a fault`, async () => {
         const isOfAnyTeam = OF_ANY_TEAM.has(String(documented.operation['operationId']));
         const client = (): HttpClient =>
           isOfAnyTeam ? impatient.admin : isAdmins(documented) ? clients.admin : tenant.ask();

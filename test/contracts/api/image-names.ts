@@ -22,7 +22,7 @@ const BAD_NAMES = {
 
 /** Names that no image can have are refused by their field, wherever an image is named. */
 export const imageNamesSuite = (name: string, service: () => RunningService): void => {
-  describe(`bad names of images: ${name}`, function () {
+  describe(`invalid image names: ${name}`, function () {
     const clients = new Clients(service);
     const [pool, env, template] = [aName('pool'), aName('env'), aName('template')];
     let ask: () => HttpClient;

@@ -37,7 +37,7 @@ interface Page {
 
 /** An operator looks into the actors of a running service, whichever replica answers. */
 export const lookingInsideSuite = (name: string, service: () => RunningService): void => {
-  describe(`looking inside: ${name}`, function () {
+  describe(`the debug view: ${name}`, function () {
     const clients = new Clients(service);
     let owner: Tenant;
     let owned: Belongings;
@@ -74,7 +74,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       clients.close();
     });
 
-    it('shows each kind of actor by the name that people call it, with how it came there and why it stands there', async () => {
+    it('shows each kind of actor by its usual name, with its history and the reason for its state', async () => {
       for (const [kind, key] of names()) {
         let report = await look(kind, key);
         await eventually(async () => {
@@ -87,7 +87,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       }
     });
 
-    it('tells of a claim, step by step', async () => {
+    it('shows a claim step by step', async () => {
       const { state, transitions, context, record } = await look('sandbox', owned.running);
 
       expect(state).to.equal('running');
@@ -98,7 +98,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
         .that.includes({ team: owner.team, user: owner.user });
     });
 
-    it('lists them by kind, state and pool, page by page', async () => {
+    it('lists actors by kind, state and pool, page by page', async () => {
       const all: string[] = [];
       let cursor = '';
       do {
@@ -122,7 +122,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       );
     });
 
-    it('counts who stands in each state of a machine', async () => {
+    it('counts actors by state', async () => {
       for (const kind of ['sandbox', 'pool', 'member', 'group']) {
         const { actors, states } = read<{
           readonly actors: number;
@@ -136,7 +136,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       }
     });
 
-    it('streams the transitions of one, and its end', async () => {
+    it('streams the transitions of an actor, and its end', async () => {
       const {
         ports: [port = 0],
         adminKey,
@@ -163,7 +163,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       reader.close();
     });
 
-    it('makes one anew from its facts, and it stands where it stood', async () => {
+    it('rebuilds an actor from its facts, in the same state', async () => {
       for (const [kind, key] of names().filter(([, each]) => each !== owned.idle)) {
         const before = await look(kind, key);
         let rebuilt: HttpAnswer | undefined;
@@ -186,7 +186,7 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
       );
     });
 
-    it('knows nothing of what there is not', async () => {
+    it('answers 404 for an unknown actor', async () => {
       for (const path of [
         '/debug/actors/sandbox/none',
         '/debug/actors/pool/none',

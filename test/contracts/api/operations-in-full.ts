@@ -191,7 +191,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       clients.close();
     });
 
-    it('sandboxes: claimed, shown, listed, given back and remembered', async () => {
+    it('claim, show, list, delete and remember sandboxes', async () => {
       const id = await claimedFrom(ask, pool);
       const claimed = (await does(ask(), 'POST /sandboxes', { poolName: pool }, 201)).json;
       expect(claimed).to.have.all.keys('sandbox');
@@ -235,7 +235,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       }, 'it is remembered');
     });
 
-    it('what is done in a sandbox: commands, tokens, its idle timeout, logs and events', async () => {
+    it('run commands, issue tokens, change the idle timeout, and read logs and events of a sandbox', async () => {
       await filled(ask, pool, 2);
       const reader = (
         await EventReader.open(service().ports[0] ?? 0, '/events', {
@@ -302,7 +302,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await does(ask(), `DELETE /sandboxes/${id}`);
     });
 
-    it('files of a sandbox, or that there are none', async () => {
+    it('read and write files of a sandbox, or report that it has none', async () => {
       await filled(ask, pool, 2);
       const id = await claimedFrom(ask, pool);
       const { files } = fieldsOf(await does(ask(), 'GET /feature-gates'));
@@ -313,7 +313,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await does(ask(), `DELETE /sandboxes/${id}`);
     });
 
-    it('the readiness of a sandbox: 200 while its probes pass, 503 with the same shape while they do not', async () => {
+    it('answer readiness with 200 while probes pass, and 503 of the same shape otherwise', async () => {
       const probed = aName('pool');
       const broken = `/tmp/${aName('broken')}`;
       const readinessProbe = {
@@ -355,7 +355,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       }
     });
 
-    it('processes: started, listed, shown, given input, read, signalled and deleted', async () => {
+    it('start, list, show, feed, read, signal and delete processes', async () => {
       const id = await claimedFrom(ask, pool);
       const at = `/sandboxes/${id}/processes`;
       const body = { command: ['cat'], stdin: true, tag: 'mine' };
@@ -388,7 +388,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await does(ask(), `DELETE /sandboxes/${id}`);
     });
 
-    it('processes: of another size, and by a WebSocket', async () => {
+    it('resize processes, and attach to them by a WebSocket', async () => {
       const id = await claimedFrom(ask, pool);
       const at = `/sandboxes/${id}/processes`;
       const start = async (body: Fields): Promise<string> => {
@@ -415,7 +415,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await does(ask(), `DELETE /sandboxes/${id}`);
     });
 
-    it('pools: made of a template, shown, listed, changed, synced and deleted', async () => {
+    it('create, show, list, change, sync and delete pools', async () => {
       const template = aName('template');
       await does(
         admin(),
@@ -522,7 +522,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`));
     });
 
-    it('envs: made with a member, shown, listed, changed, synced and deleted', async () => {
+    it('create, show, list, change, sync and delete envs with a member', async () => {
       const template = aName('template');
       await does(
         admin(),
@@ -711,7 +711,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`));
     });
 
-    it('templates: made, shown, listed, changed and deleted', async () => {
+    it('create, show, list, change and delete templates', async () => {
       const template = aName('template');
       const made = await does(
         admin(),
@@ -744,7 +744,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       ).to.deep.equal({ name: template, status: 'deleted' });
     });
 
-    it('keys: made, listed, revoked, by their owner and by an admin', async () => {
+    it('create, list and revoke keys, for owners and admins', async () => {
       const made = (await does(ask(), 'POST /api-keys', {}, 201)).json;
       expect(made)
         .to.have.all.keys(['apiKey', ...KEY])
@@ -787,7 +787,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       ).to.deep.equal({ ...other, status: 'deleted', revoked: 2 });
     });
 
-    it("quotas: one's own, and an admin's to see and set", async () => {
+    it("show a user's own quotas, and let admins see and set them", async () => {
       const own = await does(ask(), 'GET /quotas');
       expect(fieldsOf(own)).to.have.all.keys('items', 'total').and.include({ total: 3 });
       for (const quota of listOf(own))
@@ -815,7 +815,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       ).to.deep.equal(listOf(set).map((quota) => quota['limit']));
     });
 
-    it("the catalogue, statistics and the daemon's own state", async () => {
+    it("show the catalogue, statistics and the daemon's own state", async () => {
       for (const path of ['/instancetypes', '/volumes'])
         expect(fieldsOf(await does(ask(), `GET ${path}`))).to.deep.equal({ total: 0, items: [] });
       const gates = fieldsOf(await does(ask(), 'GET /feature-gates'));
@@ -859,7 +859,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       expect(none.json.errorCode).to.equal('INVALID_ARGUMENT');
     });
 
-    it('the audit: who did all that', async () => {
+    it('show the audit log of all these operations', async () => {
       const written = [
         'seq',
         'time',
@@ -911,20 +911,20 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       );
     });
 
-    it('requests that wait for a person: none where no rule holds any', async () => {
+    it('list no pending approvals without an approval rule', async () => {
       const page = await does(ask(), 'GET /approvals');
       expectPage(page);
       expect(listOf(page)).to.deep.equal([]);
     });
 
-    it('health and readiness', async () => {
+    it('show health and readiness', async () => {
       await does(clients.anyone, 'GET /healthz');
       await untilAnswered(200, () => clients.anyone.get('/readyz'));
       carriedOut.add('getReadiness');
     });
 
     needsAllTests(
-      it('are all here, but a promotion, which needs a worker cluster, and approvals, which need a rule', () => {
+      it('are all covered, except a promotion and approvals', () => {
         const all = documentedOperations.map(({ operation }) => String(operation['operationId']));
         expect(all.filter((each) => !carriedOut.has(each))).to.have.members([
           'promoteApiKey',

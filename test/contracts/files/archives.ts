@@ -9,7 +9,7 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 import { never, problemOf, type Place } from './place.ts';
 
 export const archives = (begin: () => Promise<Place>): void => {
-  it('gives a whole folder as an archive', async () => {
+  it('reads a whole folder as an archive', async () => {
     const place = await begin();
     const long = 'n'.repeat(180);
     await place.under.sh(
@@ -28,7 +28,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(found.get('./link')?.header).to.include({ type: 'symlink', linkname: 'a/1' });
   });
 
-  it('makes a folder of an archive, and the same archive of the folder', async () => {
+  it('creates a folder from an archive, and the same archive from the folder', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; mkdir -p tree/a/b; echo one >tree/a/1; chmod 755 tree/a/1; ln -s nowhere tree/a/b/link; head -c 2000000 /dev/urandom >tree/large`,
@@ -50,7 +50,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     ]);
   });
 
-  it('unpacks files, folders, links and hard links over what is there', async () => {
+  it('unpacks files, folders, links and hard links over existing ones', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; mkdir -p to/a; chmod 750 to/a; echo old >to/a/file; echo kept >to/a/kept`,
@@ -124,7 +124,7 @@ export const archives = (begin: () => Promise<Place>): void => {
       expect(String(await place.get('to/good'))).to.equal('x');
     });
 
-  it('goes through no link of the sandbox, and replaces no folder by a file', async () => {
+  it('follows no link of the sandbox, and replaces no folder by a file', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; mkdir -p out to/folder/in; ln -s ../out to/way; echo old >to/file`,
@@ -156,7 +156,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     ]);
   });
 
-  it('keeps names of any bytes, and long ones', async () => {
+  it('accepts long names, and names of any bytes', async () => {
     const place = await begin();
     const bytes = Buffer.concat([Buffer.from('tree/'), Buffer.from([0x66, 0xff, 0x0a, 0x2e])]);
     const long = `${'d'.repeat(120)}/${'e'.repeat(120)}`;
@@ -175,7 +175,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(String(linked.target)).to.equal(long + long);
   });
 
-  it('says which entry it refuses', async () => {
+  it('reports the refused entry', async () => {
     const place = await begin();
 
     const refused = await rejection(unpacked(place, [{ name: 'a/../../evil', content: 'x' }]));
@@ -183,7 +183,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(refused.message).to.include('a/../../evil');
   });
 
-  it('refuses what is no archive, and one that is cut short', async () => {
+  it('refuses a file that is not an archive, and a truncated archive', async () => {
     const place = await begin();
     const whole = await tarOf([{ name: 'file', content: Buffer.alloc(100_000) }]);
     const parts = [
@@ -198,7 +198,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(await place.list('to')).to.deep.equal([]);
   });
 
-  it('refuses an archive on its way, however much of it is still to come', async () => {
+  it('refuses an archive during the transfer, however much of it is left', async () => {
     const place = await begin();
     const bad = await tarOf([{ name: '../evil', content: 'x' }]);
     const endless = new Readable({
@@ -213,7 +213,7 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(endless.destroyed).to.equal(true);
   });
 
-  it('says that an archive does not fit, and leaves no part of a file', async function () {
+  it('reports that an archive does not fit, and leaves no partial file', async function () {
     const place = await begin();
     const { smallFolder } = place.under;
     if (smallFolder === undefined) return skipBecause(this, 'no small folder is at hand');

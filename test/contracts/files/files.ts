@@ -29,7 +29,7 @@ export const filesSuite = (
       return new Place({ ...opened, folder });
     };
 
-    it('says that it has files', () => {
+    it('reports that it supports files', () => {
       expect(opened.files.provided).to.equal(true);
     });
     reading(place);

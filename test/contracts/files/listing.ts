@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { never, problemOf, type Place } from './place.ts';
 
 export const listing = (begin: () => Promise<Place>): void => {
-  it('lists what is in a folder, with what each is', async () => {
+  it('lists the entries of a folder with their kinds', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; mkdir folder; echo >folder/below; printf abc >file; ln -s folder link; mkfifo fifo`,
@@ -20,7 +20,7 @@ export const listing = (begin: () => Promise<Place>): void => {
     expect(next).to.equal(undefined);
   });
 
-  it('lists as deep as is wanted, and follows no link', async () => {
+  it('lists to the requested depth, and follows no link', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkdir -p a/b/c; echo >a/b/c/d; ln -s a link`);
 
@@ -34,7 +34,7 @@ export const listing = (begin: () => Promise<Place>): void => {
     ]);
   });
 
-  it('gives every entry once, whatever the size of a page', async () => {
+  it('returns every entry once, for any page size', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; for d in . x x/y z; do mkdir -p $d; for i in 1 2 3 4 5; do echo >$d/f$i; done; done`,
@@ -48,7 +48,7 @@ export const listing = (begin: () => Promise<Place>): void => {
       );
   });
 
-  it('goes on where it was, though what it gave last is gone', async () => {
+  it('resumes at its position even if the last entry is gone', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; for i in 1 2 3 4 5 6; do echo >f$i; done`);
     const page = { depth: 1, limit: 3 };
@@ -66,7 +66,7 @@ export const listing = (begin: () => Promise<Place>): void => {
     expect(all).to.deep.equal(['f1', 'f2', 'f3', 'f4', 'f5', 'f6']);
   });
 
-  it('refuses a cursor that it never gave, and what is no folder', async () => {
+  it('refuses a foreign cursor, and a path that is not a folder', async () => {
     const place = await begin();
     await place.put('file', '');
     const list = (path: string, cursor?: string): Promise<unknown> =>

@@ -14,7 +14,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await problemOf(again)).to.equal('not-found');
   });
 
-  it('removes what is in a folder only where that is wanted', async () => {
+  it('removes the contents of a folder only if requested', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; mkdir -p out tree/a/b/c/d; echo >out/kept; ln -s ../out tree/link; for i in 1 2 3; do echo >tree/a/$i; echo >tree/a/b/$i; done`,
@@ -39,7 +39,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await place.list('.')).to.deep.equal([]);
   });
 
-  it('moves, and replaces what is there only where that is wanted', async () => {
+  it('moves a file, and replaces another only if requested', async () => {
     const place = await begin();
     await place.put('from', 'moved');
     await place.put('to', 'there');
@@ -54,7 +54,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await problemOf(move(true))).to.equal('not-found');
   });
 
-  it('changes nothing where something is moved onto itself', async () => {
+  it('changes nothing if a file is moved to itself', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; echo kept >a; ln a same; ln -s a link; mkdir folder`,
@@ -77,7 +77,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('link'))).to.equal('kept\n');
   });
 
-  it('moves no folder into itself', async () => {
+  it('refuses to move a folder into itself', async () => {
     const place = await begin();
     await place.under.sh(`mkdir ${place.under.folder}/folder`);
 
@@ -90,7 +90,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await problemOf(moved)).to.equal('cannot-move');
   });
 
-  it('makes folders, those above where that is wanted', async () => {
+  it('creates folders, with parents only if requested', async () => {
     const place = await begin();
     const mkdir = (path: string, parents: boolean): ReturnType<typeof place.files.mkdir> =>
       place.files.mkdir(place.at(path), { mode: 0o750, parents }, never);
@@ -106,7 +106,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await problemOf(mkdir('file', true))).to.equal('exists');
   });
 
-  it('takes names of any bytes', async () => {
+  it('accepts names of any bytes', async () => {
     const place = await begin();
     const name = Buffer.from([0x66, 0xff, 0xfe, 0x0a, 0x2e]);
 
@@ -118,7 +118,7 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await place.list('.')).to.deep.equal(['plain']);
   });
 
-  it('refuses names that no file can have, and links without an end', async () => {
+  it('refuses impossible names and endless links', async () => {
     const place = await begin();
     await place.under.sh(`ln -s loop ${place.under.folder}/loop`);
 

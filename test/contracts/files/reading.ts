@@ -5,7 +5,7 @@ import { rejection } from '../../support/harness/rejection.ts';
 import { never, problemOf, type Place } from './place.ts';
 
 export const reading = (begin: () => Promise<Place>): void => {
-  it('tells of a file what it is, and not what it leads to', async () => {
+  it('describes a link itself, not its target', async () => {
     const place = await begin();
     await place.under.sh(
       `cd ${place.under.folder}; printf abc >file; chmod 640 file; mkdir folder; ln -s file link`,
@@ -22,7 +22,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect(String(link.target)).to.equal('file');
   });
 
-  it('reads a file of any bytes, also through a link', async () => {
+  it('reads a file of any bytes, even through a link', async () => {
     const place = await begin();
     const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 7) % 251));
     await place.put('file', bytes);
@@ -34,7 +34,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect((await place.get('empty')).length).to.equal(0);
   });
 
-  it('reads the part that is asked for', async () => {
+  it('reads the requested part', async () => {
     const place = await begin();
     await place.put('file', '0123456789');
 
@@ -54,7 +54,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect(await rejection(refused)).to.include({ problem: 'bad-range', size: 10 });
   });
 
-  it('reads what was opened, though the name means something else meanwhile', async () => {
+  it('reads the opened file even if its name is reused in the meantime', async () => {
     const place = await begin();
     const old = Buffer.alloc(8 << 20, 'o');
     await place.put('file', old);
@@ -74,7 +74,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('new');
   });
 
-  it('never opens what is no file', async () => {
+  it('never opens anything but a file', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkfifo fifo; mkdir folder`);
 
@@ -85,7 +85,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect(await problemOf(place.get('absent/file'))).to.equal('not-found');
   });
 
-  it('says of a sandbox that is not there that it is gone', async () => {
+  it('reports that a missing sandbox is gone', async () => {
     const place = await begin();
     const gone = { ...place.at('file'), id: place.under.unknownId };
 

@@ -3,7 +3,7 @@ import type { FileEvent } from '../../../src/contracts/files.ts';
 import { problemOf, type Place } from './place.ts';
 
 export const watching = (begin: () => Promise<Place>): void => {
-  it('tells what changes in a folder, until it is gone', async () => {
+  it('reports changes in a folder, until the folder is gone', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkdir -p watched/below; echo >watched/old`);
     const watched = await follow(place, 'watched', { recursive: false });
@@ -25,7 +25,7 @@ export const watching = (begin: () => Promise<Place>): void => {
     expect(drafts).to.deep.equal([]);
   });
 
-  it('tells what changes in a whole tree, in new folders too', async () => {
+  it('reports changes in a whole tree, including new folders', async () => {
     const place = await begin();
     await place.under.sh(`mkdir -p ${place.under.folder}/watched/a/b`);
     const watched = await follow(place, 'watched', { recursive: true });
@@ -41,7 +41,7 @@ export const watching = (begin: () => Promise<Place>): void => {
     watched.leave();
   });
 
-  it('ends with its signal, and refuses what is no folder', async () => {
+  it('ends with its signal, and refuses a path that is not a folder', async () => {
     const place = await begin();
     await place.put('file', '');
     const watched = await follow(place, '.', { recursive: false });

@@ -6,7 +6,7 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 import { never, problemOf, type Place } from './place.ts';
 
 export const writing = (begin: () => Promise<Place>): void => {
-  it('takes content that has empty pieces', async () => {
+  it('accepts content with empty pieces', async () => {
     const place = await begin();
     const pieces = ['', 'one', '', '', 'two', ''].map((text) => Buffer.from(text));
 
@@ -15,7 +15,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('onetwo');
   });
 
-  it('takes bytes that are there, also none, and refuses them likewise', async () => {
+  it('accepts a buffer, even an empty one, with the same refusals', async () => {
     const place = await begin();
     const bytes = Buffer.alloc(250_000, 'bytes');
     await place.under.sh(`mkdir ${place.under.folder}/folder`);
@@ -28,7 +28,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(await problemOf(place.put('none', bytes, { overwrite: false }))).to.equal('exists');
   });
 
-  it('makes a file, and says so', async () => {
+  it('creates a file, and reports that it is new', async () => {
     const place = await begin();
 
     const made = await place.put('file', 'content');
@@ -38,7 +38,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(await place.under.sh(`cat ${place.under.folder}/file`)).to.equal('content');
   });
 
-  it('keeps the mode of what it replaces, unless another is given', async () => {
+  it('keeps the mode of a replaced file, unless another is given', async () => {
     const place = await begin();
     await place.put('file', 'one', { mode: 0o700 });
 
@@ -51,7 +51,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('three');
   });
 
-  it('keeps metadata with a file until it is written again, or writes none with it', async () => {
+  it("keeps a file's metadata until the next write, or never stores it", async () => {
     const place = await begin();
     const metadata = { 'the key': '', ['k'.repeat(246)]: 'a "value" = ~', __proto__x: '1' };
     const statOf = (path: string) => place.files.stat(place.at(path), never);
@@ -76,7 +76,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect((await place.put('moved', 'last')).stat).to.not.have.property('metadata');
   });
 
-  it('replaces what a link leads to, and not the link', async () => {
+  it('replaces the target of a link, not the link', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkdir deep; ln -s deep/target link`);
 
@@ -86,7 +86,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect((await place.files.stat(place.at('link'), never)).kind).to.equal('link');
   });
 
-  it('replaces nothing where that is not wanted', async () => {
+  it('replaces a file only if allowed', async () => {
     const place = await begin();
     await place.put('file', 'old');
 
@@ -95,7 +95,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect((await place.put('other', 'new', { overwrite: false })).created).to.equal(true);
   });
 
-  it('makes one file of several that want to be the first', async () => {
+  it('creates a file for one of several simultaneous writers', async () => {
     const place = await begin();
     const each = Array.from({ length: 8 }, (_, number) =>
       place.put('file', `writer ${number}`, { overwrite: false }).then(
@@ -110,7 +110,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal(winner);
   });
 
-  it('replaces only the version that is named', async () => {
+  it('replaces only the named version', async () => {
     const place = await begin();
     const { stat: first } = await place.put('file', 'first');
     const { stat: second } = await place.put('file', 'the second', { ifMatch: [first] });
@@ -122,7 +122,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('fourth');
   });
 
-  it('knows a version whose time has few nanoseconds, or none', async () => {
+  it('matches a version with few or no nanoseconds', async () => {
     const place = await begin();
     await place.put('file', 'first');
     const file = `${place.under.folder}/file`;
@@ -135,7 +135,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     }
   });
 
-  it('leaves all as it was where the content fails', async () => {
+  it('changes nothing if the content fails', async () => {
     const place = await begin();
     await place.put('file', 'old');
     const failing = Readable.from(
@@ -153,7 +153,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
   });
 
-  it('leaves all as it was where it is called off', async () => {
+  it('changes nothing if it is cancelled', async () => {
     const place = await begin();
     await place.put('file', 'old');
     const leaving = new AbortController();
@@ -172,7 +172,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
   });
 
-  it('is called off before anything of it was read, and nobody else hears of that', async () => {
+  it('can be cancelled silently before any content was read', async () => {
     const place = await begin();
     for (const turns of [0, 1, 4, 16, 64]) {
       const leaving = new AbortController();
@@ -187,7 +187,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('');
   });
 
-  it('refuses to replace what is no file, and a place that is not there', async () => {
+  it('refuses to replace anything but a file, and a missing folder', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkfifo fifo; mkdir folder; echo >file`);
 
@@ -200,7 +200,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('absent/deep/file'))).to.equal('x');
   });
 
-  it('writes many files at once, and gives each its own', async () => {
+  it('writes many files at once, each with its own content', async () => {
     const place = await begin();
     const all = Array.from({ length: 12 }, (_, number) => ({
       name: `file-${number}`,
@@ -215,7 +215,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     );
   });
 
-  it('takes no more content than the sandbox takes', async () => {
+  it('reads content no faster than the sandbox does', async () => {
     const place = await begin();
     let given = 0;
     const source = new Readable({
@@ -233,7 +233,7 @@ export const writing = (begin: () => Promise<Place>): void => {
     );
   });
 
-  it('keeps the old file whole where the disk is full', async function () {
+  it('keeps the old file intact if the disk is full', async function () {
     const place = await begin();
     const { smallFolder } = place.under;
     if (smallFolder === undefined) return skipBecause(this, 'no small folder is at hand');
