@@ -28,7 +28,7 @@ describe('the alert rules', function () {
     }
   });
 
-  it('are rules that Prometheus takes', () => {
+  it('are valid for Prometheus', () => {
     expect(
       execFileSync(promtool, ['check', 'rules', '--lint-fatal', join(FOLDER, 'alerts.yaml')], {
         encoding: 'utf8',
@@ -36,7 +36,7 @@ describe('the alert rules', function () {
     ).to.match(/SUCCESS: \d+ rules found/);
   });
 
-  it('fire when they should, and clear, and are quiet otherwise', () => {
+  it('fire and clear as they should, and stay quiet otherwise', () => {
     expect(
       execFileSync(promtool, ['test', 'rules', join(FOLDER, 'alerts.test.yaml')], {
         encoding: 'utf8',

@@ -15,7 +15,7 @@ import { rejection } from '../support/harness/rejection.ts';
 import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
-describe('the API client, of a real API server', function () {
+describe('the API client with a real API server', function () {
   const cluster = onTheCluster();
   const clock = new ServerClock();
   let server: ApiServer;
@@ -41,7 +41,7 @@ describe('the API client, of a real API server', function () {
   });
   after(() => server.close());
 
-  it('creates, reads, replaces, patches, lists and removes', async () => {
+  it('creates, reads, replaces, patches, lists and removes objects', async () => {
     const made = identityOf(await api().create(path, aMap('one', { labels: { l: 'x' } })));
     expect(identityOf(await api().get(`${path}/one`))).to.deep.equal(made);
 
@@ -70,7 +70,7 @@ describe('the API client, of a real API server', function () {
     });
   });
 
-  it('reads what stands in an empty collection, and in one that is not', async () => {
+  it('reads the current list of an empty and a filled collection', async () => {
     const label = { path, labelSelector: 'of=this-test' };
     const empty = await versionsNow(api(), label, 30_000);
     const made = identityOf(
@@ -83,7 +83,7 @@ describe('the API client, of a real API server', function () {
     ]);
   });
 
-  it('is refused where the object moved on, is another, exists or is gone', async () => {
+  it('is refused if the object has changed, was replaced, exists or is gone', async () => {
     const first = identityOf(await api().create(path, aMap('two')));
     const second = identityOf(
       await api().replace(`${path}/two`, {
@@ -114,14 +114,14 @@ describe('the API client, of a real API server', function () {
     ]);
   });
 
-  it("knows the server's time from its answers", async () => {
+  it("learns the server's time from its answers", async () => {
     await api().get(path);
 
     // the cluster is this machine, or keeps time
     expect(Math.abs(clock.now() - Date.now())).to.be.lessThan(10_000);
   });
 
-  it('takes a new token from its file without a restart', async () => {
+  it('reads a new token from its file without a restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-access-'));
     const config = JSON.parse(readFileSync(cluster().kubeconfig('admin'), 'utf8')) as {
       users: { user: Record<string, unknown> }[];
@@ -157,10 +157,10 @@ describe('the API client, of a real API server', function () {
   });
 });
 
-describe('the API client, of an API server that is restarted', function () {
+describe('the API client during a restart of the API server', function () {
   const controlPlane = onTheControlPlane();
 
-  it('shows a client certificate, knows when nothing was sent, and comes back', async () => {
+  it('presents a client certificate, knows when nothing was sent, and recovers', async () => {
     const access = await readClusterAccess(
       { kubeconfig: await controlPlane().certificateKubeconfig('sandpool') },
       quietLog,

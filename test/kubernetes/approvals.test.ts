@@ -11,7 +11,7 @@ import { aRecordStore, prepareForRecords } from './a-record-store.ts';
 const RULE = 'require operation=createPool';
 const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
 
-describe('approvals as custom resources, of two replicas', function () {
+describe('approvals as custom resources, with two replicas', function () {
   const cluster = onTheCluster();
   const closes: (() => Promise<void>)[] = [];
   let first: ApprovingServer;
@@ -32,7 +32,7 @@ describe('approvals as custom resources, of two replicas', function () {
     for (const close of closes.splice(0)) await close();
   });
 
-  it('are decided once where both decide at the same time', async () => {
+  it('are decided once if both replicas decide at the same time', async () => {
     const body = { ...A_POOL, name: 'twice' };
     const id = approvalIdOf(await first.server.tenant.post('/sandboxpools', body));
     await eventually(() => second.parts.mirror.get(id) !== undefined, 'both know');
@@ -51,7 +51,7 @@ describe('approvals as custom resources, of two replicas', function () {
     );
   });
 
-  it('are one for the same request, decided at either, and used once', async () => {
+  it('are shared by identical requests, decided on either replica, and used once', async () => {
     const key = first.server.tenant.key ?? '';
     const ask = (at: ApprovingServer) => at.server.anyone.post('/sandboxpools', A_POOL, { key });
     const [id, same] = (await Promise.all([ask(first), ask(second)])).map(approvalIdOf);

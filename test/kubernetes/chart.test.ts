@@ -131,7 +131,7 @@ describe('the chart', () => {
     );
   });
 
-  it('gives the daemon reading in the cluster, templates, and the rest in the namespaces of teams alone', () => {
+  it("lets the daemon read the cluster and write templates, and the rest only in tenants' namespaces", () => {
     const manifests = renderChart({ values: { teams: ['default', 'red'] } });
     const rulesOf = (name: string): readonly Rule[] =>
       manifestOf(manifests, 'ClusterRole', name)['rules'] as readonly Rule[];
@@ -165,7 +165,7 @@ describe('the chart', () => {
     for (const kind of ['secrets', 'pods']) expect(everywhere).not.to.include(kind);
   });
 
-  it('lets the daemon read each kind that it has', () => {
+  it('lets the daemon read all of its kinds', () => {
     const kinds = readdirSync(join(CHART, 'crds'))
       .map((file) => file.replace('.yaml', ''))
       .sort();
@@ -180,7 +180,7 @@ describe('the chart', () => {
     expect(readBy({})).to.deep.equal(kinds.filter((kind) => kind !== 'workerclusters'));
   });
 
-  it('makes a pepper and an admin key that the daemon takes', () => {
+  it('generates a pepper and an admin key that the daemon accepts', () => {
     for (let n = 0; n < 5; n += 1) {
       const { data } = manifestOf(
         renderChart({ values: LEAST }),
@@ -195,7 +195,7 @@ describe('the chart', () => {
     }
   });
 
-  it('gives the daemon operators.json of its Secret, as soon as that has one', () => {
+  it('mounts operators.json of its Secret once the Secret has it', () => {
     for (const existing of ['', 'of-ours']) {
       const { volumes } = podOf(renderChart({ values: { secrets: { existing } } }), 'Deployment');
       const secret = volumes.find(({ name }) => name === 'secrets')?.['secret'];
@@ -206,7 +206,7 @@ describe('the chart', () => {
     }
   });
 
-  it('has the daemon give sandboxes a RuntimeClass, labels and a registry, which Redis has too', () => {
+  it('passes the RuntimeClass, labels and registry of sandboxes to the daemon, and the registry to Redis', () => {
     const sandboxes = {
       runtimeClassName: 'gvisor',
       labels: { team: 'red', 'example.com/a': '' },
@@ -232,7 +232,7 @@ describe('the chart', () => {
     );
   });
 
-  it('names both images by digest, if that is chosen', () => {
+  it('names both images by digest if configured', () => {
     const digest = `sha256:${'1a'.repeat(32)}`;
     const manifests = renderChart({
       values: { image: { digest }, redis: { bundled: { digest } } },
@@ -244,7 +244,7 @@ describe('the chart', () => {
     );
   });
 
-  it('has the audit on the standard output, and containers beside the daemon, if that is chosen', () => {
+  it("writes the audit to stdout and adds containers to the daemon's Pod if configured", () => {
     const shipper = { name: 'shipper', image: 'registry.example.com/shipper:1' };
     const manifests = renderChart({
       values: {
@@ -261,7 +261,7 @@ describe('the chart', () => {
     expect(podOf(manifests, 'Deployment').containers.slice(1)).to.deep.equal([shipper]);
   });
 
-  it('starts Redis anew when its configuration changes, as maxMemory does', () => {
+  it('restarts Redis when its configuration changes, for example maxMemory', () => {
     const annotationsOf = (maxMemory: string): Manifest['metadata']['annotations'] =>
       templateOf(renderChart({ values: { redis: { bundled: { maxMemory } } } }), 'StatefulSet')
         .metadata.annotations;
@@ -271,7 +271,7 @@ describe('the chart', () => {
     expect(annotationsOf('512mb')).to.not.deep.equal(annotationsOf('768mb'));
   });
 
-  it('gives the daemon the instance types that are chosen, else its own', () => {
+  it("uses the configured instance types, or the daemon's own", () => {
     const { data } = manifestOf(
       renderChart({ values: EVERYTHING }),
       'ConfigMap',
@@ -294,7 +294,7 @@ describe('the chart', () => {
     expect(parse(usual.data['sandpool.yaml'] ?? '')).to.not.have.property('instanceTypes');
   });
 
-  it('brings the alerts, with links that can be followed, and the dashboard', () => {
+  it('installs the alerts, with valid links, and the dashboard', () => {
     const made = renderChart({
       values: {
         metrics: {
@@ -321,13 +321,13 @@ describe('the chart', () => {
     ).to.deep.equal([]);
   });
 
-  it('is refused without an image, and says what to give', () => {
+  it('is refused without an image, with the setting to add', () => {
     expect(() => helm(['template', 'sandpool', CHART])).to.throw(
       'image.repository must name the image',
     );
   });
 
-  it('says what to type next without the command line of the project', () => {
+  it("prints the next steps without the project's command line", () => {
     const notes =
       helm([
         'install',
@@ -344,7 +344,7 @@ describe('the chart', () => {
       .and.to.not.match(/^ *sandpool /m);
   });
 
-  it('says why nothing scales the replicas by load, and renders nothing that does', () => {
+  it('explains why it has no autoscaling by load, and renders none', () => {
     const notes = readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8');
     expect(notes).to.include('There is no HorizontalPodAutoscaler: ');
     expect(renderChart({ values: EVERYTHING }).map(({ kind }) => kind)).to.not.include(
@@ -352,21 +352,21 @@ describe('the chart', () => {
     );
   });
 
-  it('renders each value file as kept', () => {
+  it('renders each value file as recorded', () => {
     const results = chartResults();
 
     expect(staleFiles(results), 'script/generate chart-results writes them').to.deep.equal([]);
     expect(results.size).to.equal(15);
   });
 
-  it('makes a key by which the cluster is known in a fleet', () => {
+  it('generates a key that identifies the cluster in a fleet', () => {
     const { data } = manifestOf(renderChart({ values: MANAGER }), 'Secret', 'sandpool');
     const pem = (data as Readonly<Record<string, string>>)['fleet.key'] ?? '';
     const { publicKey } = fleetKeyOf(Buffer.from(pem, 'base64').toString());
     expect(signatureCheck(publicKey)).not.to.equal(undefined);
   });
 
-  it("has a template with a web server that a kubelet's probe reaches at the Pod's address", () => {
+  it("has a template with a web server that a kubelet's probe can reach", () => {
     const web = renderChart().find(
       ({ kind, metadata }) => kind === 'SandboxTemplate' && metadata.name === 'web',
     );
@@ -471,7 +471,7 @@ describe('the chart on a cluster', function () {
     ['with everything chosen', EVERYTHING],
     ['with the least', LEAST],
   ] as const) {
-    it(`is taken by the API server ${what}, without a warning`, async () => {
+    it(`is accepted by the API server ${what}, without a warning`, async () => {
       expect(
         await said(
           renderChart({
@@ -484,7 +484,7 @@ describe('the chart on a cluster', function () {
     });
   }
 
-  it('has definitions that helm installed upgraded by the command of the page', async () => {
+  it('has definitions that the documented command upgrades after a helm install', async () => {
     const page = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
     const [, command = ''] = /`kubectl (apply [^`]*)deploy\/helm\/sandpool\/crds`/.exec(page) ?? [];
     const definition = parse(
@@ -518,7 +518,7 @@ describe('the chart on a cluster', function () {
     expect(await shortNames()).to.not.equal('["older"]');
   });
 
-  it('can be installed, upgraded, removed and installed again, and keeps its secrets and the namespaces of teams', async () => {
+  it('can be installed, upgraded, removed and reinstalled, and keeps its secrets and namespaces', async () => {
     const ownPattern = `${namespace}-own-{team}`;
     const place = ['--namespace', namespace, `--kubeconfig=${cluster().kubeconfig('admin')}`];
     const install = (...more: readonly string[]): string =>

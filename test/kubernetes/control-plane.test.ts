@@ -10,10 +10,10 @@ import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
-describe('the cluster of the tests', function () {
+describe('the test cluster', function () {
   const cluster = onTheCluster();
 
-  it('lets sandpool make and end pods in a namespace of a tenant, and nowhere else', async () => {
+  it("lets sandpool create and end Pods in a tenant's namespace, and nowhere else", async () => {
     const namespace = await cluster().namespace();
     const may = async (...args: readonly string[]): Promise<string> =>
       (await cluster().kubectlAs('sandpool', ['auth', 'can-i', ...args])).stdout.trim();
@@ -29,7 +29,7 @@ describe('the cluster of the tests', function () {
     expect(await may('create', 'clusterrolebindings')).to.equal('no');
   });
 
-  it('keeps secrets from sandpool', async () => {
+  it('hides secrets from sandpool', async () => {
     const namespace = await cluster().namespace();
 
     for (const place of [namespace, 'kube-system']) {
@@ -45,7 +45,7 @@ describe('the cluster of the tests', function () {
     }
   });
 
-  it('refuses a pod that the restricted security standard refuses', async () => {
+  it('refuses a Pod that the restricted security standard forbids', async () => {
     const namespace = await cluster().namespace();
     const pod = {
       apiVersion: 'v1',
@@ -65,8 +65,8 @@ describe('the cluster of the tests', function () {
   });
 });
 
-describe('the control plane of the tests', function () {
-  it('leaves no process and no file, of Redis and replicas neither, when the process that started them is killed', async function () {
+describe('the test control plane', function () {
+  it('leaves no process or file behind when the process that started it is killed', async function () {
     if (process.env['TEST_KUBECONFIG'])
       skipBecause(this, 'starts a control plane, and TEST_KUBECONFIG names another cluster');
     const starter = spawn(

@@ -90,7 +90,7 @@ describe('the custom resources', function () {
       )
     ).stderr.trim();
 
-  it('take what is in bounds', async () => {
+  it('accept values within the bounds', async () => {
     const probe = { httpGet: { port: 'web', path: '/ready' } };
     const full = template({
       description: 'ä"\u0001',
@@ -285,7 +285,7 @@ describe('the custom resources', function () {
     });
   }
 
-  it('refuse to give a claimed sandbox to somebody else, or back', async () => {
+  it('refuse to give a claimed sandbox to another user, or to unclaim it', async () => {
     const born = sandbox() as { metadata: { name: string }; spec: object };
     const claim = {
       team: 'a',
@@ -312,7 +312,7 @@ describe('the custom resources', function () {
     expect(await put({})).to.include('claimed at most once');
   });
 
-  it('refuse to lose what was filled in of a pool', async () => {
+  it('refuse to remove the filled fields of a pool', async () => {
     const made = pool({ templateName: 'x' }) as { metadata: { name: string } };
     await cluster().apply(made);
     const patch = (merge: object) =>
@@ -361,7 +361,7 @@ describe('the custom resources', function () {
     ).to.include('must stay');
   });
 
-  it('show a replica with its own rights which of them are older', async () => {
+  it('show an older version to a replica with its own rights', async () => {
     const api = await anApiOf(cluster(), 'sandpool');
     const older = async (): Promise<readonly string[]> => {
       const problems: string[] = [];
@@ -388,7 +388,7 @@ describe('the custom resources', function () {
     await api.close();
   });
 
-  it('show what matters, by short names', async () => {
+  it('show the important columns, by short names', async () => {
     const shown = async (kind: string): Promise<readonly string[]> =>
       (await cluster().kubectl('get', kind, '-A'))
         .split('\n')[0]

@@ -17,7 +17,7 @@ const TRUST = '/etc/sandpool/trust';
 
 /** As docs/fleet.md has it done, each on a cluster of its own. */
 export const deployedFleet = (imageOf: () => ContainerImage): void => {
-  describe('a manager and a worker as the chart deploys them', function () {
+  describe('a manager and a worker deployed by the chart', function () {
     const hubs = onTheControlPlane();
     const ends: (() => unknown)[] = [];
     let [manager, worker]: HttpClient[] = [];
@@ -75,7 +75,7 @@ export const deployedFleet = (imageOf: () => ContainerImage): void => {
       worker?.close();
     });
 
-    it('are linked by a token that the manager’s own command made', async () => {
+    it("are linked by a token from the manager's command", async () => {
       await eventually(async () => {
         const { json } = await manager!.get('/clusters');
         return (json.items ?? []).some(
@@ -84,7 +84,7 @@ export const deployedFleet = (imageOf: () => ContainerImage): void => {
       }, 'west is connected');
     });
 
-    it('hand out a sandbox of the worker at the manager, which runs what it is told', async () => {
+    it('hand out a sandbox of the worker at the manager, which runs commands', async () => {
       await untilAnswered(201, () =>
         worker!.post('/sandboxpools', { name: 'default', templateName: 'default', replicas: 1 }),
       );

@@ -11,7 +11,7 @@ import { deployedFleet } from './deployed-fleet.ts';
 
 const RELEASE = 'test-deployed-sandpool';
 
-describe('what the chart deploys', () => {
+describe('a deployment by the chart', () => {
   const controlPlane = onTheControlPlane();
   /** One for all: its build takes long. */
   let image: ContainerImage;
@@ -20,7 +20,7 @@ describe('what the chart deploys', () => {
   });
   after('the image', () => image?.remove());
 
-  describe('replicas as the chart deploys them, from the image', function () {
+  describe('replicas deployed by the chart from the image', function () {
     let namespace: string;
     let release: DeployedRelease;
     let replicas: readonly DeployedReplica[] = [];
@@ -39,7 +39,7 @@ describe('what the chart deploys', () => {
       await release?.remove();
     });
 
-    it('are three, none of them root, with nothing that they can write to but their own memory', () => {
+    it('are three, without root, and can write only to memory', () => {
       expect(replicas).to.have.length(3);
       for (const { container, pod } of replicas) {
         expect(container.securityContext.readOnlyRootFilesystem).to.equal(true);
@@ -47,7 +47,7 @@ describe('what the chart deploys', () => {
       }
     });
 
-    it('pass the probes of their Pods, with nothing to complain of', async () => {
+    it('pass the probes of their Pods, without warnings', async () => {
       for (const replica of replicas) {
         const client = new HttpClient(replica.port);
         const { path } = replica.container.readinessProbe.httpGet;
@@ -70,7 +70,7 @@ describe('what the chart deploys', () => {
       }
     });
 
-    it('hand out sandboxes of the templates that came with the chart, by the admin key that it made', async () => {
+    it("hand out sandboxes of the chart's templates, by the admin key that it made", async () => {
       const [one, two, three] = replicas.map(({ port }) => new HttpClient(port, adminKey));
       if (!one || !two || !three) throw new Error('there are three');
       for (const name of ['default', 'web']) {
@@ -96,7 +96,7 @@ describe('what the chart deploys', () => {
         expect((await one.delete(`/sandboxpools/${name}?force=true`)).status).to.equal(200);
     });
 
-    it("tell their Pod's name in what they log, and no secret", async () => {
+    it('log the names of their Pods, and no secrets', async () => {
       const secrets = [
         adminKey,
         await release.secretOf(RELEASE, 'pepper'),
@@ -108,7 +108,7 @@ describe('what the chart deploys', () => {
       }
     });
 
-    it('stop in order at SIGTERM, well within the grace of their Pods, after a time in which they only say that they go', async () => {
+    it('stop in order at SIGTERM within their grace period, after announcing it for a while', async () => {
       const [first] = replicas;
       if (!first) throw new Error('there are three');
       const client = new HttpClient(first.port, adminKey);

@@ -9,7 +9,7 @@ import { sampled } from '../support/harness/sampled.ts';
 
 const ECHO_PORT = 7_000;
 
-describe('the contract of drivers, on the real control plane', function () {
+describe('the driver contract on a real control plane', function () {
   const controlPlane = onTheControlPlane();
   let echo: Server;
   let namespace: string;

@@ -15,7 +15,7 @@ const LONGEST_MS = 1_000;
 /** Ends a run that does not get on. */
 const AT_MOST_MS = 10 * 60_000;
 
-describe('a manager of three replicas on a cluster, and two workers', function () {
+describe('a fleet of a manager with three replicas and two workers', function () {
   const cluster = onTheControlPlane();
   let arena: FleetArena;
 
@@ -33,7 +33,7 @@ describe('a manager of three replicas on a cluster, and two workers', function (
 
   const clients = (): readonly HttpClient[] => arena.managers.map(({ client }) => client(''));
 
-  it('promotes a key at one replica, and revokes it at another', async () => {
+  it('promotes a key on one replica, and revokes it on another', async () => {
     const [one, other] = clients() as [HttpClient, HttpClient];
     const { json: made } = await one.post('/api-keys', {});
     const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
@@ -57,7 +57,7 @@ describe('a manager of three replicas on a cluster, and two workers', function (
     await isTold(401);
   });
 
-  it('keep every promise while links are cut, daemons killed and clocks off', async function () {
+  it('keeps every promise while links break, daemons die and clocks differ', async function () {
     this.timeout(0); // of many waits, each of which has an end
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);

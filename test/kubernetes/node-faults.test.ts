@@ -7,7 +7,7 @@ import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
-describe('what a node can suffer', function () {
+describe('a faulty node', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -28,7 +28,7 @@ describe('what a node can suffer', function () {
   const isAvailable = (id: string): Promise<void> =>
     eventually(() => last(id)?.vitals.kind === 'available', 'available again');
 
-  it('makes what idles there unavailable while it is cordoned, and what runs there too, which runs on', async () => {
+  it('makes its idle and running sandboxes unavailable while it is cordoned, and they go on', async () => {
     const idle = await pods.launched();
     const node = await nodeOf(idle.id);
     await kubectl('cordon', node);
@@ -41,7 +41,7 @@ describe('what a node can suffer', function () {
     await isAvailable(idle.id);
   });
 
-  it('makes them unavailable while it is not ready', async () => {
+  it('makes its sandboxes unavailable while it is not ready', async () => {
     const idle = await pods.launched();
     const node = await nodeOf(idle.id);
     await kubectl('label', 'node', node, `${STAGE_LABEL}=unready`);
@@ -50,7 +50,7 @@ describe('what a node can suffer', function () {
     await isAvailable(idle.id);
   });
 
-  it('ends nothing when it is drained; without the budget what was claimed is killed, what idled is gone', async () => {
+  it('respects the budget when it is drained; without it, claimed sandboxes are killed', async () => {
     const [idle, claimed] = [await pods.launched(), await pods.claimed()];
     const nodes = [...new Set(await Promise.all([nodeOf(idle.id), nodeOf(claimed.id)]))];
     const drain = (timeout: string) =>
@@ -78,7 +78,7 @@ describe('what a node can suffer', function () {
     });
   });
 
-  it('has nothing idle there handed out for some seconds after a command found that it does not answer', async () => {
+  it('hands out none of its idle sandboxes for some seconds after a command without an answer', async () => {
     const name = 'node-that-falls-silent';
     await controlPlane().addNode(name);
     await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=60s');
@@ -122,7 +122,7 @@ describe('what a node can suffer', function () {
     }
   });
 
-  it('makes them unavailable when it is removed', async () => {
+  it('makes its sandboxes unavailable when it is removed', async () => {
     const name = 'node-of-this-test';
     await controlPlane().addNode(name);
     await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=60s');

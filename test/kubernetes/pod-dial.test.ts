@@ -50,14 +50,14 @@ describe('a port of a Pod', function () {
     return { under: own, pod: await own.pod('echoing'), port: PORT };
   });
 
-  it('gives what the port says first', async () => {
+  it('sends data first if the server speaks first', async () => {
     greets = true;
     const stream = await dial();
     expect(String(await received(stream, 18))).to.equal('hello and good-bye');
     stream.destroy();
   });
 
-  it("rejects with InstanceGone where there is no such Pod, and with the signal's reason", async () => {
+  it('rejects with InstanceGone if the Pod is gone, or with the reason of the signal', async () => {
     expect(
       await rejection(
         under.streams.dial({ ...pod, uid: v7() }, PORT, new AbortController().signal),
@@ -73,13 +73,13 @@ describe('a port of a Pod', function () {
     expect(await dialling).to.have.property('message', 'called off');
   });
 
-  it('rejects with NotJoinable where the API server does not answer', async () => {
+  it('rejects with NotJoinable if the API server does not answer', async () => {
     under.proxy.state = 'cut-answers';
     expect(await rejection(dial())).to.be.instanceOf(NotJoinable);
     under.proxy.state = 'pass';
   });
 
-  it('breaks off with an error when the link is cut, or hangs', async () => {
+  it('fails with an error when the connection breaks or hangs', async () => {
     const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_000 });
     const target = await pinging.pod('main');
     // A read by a connection that was cut would fail, too.
@@ -95,7 +95,7 @@ describe('a port of a Pod', function () {
     await pinging.close();
   });
 
-  it('waits for a port that does not read, and for a reader that does not', async () => {
+  it('waits for a port that does not read, and for a slow reader', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), {
       direct: true,
       pingEveryMs: 1_300, // three of them are less than it rests

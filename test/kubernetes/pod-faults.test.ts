@@ -13,7 +13,7 @@ import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
 const KEPT = { metadata: { finalizers: ['test.sandpool.dev/keeps'] } };
 const LET_GO = { metadata: { finalizers: null } };
 
-describe('what a Pod can suffer', function () {
+describe('a faulty Pod', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -35,7 +35,7 @@ describe('what a Pod can suffer', function () {
   const endOf = (id: string) =>
     pods.log.of(id).findLast(({ record }) => record !== undefined)?.record?.end;
 
-  describe('while it starts', () => {
+  describe('during its start', () => {
     const waits = async (
       image: string,
       reason: string,
@@ -54,7 +54,7 @@ describe('what a Pod can suffer', function () {
       );
     };
 
-    it('is told with its reason where no node has room', () =>
+    it('shows the reason if no node has room', () =>
       waits('busybox', 'Insufficient cpu', { container: { cpuCores: 100_000 } }));
 
     for (const [image, reason] of [
@@ -62,10 +62,10 @@ describe('what a Pod can suffer', function () {
       ['unnamable', 'InvalidImageName'],
       ['unpulled', 'ErrImagePull'],
     ] as const) {
-      it(`is told with its reason where its image says ${reason}`, () => waits(image, reason));
+      it(`shows the reason if its image fails with ${reason}`, () => waits(image, reason));
     }
 
-    it('is told to have failed, with its exit code, where it ends at once', async () => {
+    it('shows a failure with its exit code if it ends at once', async () => {
       const { id } = await pods.driver.launch(pods.order('fails'), permitted);
       expect((await pods.log.when(id, 'gone')).vitals).to.deep.include({
         kind: 'gone',
@@ -73,7 +73,7 @@ describe('what a Pod can suffer', function () {
       });
     });
 
-    it('is refused with the reason of a quota, or of a limit', async () => {
+    it('is refused with the reason of a quota or a limit', async () => {
       const refused = async (policy: object, reason: string): Promise<void> => {
         const namespace = await controlPlane().namespace();
         await controlPlane().apply({ ...policy, metadata: { name: 'policy', namespace } });
@@ -102,7 +102,7 @@ describe('what a Pod can suffer', function () {
       );
     });
 
-    it('is refused, and not of unknown outcome, where a webhook is down', async () => {
+    it('is refused, without an unknown outcome, if a webhook is down', async () => {
       const namespace = await controlPlane().namespace();
       const name = `test-${v7()}`;
       await controlPlane().apply({
@@ -136,7 +136,7 @@ describe('what a Pod can suffer', function () {
       await own.close();
     });
 
-    it('has no place, which is not its fault, in a namespace that is not there, or not for sandboxes, or that is being removed', async () => {
+    it('counts as unplaced, not failed, in a namespace that is missing, foreign or being deleted', async () => {
       const missing = pods.order();
       const gone = {
         ...missing,
@@ -169,7 +169,7 @@ describe('what a Pod can suffer', function () {
       await own.close();
     });
 
-    it('is not mixed up with a Pod of its name that somebody made by hand', async () => {
+    it('is distinguished from a handmade Pod of the same name', async () => {
       const launchOrder = pods.order();
       await byHand(podNameOf(launchOrder.record.id));
       expect((await rejection(pods.driver.launch(launchOrder, permitted))).message).to.contain(
@@ -200,13 +200,13 @@ describe('what a Pod can suffer', function () {
       },
     });
 
-  describe('once it is claimed', () => {
+  describe('after its claim', () => {
     const ends = async (id: string, end: object): Promise<void> => {
       await pods.log.when(id, 'gone');
       expect(endOf(id)).to.deep.equal(end);
     };
 
-    it('ends with its exit code where its main process dies', async () => {
+    it('ends with its exit code if its main process dies', async () => {
       const { id } = await pods.claimed(pods.order('crashes'));
       const { vitals } = await pods.log.when(id, 'gone');
       expect(vitals).to.deep.equal({
@@ -218,13 +218,13 @@ describe('what a Pod can suffer', function () {
       expect(endOf(id)).to.equal(undefined);
     });
 
-    it('counts as deleted where somebody deletes it by hand', async () => {
+    it('counts as deleted if somebody deletes it by hand', async () => {
       const { id } = await pods.claimed();
       await kubectl('delete', 'pod', podNameOf(id));
       await ends(id, { reason: 'deleted', exitCode: null });
     });
 
-    it('counts as killed, and says by whom, where it is evicted', async () => {
+    it('counts as killed by an eviction, which it names', async () => {
       const { id } = await pods.claimed();
       await kubectl('delete', 'pdb', '--all'); // it would be refused
       const eviction = JSON.stringify({
@@ -241,7 +241,7 @@ describe('what a Pod can suffer', function () {
       expect(last(id)?.vitals).to.have.property('reason').that.contains('Eviction');
     });
 
-    it('counts as killed where its kubelet ends it', async () => {
+    it('counts as killed if its kubelet ends it', async () => {
       const { id } = await pods.claimed();
       const status = {
         status: {
@@ -258,7 +258,7 @@ describe('what a Pod can suffer', function () {
       );
     });
 
-    it('can be ended where somebody deletes its record', async () => {
+    it('can still be ended if somebody deletes its record', async () => {
       const { id } = await pods.claimed();
       await kubectl('delete', 'sandbox', podNameOf(id));
       await shows(id, ({ record }) => record === undefined, 'it is told');
@@ -271,7 +271,7 @@ describe('what a Pod can suffer', function () {
       );
     });
 
-    it('is gone where another Pod has its name, which is left alone', async () => {
+    it('is gone if another Pod has its name, which stays untouched', async () => {
       const { id } = await pods.claimed();
       await kubectl('delete', 'pod', podNameOf(id), '--grace-period=0', '--force');
       await byHand(podNameOf(id));
@@ -292,7 +292,7 @@ describe('what a Pod can suffer', function () {
       ).to.equal('');
     });
 
-    it('keeps the reason of its end, whoever looks', async () => {
+    it('keeps the reason of its end for every replica', async () => {
       const other = await PodDriver.watching(controlPlane(), pods.namespace);
       const { id } = await pods.claimed(pods.order('lingers'));
       await other.log.when(id, 'available');
@@ -310,8 +310,8 @@ describe('what a Pod can suffer', function () {
     });
   });
 
-  describe('when it ends', () => {
-    it("is gone though somebody's finalizer keeps the object", async () => {
+  describe('at its end', () => {
+    it('is gone even if a foreign finalizer keeps the object', async () => {
       const { id } = await pods.claimed();
       await patch('pod', id, KEPT);
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
@@ -321,7 +321,7 @@ describe('what a Pod can suffer', function () {
       await patch('pod', id, LET_GO);
     });
 
-    it("is dead, never free, though somebody's finalizer keeps the record", async () => {
+    it('is dead, and never free, even if a foreign finalizer keeps the record', async () => {
       const other = await PodDriver.watching(controlPlane(), pods.namespace);
       const { id } = await pods.launched();
       await other.log.when(id, 'available');
@@ -341,7 +341,7 @@ describe('what a Pod can suffer', function () {
       await other.close();
     });
 
-    it('keeps what others put on its record', async () => {
+    it('keeps foreign fields on its record', async () => {
       const { id } = await pods.launched();
       await kubectl('annotate', 'sandbox', podNameOf(id), 'test.sandpool.dev/note=theirs');
       await kubectl('label', 'sandbox', podNameOf(id), 'theirs=too');
@@ -364,7 +364,7 @@ describe('what a Pod can suffer', function () {
       await patch('sandbox', id, LET_GO);
     });
 
-    it('is ended without grace where it outlives its end', async () => {
+    it('is killed without grace if it survives its end', async () => {
       const late = await PodDriver.watching(controlPlane(), pods.namespace, {
         graceSeconds: 30,
         aheadMs: 60_000,

@@ -39,7 +39,7 @@ describe('the log of a Pod', function () {
   /** Of the log that all containers here share: where it ends now. */
   const end = async (): Promise<string> => (await under.streams.logs(pod, request)).next;
 
-  it('gives the last lines, and says that there are older ones', async () => {
+  it('returns the last lines, and reports older ones', async () => {
     print('one', 'two', 'three');
     const { lines, truncated } = await under.streams.logs(pod, { ...request, tailLines: 2 });
     expect(texts(lines)).to.deep.equal(['two', 'three']);
@@ -47,7 +47,7 @@ describe('the log of a Pod', function () {
     expect(lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
   });
 
-  it('gives nothing that was printed before, to the millisecond', async () => {
+  it('returns nothing printed before a time, to the millisecond', async () => {
     print('before');
     const since = Date.parse((await under.streams.logs(pod, request)).lines.at(-1)?.time ?? '') + 1;
     const nothing = await under.streams.logs(pod, { ...request, since });
@@ -63,14 +63,14 @@ describe('the log of a Pod', function () {
     expect(texts(following.lines)).to.deep.equal(['after']);
   });
 
-  it('gives the end of what is longer than the limit', async () => {
+  it('returns the end of a log that exceeds the limit', async () => {
     print('x'.repeat(5_000), 'y'.repeat(300));
     const { lines, truncated } = await under.streams.logs(pod, { ...request, limitBytes: 200 });
     expect(texts(lines)).to.deep.equal(['y'.repeat(200)]);
     expect(truncated).to.equal(true);
   });
 
-  it('is followed from its end, though more lines than were asked for have the time of the last one', async () => {
+  it('is followed from its end, even if many lines share the last timestamp', async () => {
     const time = new Date();
     const lines = Array.from({ length: 9 }, () => v7());
     for (const line of lines) controlPlane().print(line, { time });
@@ -83,7 +83,7 @@ describe('the log of a Pod', function () {
     expect(texts(following.lines)).to.deep.equal(['after them']);
   });
 
-  it('is followed from any place', async () => {
+  it('is followed from any position', async () => {
     const from = await end();
     print('a', 'b', 'c');
     const following = new Following(under, pod, from);
@@ -98,7 +98,7 @@ describe('the log of a Pod', function () {
     expect(texts(later.lines)).to.deep.equal(['c', 'd']);
   });
 
-  it('is followed through cut links, silence and links that hang, with no line twice and none missing', async () => {
+  it('is followed through broken, silent and hanging connections without lost or repeated lines', async () => {
     const following = new Following(under, pod, await end());
     const wanted: string[] = [];
     const more = async (): Promise<void> => {
@@ -128,7 +128,7 @@ describe('the log of a Pod', function () {
     expect(texts(following.lines)).to.deep.equal(wanted);
   });
 
-  it('waits for a follower that is slow', async () => {
+  it('waits for a slow follower', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), { direct: true });
     const own = await direct.pod('main');
     const from = (await direct.streams.logs(own, request)).next;
@@ -173,7 +173,7 @@ describe('the log of a Pod', function () {
     );
   });
 
-  it("can't be read while the API server does not answer, and says so", async () => {
+  it('reports an error if it cannot be read while the API server does not answer', async () => {
     under.proxy.state = 'cut-answers';
     expect(await rejection(under.streams.logs(pod, request))).to.be.instanceOf(NotJoinable);
     under.proxy.state = 'pass';

@@ -42,7 +42,7 @@ describe('readiness probes of Pods', function () {
     return { id, seen: await pods.driver.probe(id) };
   };
 
-  it('run in the Pod and through it when they are asked for', async () => {
+  it('run inside the Pod and through its ports on request', async () => {
     expect(
       (await outcomes({ container: { readinessProbe: execProbe(['true'], PATIENT) } })).seen,
     ).to.deep.equal([{}]);
@@ -55,7 +55,7 @@ describe('readiness probes of Pods', function () {
     expect(asked).to.include(`GET /ready 127.0.0.1:${PORT} 1`);
   });
 
-  it('say what they saw', async () => {
+  it('report their results', async () => {
     const says = async (readinessProbe: ReturnType<typeof execProbe>): Promise<string> =>
       String((await outcomes({ container: { readinessProbe } })).seen[0]?.failure);
     expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7'], PATIENT))).to.equal(
@@ -67,7 +67,7 @@ describe('readiness probes of Pods', function () {
     expect(await says(tcpProbe(PORT + 1, PATIENT))).to.contain(String(PORT + 1));
   });
 
-  it("of an endpoint are the kubelet's to run, and told as the endpoint's", async () => {
+  it("of an endpoint are run by the kubelet, and reported as the endpoint's", async () => {
     const { id, seen } = await outcomes({
       definition: {
         endpoints: {
@@ -92,7 +92,7 @@ describe('readiness probes of Pods', function () {
       .and.to.not.have.property('host');
   });
 
-  it('never go to an address, whatever the Pod says that its own is', async () => {
+  it('never go to an address, whatever IP address the Pod claims', async () => {
     let wasAsked = false;
     const elsewhere = createServer(() => {
       wasAsked = true;
@@ -110,7 +110,7 @@ describe('readiness probes of Pods', function () {
     elsewhere.close();
   });
 
-  it('are not run where there is none, or no Pod', async () => {
+  it('do not run without a probe or without a Pod', async () => {
     expect((await outcomes({})).seen).to.deep.equal([]);
     expect(await rejection(pods.driver.probe(v7()))).to.be.instanceOf(InstanceGone);
   });

@@ -63,7 +63,7 @@ describe('registry passwords of a pool', function () {
   const secrets = async (): Promise<string> =>
     await controlPlane().kubectl('get', 'secrets', '-n', namespace, '-o', 'name');
 
-  describe('whose replica died before it made what they are for', () => {
+  describe('after the death of the replica that stored them', () => {
     const owner = { namespace: '', team: 'white', user: 'wim' };
     const registries = [{ registry: 'r.example', username: 'u', password: 'p' }];
     let died: Awaited<ReturnType<typeof aRedisCoordination>>;
@@ -103,11 +103,11 @@ describe('registry passwords of a pool', function () {
       await died?.stop();
     });
 
-    it('go with a pool that was not made', async () => {
+    it('are deleted if the pool was not created', async () => {
       await eventually(async () => !(await secrets()).includes(ofPool), 'the Secret is gone');
     });
 
-    it('go with an env that was not made, and stay with one that was', async () => {
+    it('are deleted if the env was not created, and stay otherwise', async () => {
       await eventually(async () => !(await secrets()).includes(ofEnv), 'the Secret is gone');
       await eventually(
         async () => (await died.coordination.unreconciled(owner, 'pools', 0)).length === 0,
@@ -117,7 +117,7 @@ describe('registry passwords of a pool', function () {
     });
   });
 
-  it('go with a pool to whose object they were never tied', async () => {
+  it('are deleted with a pool even if they were never tied to its object', async () => {
     await untilAnswered(201, () =>
       tenant.post('/sandboxpools', {
         name: 'untied',

@@ -42,7 +42,7 @@ describe('records as custom resources', function () {
 
   sampled(() => recordStoreSuite('the API server', () => aRecordStore(cluster())));
 
-  describe('beside kubectl', () => {
+  describe('next to kubectl', () => {
     const closes: (() => Promise<void>)[] = [];
     afterEach(async () => {
       for (const close of closes.splice(0)) await close();
@@ -108,7 +108,7 @@ describe('records as custom resources', function () {
         'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.reason} {.message}{end}',
       );
 
-    it('takes in templates and pools, defaults filled in, alike on every replica', async () => {
+    it('include templates and pools with their defaults, the same on every replica', async () => {
       const [one, two] = [await aReplica(), await aReplica()];
 
       await apply(
@@ -168,7 +168,7 @@ describe('records as custom resources', function () {
       );
     });
 
-    it('follows kubectl: scaled, edited, deleted', async () => {
+    it('follow kubectl: scaled, edited, deleted', async () => {
       const { store, pools, templates } = await aReplica();
       await apply(template('small'), pool('p'));
       await eventually(() => pools.size === 1, 'the pool is taken in');
@@ -209,7 +209,7 @@ describe('records as custom resources', function () {
       await eventually(() => pools.size === 0 && templates.size === 0, 'gone');
     });
 
-    it('says on an object what is wrong with it, and takes it in once it is right', async () => {
+    it('report on an object why it is invalid, and include it once it is valid', async () => {
       const { pools, templates } = await aReplica({
         lookups: {
           check: ({ network }) => {
@@ -269,7 +269,7 @@ describe('records as custom resources', function () {
         );
     });
 
-    it('shows a template no more that an edit made wrong', async () => {
+    it('omit a template after an invalid edit', async () => {
       const { templates } = await aReplica();
       await apply(template('small'));
       await eventually(() => templates.size === 1, 'taken in');
@@ -281,7 +281,7 @@ describe('records as custom resources', function () {
       await eventually(() => templates.get('small')?.version === '2', 'shown again');
     });
 
-    it('gives a copy of a pool a uid of its own', async () => {
+    it('give a copy of a pool its own uid', async () => {
       const { store, pools } = await aReplica();
       await apply(template('small'));
       await store.pools.create({ ...aPoolRecord(), name: 'first' });
@@ -294,7 +294,7 @@ describe('records as custom resources', function () {
       expect(pools.get('second')?.uid).to.not.equal(aPoolRecord().uid);
     });
 
-    it('ends a pool whose deletion somebody holds up', async () => {
+    it('end a pool whose deletion is held up by a finalizer', async () => {
       const { store, pools } = await aReplica();
       await store.pools.create(aPoolRecord());
       await cluster().patch(['sbp', 'p', '-n', 'alpha'], {
@@ -308,7 +308,7 @@ describe('records as custom resources', function () {
       await eventually(() => pools.size === 0, 'gone');
     });
 
-    it('leaves an object of a later version alone, as long as it is there', async () => {
+    it('leave an object of a later version untouched', async () => {
       const told: (string | undefined)[] = [];
       const { store, pools } = await aReplica({
         outdated: (object, why) => {
@@ -330,7 +330,7 @@ describe('records as custom resources', function () {
       expect(told[1]).to.equal(undefined);
     });
 
-    it('takes no word of an object of a later format that somebody made, and says on it that it can not be used', async () => {
+    it('ignore a forged object of a later format, and report on it that it is unusable', async () => {
       const told: unknown[] = [];
       const { store, pools } = await aReplica({
         outdated: (...what) => {
@@ -349,7 +349,7 @@ describe('records as custom resources', function () {
       expect([told, pools.size]).to.deep.equal([[], 0]);
     });
 
-    it('is refused a later format by the definitions that go with this version', async () => {
+    it('are refused in a later format by the definitions of this version', async () => {
       const { store } = await aReplica();
       await store.pools.create(aPoolRecord());
 
@@ -382,7 +382,7 @@ describe('records as custom resources', function () {
       await cluster().patch(['sbp', 'p', '-n', 'alpha'], { resolved });
     };
 
-    it('seals what it makes for the very object, in the same call', async () => {
+    it('are created with the seal of the object in one call', async () => {
       const { store } = await aReplica();
       const created = await store.pools.create(aPoolRecord());
       const key = await store.apiKeys.create(aKey());
@@ -406,7 +406,7 @@ describe('records as custom resources', function () {
       expect(bare.stderr).to.include('resolved.seal is filled in by Sandpool and must stay');
     });
 
-    it("refuses with a reason where the namespace is missing or not a tenant's", async () => {
+    it("are refused with a reason if the namespace is missing or not a tenant's", async () => {
       const { store } = await aReplica();
       const inNamespace = (namespace: string) =>
         rejection(

@@ -16,7 +16,7 @@ interface ConfigMap {
   readonly data: { readonly a: string };
 }
 
-describe('the reflector, of a real API server', function () {
+describe('the reflector with a real API server', function () {
   const controlPlane = onTheControlPlane();
   let access: ClusterAccess;
   let server: ApiServer;
@@ -87,7 +87,7 @@ describe('the reflector, of a real API server', function () {
     await proxy.stop();
   });
 
-  it('shows what was there, what comes and what goes, through ends of the watch', async () => {
+  it('shows initial objects, creations and deletions, across restarts of the watch', async () => {
     await Promise.all(Array.from({ length: 45 }, (_, i) => put(`m${i}`, 'old')));
     await started();
     expect(reflector.size).to.equal(45);
@@ -108,7 +108,7 @@ describe('the reflector, of a real API server', function () {
     expect(reflector.counters).to.include({ lists: 1, restarts: 0, mishaps: 0 });
   });
 
-  it('stays fresh where nothing happens', async () => {
+  it('stays fresh without changes', async () => {
     await started();
     const until = performance.now() + 15_000;
 
@@ -120,7 +120,7 @@ describe('the reflector, of a real API server', function () {
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
-  it('resumes after cuts, and after a link that went silent', async () => {
+  it('resumes after broken and silent connections', async () => {
     await started(6_000);
     await put('m', '0');
     for (let round = 1; round < 4; round += 1) {
@@ -140,7 +140,7 @@ describe('the reflector, of a real API server', function () {
     expect(changes.map(({ record }) => record)).to.deep.equal(['0', '1', '2', '3', 'held']);
   });
 
-  it('is whole again after the API server and etcd were killed', async () => {
+  it('recovers after a kill of the API server and etcd', async () => {
     await started();
     await put('m', '0');
     await shows('m', '0');

@@ -124,7 +124,7 @@ describe('sandboxes as Pods of a real API server', function () {
     }
   });
 
-  it('are claimed once, whichever replicas ask at the same time', async () => {
+  it('are claimed once, even by several replicas at the same time', async () => {
     const [one, two, three] = [await aReplica(), await aReplica(), await aReplica()];
     const { id } = await launched(one);
     for (const { log } of [two, three]) await log.when(id, 'available');
@@ -144,7 +144,7 @@ describe('sandboxes as Pods of a real API server', function () {
       expect((await driver.read(id)).record?.claim).to.deep.equal(won[0]?.claim);
   });
 
-  it('do not say who wrote which of their fields once they are claimed, which would cost each claim a fifth more', async () => {
+  it('drop the managed fields of a claimed object, which would make each claim a fifth more expensive', async () => {
     const one = await aReplica();
     const { id } = await launched(one);
     await one.driver.claim((await one.driver.read(id)).record ?? expect.fail(), aClaimHere());
@@ -158,7 +158,7 @@ describe('sandboxes as Pods of a real API server', function () {
     expect(metadata).to.not.have.property('managedFields');
   });
 
-  it('are seen to be claimed, and to be gone, by the other replicas', async () => {
+  it('are seen as claimed and as gone by the other replicas', async () => {
     const [one, two] = [await aReplica(), await aReplica()];
     const record = await launched(one);
     await two.log.when(record.id, 'available');
@@ -177,7 +177,7 @@ describe('sandboxes as Pods of a real API server', function () {
     expect((await two.driver.confirm(record.id, namespace)).record).to.equal(undefined);
   });
 
-  it('are retired only at the revision that was seen', async () => {
+  it('are retired only at the given revision', async () => {
     const [one, two] = [await aReplica(), await aReplica()];
     const record = await launched(one);
     await two.log.when(record.id, 'available');
@@ -195,7 +195,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await two.log.when(idle.id, 'gone');
   });
 
-  it('launched twice under one id are one Pod', async () => {
+  it('become one Pod when one id is launched twice', async () => {
     const replica = await aReplica();
     const order = anOrderHere();
     const [first, second] = await Promise.all([
@@ -209,7 +209,7 @@ describe('sandboxes as Pods of a real API server', function () {
     ).to.have.lengthOf(1);
   });
 
-  it('are not launched by who no longer leads', async () => {
+  it('are not launched by a former leader', async () => {
     const replica = await aReplica();
     const order = anOrderHere();
     const before = await rejection(replica.driver.launch(order, () => false));
@@ -227,7 +227,7 @@ describe('sandboxes as Pods of a real API server', function () {
     ).to.equal(false);
   });
 
-  it('are found by an uncached look at the idle ones, and not when they are claimed', async () => {
+  it('appear in an uncached list of idle ones until they are claimed', async () => {
     const replica = await aReplica();
     const order = anOrderHere();
     const record = await replica.driver.launch(order, permitted);
@@ -241,7 +241,7 @@ describe('sandboxes as Pods of a real API server', function () {
     ).to.not.include(record.id);
   });
 
-  it('run on where somebody takes the label off their Pods, which is put back', async () => {
+  it('survive the removal of the label of their Pods, which is restored', async () => {
     const [one, other] = [await aReplica(), await aReplica()];
     const record = await launched(one);
     await one.driver.claim(record, aClaimHere());
@@ -276,7 +276,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await admin.close();
   });
 
-  it('that were claimed and lost their Pod while no replica watched are found to be gone', async () => {
+  it('that lost their Pod while no replica watched are found to be gone', async () => {
     const first = await aReplica();
     const record = await launched(first);
     await first.driver.claim(record, aClaimHere());
@@ -294,7 +294,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await second.log.when(record.id, 'gone');
   });
 
-  it('are joined by a replica whose watch has not told it of their Pod yet', async () => {
+  it('can be used on a replica whose watch has not shown their Pod yet', async () => {
     const outcome = {
       stdout: Buffer.of(),
       stderr: Buffer.of(),
@@ -327,7 +327,7 @@ describe('sandboxes as Pods of a real API server', function () {
     ).to.equal(outcome);
   });
 
-  it('are served while the RoleBinding of another team is missing, whose sandboxes stay, and are known again with it', async () => {
+  it("work while another tenant's RoleBinding is missing, whose sandboxes return with it", async () => {
     const one = await aReplica();
     const { id: here } = await launched(one);
     const order = anOrderHere();
@@ -354,7 +354,7 @@ describe('sandboxes as Pods of a real API server', function () {
     expect(two.driver.describe().warnings).to.deep.equal([]);
   });
 
-  it('are caught up with what was written before', async () => {
+  it('include all earlier writes after catching up', async () => {
     const [one, two] = [await aReplica(), await aReplica()];
     const record = await one.driver.launch(anOrderHere(), permitted);
     await two.driver.caughtUp();

@@ -38,7 +38,7 @@ describe('script/server --kubernetes', function () {
     await once(server, 'exit');
   });
 
-  it('says how to get a first sandbox, and it works', async () => {
+  it('explains how to get a first sandbox, and the commands work', async () => {
     const env = Object.fromEntries(
       (/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2)),
     );
@@ -51,7 +51,7 @@ describe('script/server --kubernetes', function () {
     expect(stdout).to.equal('from a Pod\n');
   });
 
-  it('runs a command by terminal, as docs/terminal.md shows', async () => {
+  it('runs a command in a terminal, as docs/terminal.md shows', async () => {
     const env = {
       PATH: process.env['PATH'],
       ...Object.fromEntries(
@@ -77,7 +77,7 @@ describe('script/server --kubernetes', function () {
     expect({ code, stdout }).to.deep.equal({ code: 7, stdout: "it's é\n" });
   });
 
-  it('leaves nothing when it is told to end', async () => {
+  it('leaves nothing behind when it stops', async () => {
     const keyFile = /SANDPOOL_API_KEY_FILE=(\S+)/.exec(said)?.[1] ?? '';
     const pids = (/pids ([\d, ]+)\)/.exec(said)?.[1] ?? '').split(', ').map(Number);
     expect(existsSync(keyFile)).to.equal(true);

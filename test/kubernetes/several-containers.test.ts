@@ -77,7 +77,7 @@ describe('a sandbox of several containers', function () {
       new AbortController().signal,
     );
 
-  it('is shown with its containers in the order of its template', async () => {
+  it('lists its containers in the order of its template', async () => {
     const { id } = await pods.claimed(order());
     expect(Object.keys((await pods.driver.read(id)).record?.containerImages ?? {})).to.deep.equal([
       'web',
@@ -85,7 +85,7 @@ describe('a sandbox of several containers', function () {
     ]);
   });
 
-  it('goes on without another than the first, which is told, and where nothing can be run any more', async () => {
+  it('survives the end of a secondary container, reports it, and refuses commands there', async () => {
     const { id } = await pods.claimed(order());
     await turn(id, { web: 'runs', agent: 3 });
     await shows(
@@ -103,7 +103,7 @@ describe('a sandbox of several containers', function () {
     expect(pods.log.kinds(id)).to.not.include('gone');
   });
 
-  it('ends with the first one, whose exit code is its own, and the rest is ended', async () => {
+  it('ends with the first container, with its exit code, and stops the others', async () => {
     const { id } = await pods.claimed(order());
     await turn(id, { web: 7, agent: 'runs' });
     const { vitals } = await pods.log.when(id, 'gone');

@@ -37,7 +37,7 @@ describe('the log of a store', function () {
     );
   };
 
-  it('tells every change in order, and places it in time', async () => {
+  it('shows every change in order, with its time', async () => {
     const log = new StoreLog(controlPlane.etcd, () => performance.now());
     log.start();
     await eventually(() => log.sightings.length > 0, 'a first sighting');
@@ -64,7 +64,7 @@ describe('the log of a store', function () {
     }
   });
 
-  it('reads the log of a store that was killed in between', async () => {
+  it('includes a store that was killed in between', async () => {
     const log = new StoreLog(controlPlane.etcd, () => performance.now());
     await aReadyPod('before');
     for (const component of ['etcd', 'kube-apiserver'] as const) {
@@ -90,7 +90,7 @@ describe('the log of a store', function () {
     expect([...names]).to.include.members(['before', 'after']);
   });
 
-  it('tells of a store that was set back what came after the copy, and that it is undone', async () => {
+  it('shows the changes after the copy if a store was restored, as undone', async () => {
     const log = new StoreLog(controlPlane.etcd, () => performance.now());
     await aReadyPod('kept');
     const fault = new SetBack(restorable(controlPlane, log), 0);

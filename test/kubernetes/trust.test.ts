@@ -17,7 +17,7 @@ import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
 const IMAGE = 'registry.invalid/sandbox:1';
 const NOW = (): string => new Date().toISOString();
 
-describe("whoever may write objects of Sandpool in a team's namespace", function () {
+describe("a user with write access to Sandpool objects in a tenant's namespace", function () {
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2 });
   let tenant: HttpClient;
@@ -130,7 +130,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     ...part,
   });
 
-  it('gets no Pod of a definition of their own', async () => {
+  it('gets no Pod with a definition of their own', async () => {
     expect(await written({ ...aPoolManifest('forged'), resolved: forgery('forged') })).to.equal('');
     expect(
       await written({
@@ -149,7 +149,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     }
   });
 
-  it("gets what the spec says, where the rest is another object's", async () => {
+  it('gets a pool from the spec, if the other fields belong to another object', async () => {
     expect(
       await written({
         ...aPoolManifest('copied'),
@@ -175,7 +175,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     });
   });
 
-  it('mounts no claim that GET /volumes does not offer', async () => {
+  it('cannot mount a claim that GET /volumes does not offer', async () => {
     expect(
       await written(
         aPoolManifest('claims', {
@@ -193,7 +193,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     expect(await podsOf(metadata.uid)).to.deep.equal([]);
   });
 
-  it("gets no more by kubectl than the owner's quotas have, and is told so", async () => {
+  it("gets no more by kubectl than the owner's quotas allow, with a message", async () => {
     const carl = new HttpClient(
       replicas().replica(1).port,
       await replicas().tenant('black', 'carl'),
@@ -260,7 +260,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     carl.close();
   });
 
-  it("makes nobody an admin, by a key of one's own least of all", async () => {
+  it('cannot create an admin, not even by an API key of their own', async () => {
     const mine = new HttpClient(replicas().replica(1).port, mallorysKey);
     await untilAnswered(200, () => mine.get('/sandboxes'));
     const { items } = JSON.parse(
@@ -285,7 +285,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     mine.close();
   });
 
-  it('stops no replica by an object of a later format', async () => {
+  it('cannot stop replicas by an object of a later format', async () => {
     await withLaterDefinitions(controlPlane(), async () => {
       await eventually(
         async () =>
@@ -312,7 +312,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     );
   });
 
-  it('stops all of them while a later version is at work, and no longer', async () => {
+  it('sees all replicas stopped only while a later version is running', async () => {
     await untilAnswered(201, () =>
       tenant.post('/sandboxpools', { name: 'later-still', templateName: 'trusted', replicas: 0 }),
     );
@@ -356,7 +356,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     });
   });
 
-  it('is told at once by the admission policy, which lets the daemon alone write its fields', async () => {
+  it("is refused at once by the admission policy, which reserves the daemon's fields", async () => {
     await underAdmissionPolicy(async () => {
       await eventually(
         async () =>
@@ -397,7 +397,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     });
   });
 
-  it('has the daemon held to Secrets of its own names and type, by the admission policy', async () => {
+  it("is protected by the admission policy, which limits the daemon's Secrets by name and type", async () => {
     const secret = (name: string, type: string): string =>
       JSON.stringify({
         apiVersion: 'v1',

@@ -6,7 +6,7 @@ import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 const ALLOWED = 'registry.example/team';
 
-describe('a pool that kubectl makes of what its owner may not name', function () {
+describe('a kubectl pool with fields that its owner must not use', function () {
   const cluster = onTheCluster();
   const replicas = onReplicas(cluster, { count: 1, env: { SANDPOOL_IMAGES_ALLOWED: ALLOWED } });
   let tenant: HttpClient;
@@ -42,7 +42,7 @@ describe('a pool that kubectl makes of what its owner may not name', function ()
       'template.network: host is only for templates that an admin stored',
     ],
   ] as const) {
-    it(`says so in its condition, and has no Pod: ${name}`, async () => {
+    it(`reports it in a condition, and has no Pod: ${name}`, async () => {
       await applied(name, template);
       let pool = '';
       await eventually(
@@ -55,7 +55,7 @@ describe('a pool that kubectl makes of what its owner may not name', function ()
     });
   }
 
-  it('is refused over REST by the same field', async () => {
+  it('is refused over REST with the same field', async () => {
     const { status, json } = await tenant.post('/sandboxpools', {
       name: 'rest',
       replicas: 1,
