@@ -54,7 +54,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
     await stop();
   });
 
-  it('does not end while another replica that stops runs a command in it, and ends after that', async () => {
+  it('does not end during a command on a stopping replica, and ends after it', async () => {
     const { other, stop, advance, activeAt } = await twoReplicas();
     other.work(ID, true);
     await eventually(async () => (await activeAt()) !== 'expired', 'the work counts');
@@ -64,7 +64,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
     await advance(0);
   });
 
-  it('does not end where marks were lost before the work was told again', async () => {
+  it('does not end if its activity was lost before it is reported again', async () => {
     const { other, stop, advance, activeAt } = await twoReplicas();
     other.work(ID, true);
     await eventually(async () => (await activeAt()) !== 'expired', 'the work counts');
@@ -78,7 +78,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
     await stop();
   });
 
-  it('does not end while it is used through another replica again and again', async function () {
+  it('does not end while another replica uses it repeatedly', async function () {
     const { other, stop, activeAt } = await twoReplicas();
     const seen = new Set<number | 'expired'>();
     other.touch(ID, of.idleTimeoutMs);

@@ -7,7 +7,7 @@ import { FakeRedis } from '../support/fakes/fake-redis.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
-describe('channels of a Redis that fails right after it came back', function () {
+describe('channels of a Redis that fails right after its return', function () {
   let redis: FakeRedis;
   let link: RedisLink;
   let channels: RedisChannels;
@@ -54,7 +54,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     forget();
   };
 
-  it('are subscribed to again where SUBSCRIBE is not answered, and the process goes on', async () => {
+  it('subscribe again if SUBSCRIBE is not answered, and the process continues', async () => {
     await hears('before');
 
     redis.subscribing = 'is not answered';
@@ -67,7 +67,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     expect(unhandled).to.deep.equal([]);
   });
 
-  it('say once they are back that something may have been missed', async () => {
+  it('report after their return that messages may have been missed', async () => {
     const missed: boolean[] = [];
     channels.subscribeRevocations(
       () => undefined,
@@ -86,7 +86,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     expect(missed).to.deep.equal([true]);
   });
 
-  it('are subscribed to again where the connection ends at each SUBSCRIBE, and the process goes on', async () => {
+  it('subscribe again if the connection ends at each SUBSCRIBE, and the process continues', async () => {
     await hears('before');
 
     redis.subscribing = 'ends the connection';

@@ -19,7 +19,7 @@ const NAMES = ['r1', 'r2', 'r3'] as const;
 const FAR = '9999999999999';
 
 /** Without timers: they live, die and say so when a test says so. */
-describe('claims that wait on several replicas', function () {
+describe('waiting claims on several replicas', function () {
   const redis = onRedis();
   let link: RedisLink;
   let replicas: readonly [RedisClaims, RedisClaims, RedisClaims];
@@ -109,7 +109,7 @@ describe('claims that wait on several replicas', function () {
     ]);
   });
 
-  it('by keys of managers push out none that a client’s requests are known by', async () => {
+  it("with keys of managers displace no entry that identifies a client's requests", async () => {
     const requests = new RedisRequests({ link, keys, log: quietLog, bounds: FEW_BYTES, limit: 2 });
     const owner = { tenant: ALICE, ttlMs: 60_000 };
     const markOf = (key: string) => ({ key: key.padEnd(22, '-'), body: 'b'.repeat(22) });
@@ -124,7 +124,7 @@ describe('claims that wait on several replicas', function () {
     for (const key of ['b', 'c']) expect(await requests.confirmRequest(markOf(key))).to.equal(true);
   });
 
-  it('are 256 of a pool at most, which a replica that has them all says without Redis', async () => {
+  it('are limited to 256 per pool, which a replica that has them all enforces without Redis', async () => {
     const [r1, r2] = replicas;
     const asked: string[] = [];
     const run = link.run.bind(link);
@@ -145,7 +145,7 @@ describe('claims that wait on several replicas', function () {
     expect(await rejection(r1.joinWaiting(pool))).to.include({ code: 'TOO_MANY_WAITING' });
   });
 
-  it('are skipped while their replica is dead, and have their place again when it is back', async () => {
+  it('are skipped while their replica is dead, and get their position back when it returns', async () => {
     const [first, second] = [await join(1), await join(0)];
     dead.add(1);
     expect(await waiting()).to.equal(1);
@@ -157,7 +157,7 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(1, first)).to.equal('admitted');
   });
 
-  it('keep their order where Redis lost it', async () => {
+  it('keep their order if Redis loses it', async () => {
     const [first, second] = [await join(1), await join(0)];
     await redis().client.del(keys.waiting(pool), keys.waitingSeen(pool));
     await Promise.all([beat(0), beat(1)]);
@@ -166,7 +166,7 @@ describe('claims that wait on several replicas', function () {
     expect([await admit(1, first), await admit(0, second)]).to.deep.equal(['admitted', 'admitted']);
   });
 
-  it("stand in nobody's way once they left, though Redis did not hear of it", async () => {
+  it('do not block others after they leave, even if Redis did not receive it', async () => {
     const place = await join(0);
     await redis().client.zadd(keys.waiting(pool), '1', 'left|r1');
     expect(await admit(0, place)).to.equal('not-its-turn');
@@ -175,7 +175,7 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(0, place)).to.equal('admitted');
   });
 
-  it("stand in nobody's way once they left, though Redis was away, and no other waits at their replica", async () => {
+  it('do not block others after they leave during an outage, even as the last on their replica', async () => {
     const place = await join(0);
     const held = link.run.bind(link);
     link.run = () => Promise.reject(new Error('away'));
@@ -191,7 +191,7 @@ describe('claims that wait on several replicas', function () {
     expect(await waiting()).to.equal(0);
   });
 
-  it('have no place any more from their admission on, whatever is said of them at that moment', async () => {
+  it('lose their position at their admission, even during a concurrent heartbeat', async () => {
     await join(1);
     const [first, second] = [await join(0), await join(0)];
     await still();
@@ -209,7 +209,7 @@ describe('claims that wait on several replicas', function () {
     expect(await waiting()).to.equal(2);
   });
 
-  it('have no place any more from their admission on, though what was said of them before had to be said again', async () => {
+  it('lose their position at their admission, even if an earlier heartbeat had to be repeated', async () => {
     const place = await join(0);
     await still();
     const now = link.time.now.bind(link.time);
@@ -227,7 +227,7 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(1)).to.equal('admitted');
   });
 
-  it('are told of once more where they left while they were told of', async () => {
+  it('are reported again if they left during the report', async () => {
     const place = await join(0);
     const run = link.run.bind(link);
     link.run = async (script, names, args) => {
@@ -244,7 +244,7 @@ describe('claims that wait on several replicas', function () {
     expect(await waiting()).to.equal(0);
   });
 
-  it('are skipped where they let lie for three seconds what others see idle, until they take it', async () => {
+  it('are skipped if they ignore an idle instance for three seconds, until they take it', async () => {
     const [first, second] = [await join(1), await join(0)];
     const ago = (field: ':since' | ':last', ms: number) =>
       redis().client.hincrby(keys.waitingSeen(pool), field, -ms);
@@ -259,7 +259,7 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(1, first)).to.equal('admitted');
   });
 
-  it('do not try for what another replica tries for, for a second', async () => {
+  it("leave an instance to another replica's attempt for a second", async () => {
     const [first, second] = [await join(0), await join(1)];
     const tryFor = async (at: number, place: WaitingPlace | undefined, instance: string) => {
       await still();
@@ -278,7 +278,7 @@ describe('claims that wait on several replicas', function () {
     expect(await tryFor(1, second, 'x')).to.equal('admitted');
   });
 
-  it('are forgotten a minute after the last sign of life', async () => {
+  it('expire a minute after their last heartbeat', async () => {
     await join(0);
 
     for (const key of [keys.waiting(pool), keys.waitingSeen(pool)])
@@ -306,7 +306,7 @@ describe('claims that wait on several replicas', function () {
     })),
   );
 
-  it('are served in their order, each once, whatever replicas come and go', async function () {
+  it('are served in order, each once, while replicas come and go', async function () {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         anew();

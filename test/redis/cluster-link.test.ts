@@ -15,7 +15,7 @@ describe('a link to a Redis cluster', function () {
   });
   after(() => redis?.stop());
 
-  it('starts while the cluster is down, and answers once that is up', async () => {
+  it('starts during an outage of the cluster, and answers once it is up', async () => {
     for (const node of redis.nodes) await node.call('CLUSTER', 'DELSLOTSRANGE', '0', '9');
     await eventually(() => isDown(redis), 'the cluster is down');
     const link = aLink(redis);
@@ -31,7 +31,7 @@ describe('a link to a Redis cluster', function () {
     }
   });
 
-  it('keeps no timer that was stopped while it asked which node has what', async () => {
+  it('leaves no timer behind if it is stopped while it reads the slots', async () => {
     await setImmediate(); // now the test's own is armed
     const before = timers();
     const link = aLink(redis);

@@ -25,10 +25,10 @@ const accessOn = (coordination: Coordination): ConsoleAccess =>
     audit: undefined,
   });
 
-describe('sessions of the console over replicas', function () {
+describe('console sessions over replicas', function () {
   const redis = onRedis();
 
-  it('are begun on one, used on another, and ended on all at once; Redis has no token', async () => {
+  it('begin on one, continue on another, and end on all at once, without a token in Redis', async () => {
     const settings = { ...redis().settings, prefix: 'console' };
     const [one, other] = await Promise.all([
       aRedisCoordination(settings),

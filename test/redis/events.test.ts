@@ -63,7 +63,7 @@ describe('events in Redis', function () {
       at.publishEvent(anEvent(name), key, resolve);
     });
 
-  it('have the same numbers on each replica, so that a client goes on at another', async () => {
+  it('have the same numbers on each replica, so that clients can switch replicas', async () => {
     const [here, there] = [listening(one), listening(other)];
     for (const name of ['a', 'b', 'c']) await told(name === 'b' ? other : one, name);
     await eventually(
@@ -80,7 +80,7 @@ describe('events in Redis', function () {
     expect([again.names(), again.resets()]).to.deep.equal([['d'], 0]);
   });
 
-  it('told by several under one key are there once, under one number', async () => {
+  it('reported several times with one key are stored once, under one number', async () => {
     const ears = listening(one);
     const ids = await Promise.all([told(one, 'a'), told(other, 'a'), told(other, 'a')]);
     await told(one, 'b');
@@ -91,7 +91,7 @@ describe('events in Redis', function () {
     expect(new Set(ids).size).to.equal(1);
   });
 
-  it('are bounded; who is behind them all is told so once', async () => {
+  it('are bounded, and a reader behind them all is informed once', async () => {
     const first = await told(one, 'first');
     const last = Promise.all(
       Array.from({ length: REMEMBERED_EVENTS }, (_, n) => told(one, `n${n}`)),
@@ -116,7 +116,7 @@ describe('events in Redis', function () {
     );
   });
 
-  it('are missed by all once Redis was flushed, and go on', async () => {
+  it('are reported as missed once to every reader after a flush, and continue', async () => {
     const [here, there] = [listening(one), listening(other)];
     const before = await told(one, 'a');
     await eventually(() => here.heard().length === 1 && there.heard().length === 1, 'both have it');
@@ -133,7 +133,7 @@ describe('events in Redis', function () {
     expect(there.heard()).to.deep.equal(here.heard());
   });
 
-  it('wait while Redis is away, and streams stay open and say nothing', async () => {
+  it('wait while Redis is unavailable, with open and silent streams', async () => {
     const open = listening(one);
     await told(one, 'a');
     await eventually(() => open.heard().length === 1, 'it is heard');
@@ -158,7 +158,7 @@ describe('events in Redis', function () {
     expect([open.resets(), opened.resets(), opened.names()]).to.deep.equal([0, 0, ['b']]);
   });
 
-  describe('of two replicas over one truth', () => {
+  describe('on two replicas with one store', () => {
     const twoReplicas = async () => {
       const stores = await sharedStores({ pool: { replicas: 1 } });
       await known(() => one.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
@@ -167,7 +167,7 @@ describe('events in Redis', function () {
       return { ...stores, leader, follower, ears };
     };
 
-    it('are each told once, whoever is asked, and kept once', async () => {
+    it('are each published and stored once, whichever replica gets the request', async () => {
       const { leader, follower, ears, pool, clock, history } = await twoReplicas();
       leader.lead();
       await eventually(
@@ -208,7 +208,7 @@ describe('events in Redis', function () {
       ).to.deep.equal(['Killing']);
     });
 
-    it('are told by who leads next where the last leader did not come to it', async () => {
+    it('are published by the next leader if the last one failed to', async () => {
       const { leader, follower, ears, truth, pool } = await twoReplicas();
       leader.lead();
       await eventually(

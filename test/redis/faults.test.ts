@@ -65,7 +65,7 @@ describe('a Redis that fails', function () {
     coordination.ended(ID),
   ];
 
-  it('stopped: every call ends with `unavailable`, and what counts rates goes on', async function () {
+  it('when stopped ends every call with `unavailable`, while rate limits continue', async function () {
     redis.signal('SIGSTOP');
     const errors = await Promise.all(calls().map((call) => rejection(call)));
     const counted = await coordination.countWithin('address', 1, 60_000);
@@ -76,7 +76,7 @@ describe('a Redis that fails', function () {
     expect(counted).to.deep.equal({ within: true, retryAfterMs: 0 });
   });
 
-  it('stopped: what waited in it does nothing once it goes on', async () => {
+  it('when stopped drops the calls that were waiting in it', async () => {
     redis.signal('SIGSTOP');
     const errors = [
       await rejection(reserve('late')),
@@ -98,7 +98,7 @@ describe('a Redis that fails', function () {
     expect(await reserve('x', 2)).to.equal(true);
   });
 
-  it('stopped: says so, and takes claims after', async () => {
+  it('when stopped is reported, and accepts claims afterwards', async () => {
     redis.signal('SIGSTOP');
     await eventually(() => coordination.describe().problems.length > 0, 'a problem shows');
     expect(coordination.describe().problems).to.deep.equal(['Redis does not answer']);
@@ -115,7 +115,7 @@ describe('a Redis that fails', function () {
     await answering();
   });
 
-  it('killed: calls fail at once, and go on once it is back', async () => {
+  it('when killed fails calls at once, and works after a restart', async () => {
     await redis.kill();
     await eventually(() => coordination.describe().problems.length > 0, 'a problem shows');
     for (const error of await Promise.all(calls().map((call) => rejection(call))))
@@ -127,7 +127,7 @@ describe('a Redis that fails', function () {
     expect(await reserve('a')).to.equal(true);
   });
 
-  it('killed: what is revoked is told again once it is back', async () => {
+  it('when killed reports revocations again after its restart', async () => {
     const heard: string[] = [];
     const forget = coordination.subscribeRevocations((keyId) => {
       heard.push(keyId);
@@ -146,7 +146,7 @@ describe('a Redis that fails', function () {
     expect(heard).to.not.include('meanwhile');
   });
 
-  it('killed: keeps answers, and knows no end of before', async () => {
+  it('when killed keeps stored answers, and loses earlier ends', async () => {
     await coordination.openRequest(MARK, OWNER);
     await coordination.keepAnswer(MARK, OWNER, 'the answer');
     await coordination.markEnded(ID, END);
@@ -162,7 +162,7 @@ describe('a Redis that fails', function () {
     expect(await rejection(coordination.ended('another'))).to.have.property('code', 'UNAVAILABLE');
   });
 
-  it('flushed: nothing idles out, and ends of before are not known', async () => {
+  it('when flushed ends no sandbox as idle, and loses earlier ends', async () => {
     const since = Number(replica.time()) - 1_000;
     await redis.client.flushall();
 
@@ -175,7 +175,7 @@ describe('a Redis that fails', function () {
     expect(await rejection(coordination.ended(ID))).to.have.property('code', 'UNAVAILABLE');
   });
 
-  it('started again: nothing idles out for what marks it lost', async () => {
+  it('when restarted ends no sandbox as idle for lost activity', async () => {
     const before = Number(replica.time());
     coordination.touch(ID, 60_000);
     await redis.kill();
@@ -186,7 +186,7 @@ describe('a Redis that fails', function () {
     expect(!expiry.expired && expiry.activeAt).to.be.above(before);
   });
 
-  it('with its clock set forward by an hour: goes on', async () => {
+  it('continues when its clock is set forward by an hour', async () => {
     const link = new RedisLink({
       metrics: silentMetrics,
       settings: redis.settings,
@@ -205,7 +205,7 @@ describe('a Redis that fails', function () {
     }
   });
 
-  it('away at the start: says so, and goes on once it is there', async () => {
+  it('is reported when it is missing at the start, and works once it is there', async () => {
     await redis.kill();
     const late = await aRedisCoordination(redis.settings, { replica: 'late', rebuildWaitMs: 0 });
     expect(late.coordination.describe().problems).to.deep.equal(['Redis does not answer']);
@@ -224,7 +224,7 @@ describe('a Redis that fails', function () {
   });
 });
 
-describe('what Redis is warned of', () => {
+describe('the warnings about Redis', () => {
   before(function () {
     if (noRedis !== undefined) skipBecause(this, noRedis);
   });
@@ -240,13 +240,13 @@ describe('what Redis is warned of', () => {
     return warnings;
   };
 
-  it('is that it keeps no log of what was written', async () => {
+  it('include a missing append-only file', async () => {
     expect(await warningsUnder({ forgetful: true })).to.deep.equal([
       'Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers',
     ]);
   });
 
-  it('is that it may evict', async () => {
+  it('include a policy that may evict keys', async () => {
     expect(
       await warningsUnder({ config: ['maxmemory 100mb', 'maxmemory-policy allkeys-lru'] }),
     ).to.deep.equal([
@@ -254,7 +254,7 @@ describe('what Redis is warned of', () => {
     ]);
   });
 
-  it('is nothing where all is well', async () => {
+  it('are empty if all is well', async () => {
     expect(await warningsUnder({})).to.deep.equal([]);
   });
 });

@@ -18,7 +18,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 
 type Histories = TransitionHistory<{ readonly type: string }>;
 
-describe('following an actor that another replica leads', function () {
+describe('following an actor led by another replica', function () {
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
@@ -37,7 +37,7 @@ describe('following an actor that another replica leads', function () {
     return { sandbox: actors, pool: actors, member: actors, group: actors, approval: actors };
   };
 
-  it('tells each of its moves once, in order, and that it is no more', async () => {
+  it('shows each of its moves once, in order, and its end', async () => {
     const here: Histories = new TransitionHistory({
       clock: systemClock(),
       kind: 'sandbox',

@@ -33,8 +33,8 @@ const aRoom = async () => {
   return { clock, redis, room, pass };
 };
 
-describe('room for what is more than history', () => {
-  it('is looked at every five seconds, and sooner where much is recorded', async () => {
+describe('the memory that history leaves to other data', () => {
+  it('is checked every five seconds, and sooner after many records', async () => {
     const { redis, room, pass } = await aRoom();
     const first = redis.looks;
     for (let n = 0; n < 199; n++) room.recorded();
@@ -49,7 +49,7 @@ describe('room for what is more than history', () => {
     await room.stop();
   });
 
-  it('is made on and on while it lacks, and is said to be for an hour after', async () => {
+  it('is freed until there is enough, with a warning for an hour', async () => {
     const { redis, room, pass } = await aRoom();
     Object.assign(redis, { used: 0.68, forgotten: 100 });
     await pass(5_000);
@@ -66,7 +66,7 @@ describe('room for what is more than history', () => {
     await room.stop();
   });
 
-  it('can not be made where it is not history that fills Redis, which is said', async () => {
+  it('cannot be freed if history does not fill Redis, which is reported', async () => {
     const { redis, room, pass } = await aRoom();
     redis.used = 0.9;
     await pass(5_000);

@@ -74,7 +74,7 @@ for (const [name, start] of [
 describe('history in Redis', () => {
   const redis = onRedis();
 
-  it('forgets what is older than retention, in steps, and all that belongs to it', async () => {
+  it('deletes entries older than the retention time, in steps, with all related data', async () => {
     const { settings, client } = redis();
     const clock = new TestClock();
     const history = await startedHistory(settings, { clock, retentionMs: 86_400_000 });
@@ -120,7 +120,7 @@ describe('history in Redis', () => {
     await history.stop();
   });
 
-  it('keeps the events of a pool through retention once it is deleted', async () => {
+  it('keeps the events of a deleted pool for the retention time', async () => {
     const { settings, client } = redis();
     const history = await startedHistory(settings, { retentionMs: 86_400_000 });
     const tell = (id: number, reason: 'Created' | 'Deleted') =>
@@ -136,7 +136,7 @@ describe('history in Redis', () => {
     await history.stop();
   });
 
-  it('forgets before its time what an owner has beyond its bytes, or the owner that has most beyond those of all, and nothing of others', async () => {
+  it("deletes early what exceeds an owner's bytes, or the largest owner's if the total is too large", async () => {
     const { settings, client } = redis();
     const clock = new TestClock();
     const now = clock.now();
@@ -201,7 +201,7 @@ describe('history in Redis', () => {
     await history.stop();
   });
 
-  it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
+  it('deletes the oldest entries, with a warning, when Redis runs short of memory', async function () {
     const most = 8 * 2 ** 20;
     const { settings, client, stop } = await startRedis({
       config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'],
@@ -259,7 +259,7 @@ describe('history in Redis', () => {
     await stop();
   });
 
-  it('asks Redis for no more of a list by pool when others have many pools', async () => {
+  it('reads no more of a list by pool if others have many pools', async () => {
     const { settings, client } = redis();
     const history = await startedHistory(settings);
     const groups = `${settings.prefix}:{history}:groups`;

@@ -10,7 +10,7 @@ import { onRedis } from '../support/harness/on-redis.ts';
 
 const SOON_MS = 50;
 
-describe('questions of one replica to another', function () {
+describe('requests between replicas', function () {
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
@@ -20,7 +20,7 @@ describe('questions of one replica to another', function () {
   });
   afterEach(() => stop());
 
-  it('are answered by whom they are put to', async () => {
+  it('are answered by the addressed replica', async () => {
     other.answerReplicas(async (question) => `${question}, says the other`);
     one.answerReplicas(async (question) => `${question}, says the one`);
 
@@ -32,7 +32,7 @@ describe('questions of one replica to another', function () {
     );
   });
 
-  it('are each answered for itself, however many there are', async () => {
+  it('are each answered separately, however many there are', async () => {
     other.answerReplicas(async (question) => question);
     const questions = Array.from({ length: 12 }, (_, n) => `question ${n}`);
 
@@ -43,7 +43,7 @@ describe('questions of one replica to another', function () {
     ).to.deep.equal(questions);
   });
 
-  it('have no answer where the replica does not live, says nothing, fails, or says too much', async () => {
+  it('have no answer if the replica is dead, silent, fails, or answers too much', async () => {
     const answers: (() => Promise<string>)[] = [
       () => new Promise(() => undefined),
       async () => {
@@ -62,7 +62,7 @@ describe('questions of one replica to another', function () {
     ).to.equal(undefined);
   });
 
-  it('are no longer answered by who has ended that', async () => {
+  it('are no longer answered by a replica that has stopped answering', async () => {
     let asked = 0;
     const end = other.answerReplicas(async () => {
       asked += 1;

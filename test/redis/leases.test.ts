@@ -42,7 +42,7 @@ describe('leases in Redis', function () {
   const all = (replicas: readonly Replica[], what: string) =>
     eventually(() => led(replicas).join() === ALL.join(), what);
 
-  it('goes to the replicas in shares, handed over in order', async () => {
+  it('go to the replicas in shares, handed over in order', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
 
@@ -66,7 +66,7 @@ describe('leases in Redis', function () {
     expectRisingEpochs([a, b]);
   });
 
-  it('is held until it is given up, though another is to have it', async () => {
+  it('are held until they are released, even if another replica should have them', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
     a.keeps = true;
@@ -84,7 +84,7 @@ describe('leases in Redis', function () {
     await eventually(() => b.shards().length === wanted.length, 'b has them');
   });
 
-  it('goes over at once when a replica leaves in order', async () => {
+  it('move at once when a replica leaves in order', async () => {
     const [a, b] = [await join('a'), await join('b')];
     await eventually(
       () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,
@@ -98,7 +98,7 @@ describe('leases in Redis', function () {
     expectRisingEpochs([a, b]);
   });
 
-  it('is taken again by a replica that left and comes back', async () => {
+  it('go back to a replica that left and returns', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
     a.coordination.leave();
@@ -111,7 +111,7 @@ describe('leases in Redis', function () {
     expectRisingEpochs([a]);
   });
 
-  it('is taken over when a replica is killed', async () => {
+  it('move when a replica is killed', async () => {
     const child = await joinAsProcess('killed');
     const b = await join('b');
     await eventually(
@@ -124,7 +124,7 @@ describe('leases in Redis', function () {
     await all([b], 'b has all');
   });
 
-  it('is lost by a replica that was stopped for longer, which then takes its share again', async () => {
+  it('are lost by a replica that was paused too long, which then takes its share again', async () => {
     const child = await joinAsProcess('stopped');
     const told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
     child.on('message', (message) => {
@@ -154,7 +154,7 @@ describe('leases in Redis', function () {
       expect(epoch).to.be.above(b.epochs.get(shard) ?? Infinity);
   });
 
-  it('is lost by the monotonic clock while Redis does not answer, and won again with a higher epoch', async () => {
+  it('expire by the monotonic clock during an outage, and get a higher epoch afterwards', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
     const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)]));
@@ -176,7 +176,7 @@ describe('leases in Redis', function () {
     }
   });
 
-  it('goes on with higher epochs after a flush', async () => {
+  it('continue with higher epochs after a flush', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
     const before = new Map(
@@ -191,7 +191,7 @@ describe('leases in Redis', function () {
     );
   });
 
-  it('is led by somebody after Redis was away while another replica came back', async () => {
+  it('have a holder after an outage during which another replica came back', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
 
@@ -206,7 +206,7 @@ describe('leases in Redis', function () {
     await all([a, b], 'every shard is led by somebody, still');
   });
 
-  it('is led by somebody after Redis stalled while it was handed over', async () => {
+  it('have a holder after a stall of Redis during a handover', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
     let stalled: Promise<unknown> | undefined;
@@ -223,7 +223,7 @@ describe('leases in Redis', function () {
     );
   });
 
-  it('is led by somebody after a failover to a Redis that lacks the last writes', async () => {
+  it('have a holder after a failover to a Redis without the last writes', async () => {
     const [a, b] = [await join('a'), await join('b')];
     await eventually(
       () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,

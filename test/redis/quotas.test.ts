@@ -49,7 +49,7 @@ describe('usage in Redis', () => {
     return error instanceof Refusal ? error.code : String(error);
   };
 
-  it('is not known at first, and made from the records before it says yes', async () => {
+  it('is unknown at first, and read from the records before any grant', async () => {
     usage.partsOf(ALICE, 'sandboxes').set('a', 1).set('b', 1);
 
     expect(await rejected(reserve(one, 'c'))).to.equal('UNAVAILABLE');
@@ -60,7 +60,7 @@ describe('usage in Redis', () => {
     expect(await reserve(one, 'd')).to.equal(true);
   });
 
-  it('is told once it is known, with what was reserved', async () => {
+  it('is reported once it is known, with the reservations', async () => {
     usage.partsOf(ALICE, 'sandboxes').set('a', 1);
     usage.partsOf(ALICE, 'replicas').set('p', 5);
 
@@ -79,7 +79,7 @@ describe('usage in Redis', () => {
     expect(await rejected(one.used(ALICE))).to.equal('UNAVAILABLE');
   });
 
-  it('is made known ahead for a tenant that is expected', async () => {
+  it('is read in advance for an expected tenant', async () => {
     usage.partsOf(ALICE, 'sandboxes').set('a', 1);
 
     one.expectUse(ALICE);
@@ -91,7 +91,7 @@ describe('usage in Redis', () => {
     expect(await reserve(other, 'b')).to.equal(true);
   });
 
-  it('is waited for by what a new tenant asks for first', async () => {
+  it('delays the first request of a new tenant', async () => {
     await close();
     await open(400);
     usage.partsOf(ALICE, 'sandboxes').set('a', 1);
@@ -107,14 +107,14 @@ describe('usage in Redis', () => {
     });
   });
 
-  it('is not waited for while Redis is away', async () => {
+  it('does not delay requests while Redis is unavailable', async () => {
     await redis().kill();
     expect(await rejected(one.whenKnown(ALICE))).to.equal('UNAVAILABLE');
     await redis().restart();
     await eventually(() => one.describe().problems.length === 0, 'Redis answers');
   });
 
-  it('is not waited for without end', async () => {
+  it('delays requests for a bounded time', async () => {
     await close();
     usage.of = () => new Promise(() => undefined);
     await open(0);
@@ -122,7 +122,7 @@ describe('usage in Redis', () => {
     expect(await rejected(one.whenKnown(ALICE))).to.equal('UNAVAILABLE');
   });
 
-  it('is not known once Redis was flushed', async () => {
+  it('is unknown after a flush of Redis', async () => {
     await isKnown();
     await reserve(one, 'claimed');
     usage.partsOf(ALICE, 'sandboxes').set('claimed', 1);
@@ -135,7 +135,7 @@ describe('usage in Redis', () => {
     expect([await reserve(one, 'x', 2), await reserve(one, 'y', 2)]).to.deep.equal([true, false]);
   });
 
-  it('is not known once Redis was started again, which may have lost what was last written', async () => {
+  it('is unknown after a restart of Redis, which may have lost the last writes', async () => {
     await isKnown();
     await reserve(one, 'claimed');
     usage.partsOf(ALICE, 'sandboxes').set('claimed', 1).set('lost', 1);
@@ -149,7 +149,7 @@ describe('usage in Redis', () => {
     expect(await reserve(one, 'x', 2)).to.equal(false);
   });
 
-  it('reads the records only after writes that were under way have landed', async () => {
+  it('is read from the records only after pending writes have landed', async () => {
     await close();
     await open(1_000);
     const began = performance.now();
@@ -164,7 +164,7 @@ describe('usage in Redis', () => {
     expect(usage.reads).to.be.within(1, 2); // by one replica or both
   });
 
-  it('is not made from what was read before a second flush', async () => {
+  it('is read again after a second flush', async () => {
     let reads = 0;
     let go: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
@@ -196,7 +196,7 @@ describe('usage in Redis', () => {
     await third.stop();
   });
 
-  it('does not count for ever what was released while its record was read', async () => {
+  it('does not count a release during the read of its record forever', async () => {
     usage.partsOf(ALICE, 'sandboxes').set('ending', 1).set('running', 1);
     // as if both had been read before the one was released, which has no effect before the end
     await isKnown();
@@ -213,7 +213,7 @@ describe('usage in Redis', () => {
     expect([await reserve(one, 'a', 2), await reserve(one, 'b', 2)]).to.deep.equal([true, false]);
   });
 
-  it('keeps what one replica reserved when another takes its own reservation of the name back', async () => {
+  it('keeps a reservation of one replica when another withdraws its own of the same name', async () => {
     await isKnown();
     expect([await reserve(one, 'a', 1), await reserve(other, 'a', 1)]).to.deep.equal([true, true]);
 
@@ -227,7 +227,7 @@ describe('usage in Redis', () => {
     expect(await reserve(other, 'b', 1)).to.equal(true);
   });
 
-  it('names what nobody settled, and removes what no record stands behind', async () => {
+  it('reports unsettled names, and removes those without a record', async () => {
     await isKnown();
     await reserve(one, 'claimed');
     await reserve(one, 'left');
@@ -247,7 +247,7 @@ describe('usage in Redis', () => {
     expect([await reserve(one, 'b', 2), await reserve(one, 'c', 2)]).to.deep.equal([true, false]);
   });
 
-  it('does not remove what was reserved again since it was named', async () => {
+  it('keeps a name that was reserved again since the report', async () => {
     await isKnown();
     await reserve(one, 'a', 1);
     const [named] = (await other.unreconciled(ALICE, 'sandboxes', 0)).filter(
@@ -261,7 +261,7 @@ describe('usage in Redis', () => {
     expect(await reserve(one, 'b', 1)).to.equal(false);
   });
 
-  it('tells who repeats a request that was given up of the instance that it may have claimed', async () => {
+  it('gives a repeated request the instance that its first attempt may have claimed', async () => {
     await isKnown();
     const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
     const owner = { tenant: ALICE, ttlMs: 60_000 };
@@ -309,7 +309,7 @@ describe('usage in Redis', () => {
     });
   });
 
-  it('never lets more through than the limit, which changes, whatever is lost and rebuilt meanwhile', async function () {
+  it('never exceeds the changing limit, through any losses and rebuilds', async function () {
     const step = fc.oneof(
       ...(
         [

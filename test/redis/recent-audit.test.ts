@@ -5,7 +5,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('the audit’s last lines in Redis', function () {
+describe('the recent audit lines in Redis', function () {
   const redis = onRedis();
   let prefixes = 0;
   const onAPrefixOfItsOwn = () => ({ ...redis().settings, prefix: `audit-${(prefixes += 1)}` });
@@ -15,7 +15,7 @@ describe('the audit’s last lines in Redis', function () {
     return { recent: recentAudit, close: stop };
   });
 
-  it('are those of all replicas', async () => {
+  it('come from all replicas', async () => {
     const settings = onAPrefixOfItsOwn();
     const [one, other] = await Promise.all([
       aRedisCoordination(settings),
@@ -39,7 +39,7 @@ describe('the audit’s last lines in Redis', function () {
     await Promise.all([one.stop(), other.stop()]);
   });
 
-  it('are out of reach while Redis is, and telling them harms nobody', async () => {
+  it('are unavailable with Redis, without an effect on their writers', async () => {
     const { recentAudit, stop } = await aRedisCoordination({
       ...redis().settings,
       urls: ['redis://127.0.0.1:1'],

@@ -63,7 +63,7 @@ describe('reservations in Redis', () => {
     );
   };
 
-  it('still count what runs after another replica lost its try for it', async () => {
+  it('count a running sandbox even after another replica failed to reserve it', async () => {
     await admit(one, 'x');
     await settle(1);
 
@@ -74,7 +74,7 @@ describe('reservations in Redis', () => {
     expect(await admit(one, 'y')).to.equal('full');
   });
 
-  it('still count what was rebuilt after another replica lost its try for it', async () => {
+  it('count a rebuilt sandbox even after another replica failed to reserve it', async () => {
     await redis().client.flushall();
     usage.partsOf(ALICE, 'sandboxes').set('x', 1);
     await known(() => one.used(ALICE));
@@ -85,7 +85,7 @@ describe('reservations in Redis', () => {
     expect(await used()).to.equal(1);
   });
 
-  it('stay where an earlier attempt of the same replica takes its own back late', async () => {
+  it('survive a late withdrawal of an earlier attempt on the same replica', async () => {
     await admit(one, 'x', { attempt: 'first' });
     await admit(one, 'x', { attempt: 'second' });
 
@@ -100,7 +100,7 @@ describe('reservations in Redis', () => {
     expect(await used()).to.equal(0);
   });
 
-  it('count what a later write says, whoever confirms first', async () => {
+  it('equal the last write, whoever confirms first', async () => {
     const replicas = async (): Promise<number> => (await one.used(ALICE)).replicas;
     await one.reserve(ALICE, 'replicas', { name: 'p', amount: 10, limit: 10, attempt: 'up' });
     await other.confirm(ALICE, 'replicas', { name: 'p', amount: 3, revision: '10' });
@@ -113,7 +113,7 @@ describe('reservations in Redis', () => {
     expect(await replicas()).to.equal(3);
   });
 
-  describe('of pools that two replicas size at a time', () => {
+  describe('of pools that two replicas resize at once', () => {
     const LIMIT = 10;
     const CPU_LIMIT = 20_000;
 
@@ -237,7 +237,7 @@ describe('reservations in Redis', () => {
       });
     };
 
-    it('never have more than the quota where a growth and a shrinkage of one pool cross', async () => {
+    it('never exceed the quota if growing and shrinking one pool cross', async () => {
       const {
         truth,
         total,
@@ -259,7 +259,7 @@ describe('reservations in Redis', () => {
       expect((await one.used(ALICE)).replicas).to.equal(total());
     });
 
-    it('never have more than the quota, and at rest what counts is what the records say', async function () {
+    it('never exceed the quota, and match the records at rest', async function () {
       const step = fc.record({
         at: fc.nat(1),
         pool: fc.nat(2),

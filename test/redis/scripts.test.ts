@@ -21,8 +21,8 @@ const includedNames = (): readonly string[] =>
     ].flatMap(([, names = '']) => names.split(/, */)),
   );
 
-describe('the scripts of Redis', () => {
-  it('are the files that there are, by operation', () => {
+describe('Redis scripts', () => {
+  it('are complete, with a file per operation', () => {
     const folders = readdirSync(LUA).filter((name) => name !== 'include');
 
     expect(folders.flatMap(filesOf).sort()).to.deep.equal(
@@ -32,7 +32,7 @@ describe('the scripts of Redis', () => {
     );
   });
 
-  it('each say what they are given, return and guarantee, and heed the deadline first', () => {
+  it('state their keys, arguments, answers and guarantees, and check the deadline first', () => {
     const without = Object.keys(OPERATIONS)
       .flatMap(filesOf)
       .filter((file) => !HEADER.test(readFileSync(new URL(file, LUA), 'utf8')));
@@ -40,7 +40,7 @@ describe('the scripts of Redis', () => {
     expect(without).to.deep.equal([]);
   });
 
-  it('have what they include in place, once', () => {
+  it('have their includes in place, once', () => {
     for (const { operation, lua } of loadScripts()) {
       expect(lua, operation).to.not.contain('@include');
       expect(lua.match(/^local now = /gm), operation).to.have.length(1);

@@ -22,7 +22,7 @@ const OWNER = { tenant: ALICE, ttlMs: 60_000 };
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
 /** Two replicas' actors over one truth and one Redis. */
-describe('usage and requests of two replicas', function () {
+describe('two replicas with shared usage', function () {
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
@@ -67,7 +67,7 @@ describe('usage and requests of two replicas', function () {
     await redis().client.hset(key ?? '', 'until', '1', 'owner', 'died');
   };
 
-  it('gives back the seat of a claim whose replica died before it wrote, and no late write lands', async () => {
+  it('release the quota of a claim whose replica died before the write, which never lands', async () => {
     const { a, clock, truth } = await twoReplicas(1);
     const [stored] = await truth.records.all();
     const record = stored?.record;
@@ -83,7 +83,7 @@ describe('usage and requests of two replicas', function () {
     expect(await a.claim(alice, { poolName: 'default' })).to.have.property('id', record.id);
   });
 
-  it('keeps the seat of what was claimed, also where its own replica died', async () => {
+  it('keep the quota of a claimed sandbox, even after its replica died', async () => {
     const { b, clock } = await twoReplicas(1);
     const { id } = await b.claim(alice, { poolName: 'default' });
 
@@ -98,7 +98,7 @@ describe('usage and requests of two replicas', function () {
     expect(await isFree(1)).to.equal(false);
   });
 
-  it("counts replicas as the pool's record says, where a change of it was left half done", async () => {
+  it("count replicas by the pool's record if a change was left half done", async () => {
     const { pool, clock } = await twoReplicas(1);
     await other.reserve(ALICE, 'pools', { name: 'never-made', amount: 1, limit: 10 });
     await other.reserve(ALICE, 'replicas', { name: pool.uid, amount: 50, limit: 100 });
@@ -122,7 +122,7 @@ describe('usage and requests of two replicas', function () {
     );
   });
 
-  it('gives back what a pool had that is gone, though its release failed while Redis was away, by whoever leads next', async () => {
+  it('release the quota of a deleted pool whose release failed, by the next leader', async () => {
     const { b, pools, pool, clock } = await twoReplicas(3);
     await one.reconcile(ALICE, 'pools', [
       { name: pool.uid, version: '', amount: 1, revision: '1' },
@@ -143,7 +143,7 @@ describe('usage and requests of two replicas', function () {
     }, 'it is given back');
   });
 
-  it('moves the seat from an instance that was lost to another', async () => {
+  it('move the quota from a lost instance to another', async () => {
     const { a, b, pool } = await twoReplicas(2, 2);
     b.driver.lag(); // it does not see that the first one goes
     const { id } = await a.claim(alice, { poolName: 'default' });
@@ -156,7 +156,7 @@ describe('usage and requests of two replicas', function () {
     expect(await isFree(2)).to.equal(false);
   });
 
-  it('gives the seat back of an instance that was retired before it could be claimed', async () => {
+  it('release the quota of an instance that was retired before its claim', async () => {
     const { b, truth } = await twoReplicas(1);
     const [stored] = await truth.records.all();
     const { id = '', revision = '' } = stored?.record ?? {};
@@ -174,7 +174,7 @@ describe('usage and requests of two replicas', function () {
     );
   });
 
-  it('writes no claim whose seat was lost meanwhile', async () => {
+  it('write no claim whose quota was lost in the meantime', async () => {
     const { a, b, truth, clock } = await twoReplicas(1);
     truth.failNext('claim', new OutcomeUnknown('cut'));
     truth.hold('read');
@@ -197,7 +197,7 @@ describe('usage and requests of two replicas', function () {
     void b;
   });
 
-  describe("take a dead replica's request over", () => {
+  describe('take over the request of a dead replica', () => {
     const begun = async (replicas = 1) => {
       const world = await twoReplicas(replicas);
       expect((await one.openRequest(MARK, OWNER)).kind).to.equal('new');
@@ -213,7 +213,7 @@ describe('usage and requests of two replicas', function () {
       return opened.instance;
     };
 
-    it('answer with what it claimed, though the mirror does not show it', async () => {
+    it('and answer with its claim, even if the mirror does not show the sandbox', async () => {
       const { a, b } = await begun();
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
@@ -226,7 +226,7 @@ describe('usage and requests of two replicas', function () {
       ).to.equal('IDEMPOTENCY_KEY_REUSED');
     });
 
-    it('go on where it had not written, and what it sent never lands', async () => {
+    it('and continue if it had not written, and its late write never lands', async () => {
       const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
       const record = stored?.record;
@@ -250,7 +250,7 @@ describe('usage and requests of two replicas', function () {
       expect((await b.claim(alice, { poolName: 'default', mark: MARK })).id).to.equal(record.id);
     });
 
-    it('answer with what it claimed, though Redis was flushed and no mirror shows it', async () => {
+    it('and answer with its claim, even after a flush of Redis and without a mirror', async () => {
       const { a, b, pool, truth } = await begun(2);
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
@@ -271,7 +271,7 @@ describe('usage and requests of two replicas', function () {
       ['refused', { poolName: 'unknown' }],
       ['made to wait', { poolName: 'default', waitMs: 1_000 }],
     ] as const) {
-      it(`answer with what it claimed, though Redis was flushed and it is ${how} before any admission`, async () => {
+      it(`and answer with its claim after a flush, even if the request is ${how} before any admission`, async () => {
         const { a, b, truth } = await begun(1);
         b.driver.lag();
         const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
@@ -284,7 +284,7 @@ describe('usage and requests of two replicas', function () {
       });
     }
 
-    it('go on where nothing was claimed before Redis was flushed', async () => {
+    it('and continue if nothing was claimed before the flush', async () => {
       const { b, truth } = await begun(2);
       await redis().client.flushall();
       await known(() => other.used(ALICE));
@@ -295,7 +295,7 @@ describe('usage and requests of two replicas', function () {
       expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
     });
 
-    it('by a claim that opens it itself: it gets what was claimed', async () => {
+    it('by a claim that opens the request, and gets the claimed sandbox', async () => {
       const { a, b, truth } = await begun(2);
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
@@ -307,7 +307,7 @@ describe('usage and requests of two replicas', function () {
       expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
     });
 
-    it('by a claim that opens it itself: it goes on where nothing was', async () => {
+    it('by a claim that opens the request, and continues without a claimed sandbox', async () => {
       const { b, truth, pool } = await begun(1);
       const [stored] = await truth.records.all();
       await admitted(pool, stored?.record.id);
@@ -318,7 +318,7 @@ describe('usage and requests of two replicas', function () {
       expect([claimed.id, opening.foundEarlier]).to.deep.equal([stored?.record.id, false]);
     });
 
-    it('stay in flight where that can not be told, until it can', async () => {
+    it('and keep it in flight until the outcome is known', async () => {
       const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
       await admitted(pool, stored?.record.id);
@@ -337,7 +337,7 @@ describe('usage and requests of two replicas', function () {
     });
   });
 
-  it('claims that wait on either are served in their order, each once, and none waits while one is idle', async function () {
+  it('serve their waiting claims in order, once each, and none waits while an instance is idle', async function () {
     await servesWaitingClaims(async () => {
       const { a, b, pool, clock } = await twoReplicas(0);
       return {
@@ -353,7 +353,7 @@ describe('usage and requests of two replicas', function () {
     }, 10);
   });
 
-  it('tells for a minute after its record is closed how a sandbox ended', async () => {
+  it('report how a sandbox ended for a minute after its record is closed', async () => {
     const { a, b, truth, clock } = await twoReplicas(1);
     const { id } = await a.claim(alice, { poolName: 'default' });
     truth.end(id, 3);

@@ -13,7 +13,7 @@ describe('tokens in Redis', function () {
   });
   after(() => redis?.stop());
 
-  it("can't be read there, and leave nothing behind once they are used", async () => {
+  it('cannot be read there, and leave nothing behind after their use', async () => {
     const { coordination, stop } = await aRedisCoordination(redis.settings, { rebuildWaitMs: 0 });
     try {
       const issue = (n: number) =>

@@ -10,7 +10,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { aReceiver, anApproval, someWebhooks } from '../webhooks/webhook-support.ts';
 
-describe('webhooks over replicas', function () {
+describe('webhooks with replicas', function () {
   const redis = onRedis();
 
   let prefixes = 0;
@@ -24,7 +24,7 @@ describe('webhooks over replicas', function () {
     false,
   );
 
-  it('are told once what both replicas take themselves to lead', async () => {
+  it('are sent once even if both replicas believe to lead', async () => {
     const settings = { ...redis().settings, prefix: 'webhooks' };
     const { one, other, stop } = await twoRedisCoordinations(settings);
     const receiver = await aReceiver();
