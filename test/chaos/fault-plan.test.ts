@@ -9,7 +9,7 @@ const nobody = async (): Promise<never> => {
   throw new Error('nothing may befall anybody here');
 };
 
-describe('a plan of faults', () => {
+describe('a fault plan', () => {
   let clocks: FakeClock[];
   let victims: Victims;
 
@@ -67,12 +67,12 @@ describe('a plan of faults', () => {
       })),
     );
 
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed, and different for another', () => {
     expect(told(strikes(7, 40))).to.deep.equal(told(strikes(7, 40)));
     expect(told(strikes(7, 40))).to.not.deep.equal(told(strikes(8, 40)));
   });
 
-  it('has every kind, now alone and now with others', () => {
+  it('has every kind, some alone and some overlapping', () => {
     const all = strikes(1, 300);
     const kindsOf = (some: readonly Strike[]) =>
       new Set(some.flat().map(({ fault }) => fault.kind.replace(/^link .*/, 'link')));
@@ -83,7 +83,7 @@ describe('a plan of faults', () => {
     expect(kindsOf(all.filter(({ length }) => length > 1))).to.deep.equal(new Set(withOthers));
   });
 
-  it('has no two faults of one replica, nor of Redis, at once', () => {
+  it('never has two simultaneous faults of one replica or of Redis', () => {
     for (const one of strikes(3, 300)) {
       const all = one.flatMap(({ fault: { victim, also = [] } }) => [victim, ...also]);
       expect(new Set(all)).to.have.property('size', all.length);

@@ -80,21 +80,21 @@ const also = (...more: readonly (readonly [Asked, Answer?])[]): readonly Call[] 
   })),
 ];
 
-describe('what is found of a run over a fleet', () => {
-  it('is nothing where answers were lost, and links refused', () => {
+describe('the verdict on a run over a fleet', () => {
+  it('accepts lost answers and refused links', () => {
     expect(fleetViolationsOf(GOOD)).to.deep.equal([]);
   });
 
-  it('is a sandbox that two claims were given', () => {
+  it('reports a sandbox handed out to two claims', () => {
     expect(brokenBy({ calls: also([claim('four'), got(A)]) })).to.deep.equal(['handed out once']);
   });
 
-  it('is a claim that took effect on two clusters, though one answer was lost', () => {
+  it('reports a claim that took effect on two clusters, even if one answer was lost', () => {
     const known = [...GOOD.known, { id: 'w2.d', name: 'one', isRunning: false }];
     expect(brokenBy({ known })).to.deep.equal(['one effect per claim']);
   });
 
-  it('is what was acknowledged and does not stand', () => {
+  it('reports an acknowledged change that is missing', () => {
     const [, ...rest] = GOOD.known;
     const gone = [{ id: A, name: 'one', isRunning: false }, ...rest];
     expect(brokenBy({ known: gone })).to.deep.equal(['nothing lost']);
@@ -102,7 +102,7 @@ describe('what is found of a run over a fleet', () => {
     expect(brokenBy({ calls: also([remove(A), DONE]) })).to.deep.equal(['nothing lost']);
   });
 
-  it('is a denial of what is there', () => {
+  it('reports a denial of an existing sandbox', () => {
     const away: Answer = { status: 404, errorCode: 'CLUSTER_NOT_FOUND' };
     const none: Answer = { status: 404, errorCode: 'SANDBOX_NOT_FOUND' };
     for (const call of [
@@ -115,12 +115,12 @@ describe('what is found of a run over a fleet', () => {
     expect(brokenBy({ calls: removed })).to.deep.equal(['nothing denied']);
   });
 
-  it('is an answer without a reason', () => {
+  it('reports an answer without a reason', () => {
     const calls = also([claim('six'), { status: 500 }]);
     expect(brokenBy({ calls })).to.deep.equal(['no internal error']);
   });
 
-  it('is a command that was carried out twice, or not at all though it was answered', () => {
+  it('reports a command that ran twice, or never although it was answered', () => {
     const [effects] = GOOD.effects;
     for (const found of [['m', 'm'], ['m', 'lost', 'lost'], []])
       expect(brokenBy({ effects: [{ ...effects!, found }] })).to.deep.equal([
@@ -128,7 +128,7 @@ describe('what is found of a run over a fleet', () => {
       ]);
   });
 
-  it('is a key that is answered otherwise at one of the addresses', () => {
+  it('reports a key that works differently on one of the addresses', () => {
     const answers = [
       { where: 'w1', status: 200 },
       { where: 'w2', status: 401 },
@@ -139,13 +139,13 @@ describe('what is found of a run over a fleet', () => {
       ]);
   });
 
-  it('is a link that comes back late', () => {
+  it('reports a link that comes back late', () => {
     expect(brokenBy({ linked: { afterMs: 10_001, withinMs: 10_000 } })).to.deep.equal([
       'linked soon',
     ]);
   });
 
-  it('is an env that a cluster has not once, with one pool', () => {
+  it('reports an env that a cluster has twice or without its pool', () => {
     const pool = { name: 'dev-w1', replicas: 4 };
     const more = { ...pool, replicas: 7 };
     const tooMany = [{ where: 'w1', members: [{ ...WHOLE, desired: 7, current: 7 }] }];
@@ -162,7 +162,7 @@ describe('what is found of a run over a fleet', () => {
       ]);
   });
 
-  it('is an env that either side shows otherwise than it is', () => {
+  it('reports an env that either side shows incorrectly', () => {
     for (const members of [
       [],
       [WHOLE, { ...WHOLE, name: 'dev-w2' }],

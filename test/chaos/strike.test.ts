@@ -21,7 +21,7 @@ const aFault = (part: Partial<Fault> = {}): Fault => ({
 });
 
 describe('a strike', () => {
-  it('has its faults overlap, and is over when each of them is', async () => {
+  it('has overlapping faults, and ends with the last of them', async () => {
     const told: string[] = [];
     const met = meeting(2);
     const one = (name: string): Fault =>
@@ -49,12 +49,12 @@ describe('a strike', () => {
     expect(done.map(({ kind }) => kind)).to.deep.equal(['a', 'b']);
   });
 
-  it('lets others lead while one replica can not', async () => {
+  it('lets other replicas lead while one cannot', async () => {
     const [one] = await strike([{ fault: aFault({ hinders: 0, lastsMs: 5 }), afterMs: 0 }], terms);
     expect(one?.led).to.equal((one?.from ?? 0) + TAKEOVER_MS);
   });
 
-  it('has nobody lead before it is over where others have to wait', async () => {
+  it('waits for its end before anybody leads if others have to wait', async () => {
     const [one] = await strike(
       [{ fault: aFault({ others: 'wait', lastsMs: 5 }), afterMs: 0 }],
       terms,
@@ -62,7 +62,7 @@ describe('a strike', () => {
     expect(one?.led).to.equal((one?.to ?? 0) + TAKEOVER_MS);
   });
 
-  it('has nobody lead before it is over where no replica is left', async () => {
+  it('waits for its end before anybody leads if no replica is left', async () => {
     const met = meeting(3);
     const done = await strike(
       [0, 1, 2].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })),
@@ -71,7 +71,7 @@ describe('a strike', () => {
     for (const { to, led } of done) expect(led).to.equal(to + TAKEOVER_MS);
   });
 
-  it('fails once all are over, where one could not be carried out', async () => {
+  it('fails after all its faults if one could not be carried out', async () => {
     let isMended = false;
     const failing = aFault({
       kind: 'impossible',
@@ -98,7 +98,7 @@ describe('a strike', () => {
     expect(isMended).to.equal(true);
   });
 
-  it('fails where it is not over in time', async () => {
+  it('fails if it does not end in time', async () => {
     const error = await rejection(
       strike([{ fault: aFault({ end: () => new Promise(() => undefined) }), afterMs: 0 }], {
         ...terms,

@@ -14,7 +14,7 @@ const aRunWithAPool = (): MadeUpRun =>
   new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(1_000);
 
 describe('the verdict on a run at rest', () => {
-  it('finds nothing wrong where all is well', () => {
+  it('finds nothing wrong in a good run', () => {
     const usage = { [ANN]: { sandboxes: 0, pools: 1, replicas: 1 } };
     expect(violationsOf(aRunWithAPool().rest(90_000, { usage }).evidence())).to.deep.equal([]);
   });
@@ -22,25 +22,25 @@ describe('the verdict on a run at rest', () => {
   describe('each shard is led', () => {
     const but = (shard: number): readonly number[] => all.filter((one) => one !== shard);
 
-    it('catches a shard that nobody leads', () => {
+    it('catches a shard without a leader', () => {
       expect(promisesBroken(aRunWithAPool().rest(10_500, { led: [but(3), []] }))).to.deep.equal([
         'each shard is led',
       ]);
     });
-    it('catches a shard that two lead', () => {
+    it('catches a shard with two leaders', () => {
       expect(promisesBroken(aRunWithAPool().rest(10_500, { led: [all, [7]] }))).to.deep.equal([
         'each shard is led',
       ]);
     });
-    it('allows for 10 s of calm', () => {
+    it('allows 10 s of calm', () => {
       expect(promisesBroken(aRunWithAPool().rest(9_500, { led: [but(3), []] }))).to.deep.equal([]);
     });
-    it('says nothing where a replica did not answer', () => {
+    it('ignores replicas that did not answer', () => {
       expect(
         promisesBroken(aRunWithAPool().rest(60_000, { led: [but(3), undefined] })),
       ).to.deep.equal([]);
     });
-    it('does not count the time in which nobody looked', () => {
+    it('ignores times without an observation', () => {
       const { rests, ...rest } = aRunWithAPool()
         .rest(9_000, { led: [but(3)] })
         .evidence();
@@ -65,7 +65,7 @@ describe('the verdict on a run at rest', () => {
         promisesBroken(aRunWithAPool().pool('q', { replicas: 1 }).at(20_000).rest(10_500)),
       ).to.deep.equal(['each pool is full']);
     });
-    it('does not take one that starts, or is unavailable, for there', () => {
+    it('does not count starting and unavailable instances as present', () => {
       expect(
         promisesBroken(
           aRunWithAPool().pool('q', { replicas: 1 }).born('b', 'q').at(20_000).rest(10_500),
@@ -75,7 +75,7 @@ describe('the verdict on a run at rest', () => {
         promisesBroken(aRunWithAPool().node('node-0', false).at(20_000).rest(10_500)),
       ).to.deep.equal(['each pool is full']);
     });
-    it('leaves to the scheduler and its node what they are yet to start, as after a write of the node that etcd lost', () => {
+    it('leaves pending starts to the scheduler and the node, as after a lost write in etcd', () => {
       const begun = (node?: string): MadeUpRun =>
         aRunWithAPool()
           .pool('q', { replicas: 1 })
@@ -90,12 +90,12 @@ describe('the verdict on a run at rest', () => {
       for (const node of [undefined, 'node-0'])
         expect(promisesBroken(begun(node).at(20_000).rest(10_500))).to.deep.equal([]);
     });
-    it('counts what runs', () => {
+    it('counts running sandboxes', () => {
       expect(promisesBroken(aRunWithAPool().claimed('a').at(20_000).rest(10_500))).to.deep.equal(
         [],
       );
     });
-    it('allows for 10 s of calm, and for 10 s after a resize', () => {
+    it('allows 10 s of calm, and 10 s after a resize', () => {
       expect(
         promisesBroken(aRunWithAPool().pool('q', { replicas: 1 }).at(20_000).rest(9_500)),
       ).to.deep.equal([]);
@@ -103,7 +103,7 @@ describe('the verdict on a run at rest', () => {
         [],
       );
     });
-    it('says nothing of a pool that is being deleted, or is gone', () => {
+    it('ignores pools that are being deleted or gone', () => {
       expect(
         promisesBroken(
           aRunWithAPool()
@@ -119,7 +119,7 @@ describe('the verdict on a run at rest', () => {
   });
 
   describe('nothing taken that no claim holds', () => {
-    it('catches a pool that was deleted, has nothing running, and stays', () => {
+    it('catches a deleted pool that stays without running sandboxes', () => {
       expect(
         promisesBroken(
           aRunWithAPool()
@@ -130,7 +130,7 @@ describe('the verdict on a run at rest', () => {
         ),
       ).to.deep.equal(['nothing taken that no claim holds']);
     });
-    it('lets a pool stay for as long as something of it runs', () => {
+    it('accepts a deleted pool while a sandbox of it runs', () => {
       expect(
         promisesBroken(
           aRunWithAPool()
@@ -141,7 +141,7 @@ describe('the verdict on a run at rest', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('catches a claim that waits at rest while an instance is idle', () => {
+    it('catches a waiting claim while an instance is idle', () => {
       const run = aRunWithAPool();
       const waits = run
         .rest(20_000)
@@ -152,7 +152,7 @@ describe('the verdict on a run at rest', () => {
         );
       expect(promisesBroken(waits)).to.deep.equal(['nothing taken that no claim holds']);
     });
-    it('lets a claim be slow elsewhere', () => {
+    it('accepts a slow claim elsewhere', () => {
       expect(
         promisesBroken(
           aRunWithAPool()
@@ -168,7 +168,7 @@ describe('the verdict on a run at rest', () => {
       usage: { [ANN]: { sandboxes, pools, replicas } },
     });
 
-    it('catches usage above and below what there is, of each kind', () => {
+    it('catches usage above and below the records, of each kind', () => {
       for (const usage of [told(1), told(0, 2), told(0, 1, 9)]) {
         expect(promisesBroken(aRunWithAPool().rest(61_000, usage))).to.deep.equal([
           'quota equals the records',
@@ -178,13 +178,13 @@ describe('the verdict on a run at rest', () => {
         'quota equals the records',
       ]);
     });
-    it('allows for a minute', () => {
+    it('allows a minute', () => {
       expect(promisesBroken(aRunWithAPool().rest(59_000, told(1)))).to.deep.equal([]);
     });
-    it('says nothing where it is not known', () => {
+    it('ignores unknown usage', () => {
       expect(promisesBroken(aRunWithAPool().rest(90_000, { usage: {} }))).to.deep.equal([]);
     });
-    it('lets usage be that of any moment of a look', () => {
+    it('accepts the usage at any time of an observation', () => {
       const run = aRunWithAPool();
       const claimed = run.rest(61_000, told(1)).claimed('a').evidence();
       const before = claimed.sightings.filter(({ asked }) => asked < 900 || asked > 62_000);

@@ -17,14 +17,14 @@ const aClaim = (idleTimeoutMs = 0): MadeUpRun =>
     .at(100)
     .claimed('a', { idleTimeoutMs });
 
-describe('what the verdict excuses, and what it does not', () => {
-  describe('a sandbox that ends', () => {
-    it('may end by its idle timeout, and no sooner', () => {
+describe('excuses in the verdict', () => {
+  describe('a sandbox', () => {
+    it('can end by its idle timeout, and no sooner', () => {
       expect(promisesBroken(aClaim(3_000).at(3_200).podGone('a'))).to.deep.equal([]);
       expect(promisesBroken(aClaim(3_000).at(1_500).podGone('a'))).to.deep.equal([NEVER]);
       expect(promisesBroken(aClaim().at(1e6).podGone('a'))).to.deep.equal([NEVER]);
     });
-    it('may not end while a command runs in it', () => {
+    it('cannot end while a command runs in it', () => {
       const exec = { what: 'exec', id: 'a', seconds: 4 } as const;
       expect(
         promisesBroken(
@@ -45,7 +45,7 @@ describe('what the verdict excuses, and what it does not', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('may end with its pool by force, and not without', () => {
+    it('can end with its pool only by force', () => {
       const ended = (force: boolean): MadeUpRun =>
         aClaim()
           .at(200)
@@ -57,7 +57,7 @@ describe('what the verdict excuses, and what it does not', () => {
       expect(promisesBroken(ended(true))).to.deep.equal([]);
       expect(promisesBroken(ended(false))).to.deep.equal([NEVER]);
     });
-    it('may not end because somebody took its label off', () => {
+    it('cannot end because its label was removed', () => {
       expect(
         promisesBroken(
           aClaim()
@@ -69,7 +69,7 @@ describe('what the verdict excuses, and what it does not', () => {
     });
   });
 
-  it('lets an instance without labels not be found, and not count', () => {
+  it('allow an instance without labels to be missed in searches and counts', () => {
     const edited = (): MadeUpRun =>
       new MadeUpRun()
         .pool('p', { replicas: 1 })
@@ -91,7 +91,7 @@ describe('what the verdict excuses, and what it does not', () => {
         .recordGone('a')
         .poolGone('p');
 
-    it('is an excuse for a name, and its next bearer may end by force all the same', () => {
+    it('excuses its old names, and a new pool of the same name can end by force', () => {
       const next = deleted()
         .at(9_000)
         .pool('p', { poolUid: 'uid-of-next' })
@@ -104,10 +104,10 @@ describe('what the verdict excuses, and what it does not', () => {
         .podGone('b');
       expect(promisesBroken(next)).to.deep.equal([]);
     });
-    it('takes with it what was there', () => {
+    it('excuses the loss of its content', () => {
       expect(promisesBroken(deleted())).to.deep.equal([]);
     });
-    it('is no excuse for what is born after it', () => {
+    it('excuses no loss of objects created later', () => {
       const later = deleted()
         .at(9_000)
         .pool('q')
@@ -118,15 +118,15 @@ describe('what the verdict excuses, and what it does not', () => {
         .podGone('b');
       expect(promisesBroken(later)).to.deep.equal([NEVER]);
     });
-    it('is no excuse for another one', () => {
+    it('excuses no loss in another namespace', () => {
       expect(
         promisesBroken(aClaim().at(200).disturbed({ namespace: 'other', to: 5_000 }).podGone('a')),
       ).to.deep.equal([NEVER]);
     });
   });
 
-  describe('a store that was set back', () => {
-    it('has lost what was written since, and nothing else', () => {
+  describe('a store restored from a backup', () => {
+    it('excuses the loss of later writes, and nothing else', () => {
       const run = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -146,7 +146,7 @@ describe('what the verdict excuses, and what it does not', () => {
       expect(promisesBroken(run)).to.deep.equal([]);
       expect(promisesBroken(run.at(20_000).podGone('b'))).to.deep.equal([NEVER]);
     });
-    it('leaves at rest what is there, lost or not', () => {
+    it('must match the usage at rest, with lost writes or without', () => {
       const run = new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(100);
       const kept = run.revision;
       run.claimed('a').at(200).setBack(kept);
@@ -156,7 +156,7 @@ describe('what the verdict excuses, and what it does not', () => {
       expect(promisesBroken(run.at(20_000).rest(61_000, told(1)))).to.deep.equal([]);
       expect(promisesBroken(run.rest(61_000, told(2)))).to.deep.equal(['quota equals the records']);
     });
-    it('is no excuse for what is claimed after it', () => {
+    it('excuses no loss of later claims', () => {
       const run = new MadeUpRun().pool('p').idle('a').at(100);
       run.setBack(run.revision);
       expect(
@@ -173,7 +173,7 @@ describe('what the verdict excuses, and what it does not', () => {
     });
   });
 
-  describe('what was asked for right after a store was set back', () => {
+  describe('a request right after a restore', () => {
     const setBack = (): MadeUpRun => {
       const run = new MadeUpRun()
         .at(5)
@@ -186,7 +186,7 @@ describe('what the verdict excuses, and what it does not', () => {
       return run;
     };
 
-    it('has a pool go that was made long before', () => {
+    it('can delete a pool made long before', () => {
       const remove = { what: 'delete-pool', pool: 'p' } as const;
       const deleted = setBack()
         .at(5_000)
@@ -197,7 +197,7 @@ describe('what the verdict excuses, and what it does not', () => {
         'nothing lost',
       ]);
     });
-    it('has its place in line before what is asked for later', () => {
+    it('keeps its position before later requests', () => {
       const refused = { status: 429, errorCode: 'POOL_EXHAUSTED' } as const;
       const later = (run: MadeUpRun): MadeUpRun => run.at(12_000).call(claim, refused).at(20_000);
       const waits = { ...claim, waitSeconds: 10 };
@@ -210,7 +210,7 @@ describe('what the verdict excuses, and what it does not', () => {
 
   describe('envs and pools', () => {
     const env = 'e';
-    it('are not lost, nor denied while they are there', () => {
+    it('cannot be lost or denied while they exist', () => {
       expect(
         promisesBroken(new MadeUpRun().call({ what: 'create-env', env }, { status: 201 })),
       ).to.deep.equal(['nothing lost']);
@@ -242,7 +242,7 @@ describe('what the verdict excuses, and what it does not', () => {
         promisesBroken(made().call({ what: 'delete-env', env }, { status: 200 }).at(200)),
       ).to.deep.equal(['nothing lost']);
     });
-    it('have the size that was acknowledged', () => {
+    it('have the acknowledged size', () => {
       const resize = { what: 'resize-pool', pool: 'p', replicas: 4 } as const;
       expect(
         promisesBroken(new MadeUpRun().pool('p').at(50).call(resize, { status: 200 }).at(90)),
@@ -259,13 +259,13 @@ describe('what the verdict excuses, and what it does not', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('ask for no more replicas than the quota', () => {
+    it('request no more replicas than the quota', () => {
       const run = new MadeUpRun();
       run.replicaQuota = 15;
       expect(promisesBroken(run.pool('p').pool('q', { replicas: 5 }))).to.deep.equal([]);
       expect(promisesBroken(run.pool('q', { replicas: 6 }))).to.deep.equal(['quota kept']);
     });
-    it('may be made smaller than what runs, and keep that', () => {
+    it('can get a size below the running sandboxes, which stay', () => {
       const run = new MadeUpRun()
         .pool('p', { replicas: 2 })
         .idle('a')

@@ -33,8 +33,8 @@ const used = (change: Parameters<MadeUpRun['approval']>[1] = {}): MadeUpRun =>
 const claimed = (): MadeUpRun => used().at(110).claimed('a', { mark: MARK });
 const ofDelete = { operation: 'deleteSandbox', path: '/sandboxes/a' };
 
-describe('the verdict on requests that wait for a person', () => {
-  it('finds nothing wrong with what is approved, used and settled', () => {
+describe('the verdict on approvals', () => {
+  it('finds nothing wrong with approved, used and settled approvals', () => {
     const run = claimed()
       .at(120)
       .approval('g', { use: { ...USED, attempt: 2 } })
@@ -44,7 +44,7 @@ describe('the verdict on requests that wait for a person', () => {
     expect(broken(run)).to.deep.equal([]);
   });
 
-  it('nor with what is given back and used again, denied, expired or given up', () => {
+  it('accepts released and reused, denied, expired and abandoned approvals', () => {
     for (const run of [
       used()
         .at(105)
@@ -67,11 +67,11 @@ describe('the verdict on requests that wait for a person', () => {
       broken(claimed().at(150).claimed('b', { mark: MARK, claimedAt: 'later' })),
     ).to.have.length(1);
   });
-  it('catches an effect without an approval, or of another one', () => {
+  it('catches an effect without an approval, or with another one', () => {
     expect(broken(asked().at(100).claimed('a'))).to.have.length(1);
     expect(broken(used().at(110).claimed('a', { mark: 'other.body' }))).to.have.length(1);
   });
-  it('catches an effect of what was not approved, or of what was not noted to be used', () => {
+  it('catches an effect without a recorded approval or use', () => {
     for (const run of [
       asked(),
       asked().at(60).approval('g', { status: 'denied' }),
@@ -80,14 +80,14 @@ describe('the verdict on requests that wait for a person', () => {
     ])
       expect(broken(run.at(110).claimed('a', { mark: MARK }))).to.have.length(1);
   });
-  it('catches a grant that is used and settled, and had no effect', () => {
+  it('catches an approval that was used and settled without an effect', () => {
     expect(broken(used().at(120).approval('g', { use: SETTLED }))).to.have.length(1);
   });
-  it('catches an end without a grant for it', () => {
+  it('catches an end without an approval', () => {
     const run = claimed().at(120).approval('g', { use: SETTLED });
     expect(broken(run.at(200).podGone('a'))).to.have.length(1);
   });
-  it('catches a grant to end it after which it lives on', () => {
+  it('catches an approved end of a sandbox that lives on', () => {
     const run = used(ofDelete).at(120).approval('g', { use: SETTLED });
     expect(broken(run)).to.have.length(1);
     expect(broken(run.at(130).podGone('a').at(140).recordGone('a'))).to.deep.equal([]);
@@ -95,7 +95,7 @@ describe('the verdict on requests that wait for a person', () => {
   it('catches an approval that nobody gave', () => {
     expect(broken(asked().at(70).approval('g', { status: 'approved' }))).to.have.length(1);
   });
-  it('catches a decision that was acknowledged and did not stand, or a second one', () => {
+  it('catches an acknowledged decision that was lost, or a second decision', () => {
     expect(broken(asked().at(60).call(APPROVE, DECIDED))).to.have.length(1);
     expect(
       broken(
@@ -105,7 +105,7 @@ describe('the verdict on requests that wait for a person', () => {
       ).length,
     ).to.be.greaterThan(0);
   });
-  it('catches a way back', () => {
+  it('catches a return to an earlier state', () => {
     for (const [from, to] of [
       ['denied', 'approved'],
       ['expired', 'approved'],

@@ -59,8 +59,8 @@ const MISDEEDS: Readonly<Record<string, (model: ModelRun) => unknown>> = {
     run.rest(61_000, { usage: { 'team/team/ann': { sandboxes: 9, pools: 1, replicas: 4 } } }),
 };
 
-describe('the verdict on runs by chance', () => {
-  it('finds nothing wrong where the promises were kept', () => {
+describe('the verdict on random runs', () => {
+  it('finds nothing wrong if all promises were kept', () => {
     check(
       fc.property(seeds, (seed) => {
         const { run } = aRun(seed);
@@ -73,7 +73,7 @@ describe('the verdict on runs by chance', () => {
   });
 
   for (const [promise, commit] of Object.entries(MISDEEDS)) {
-    it(`finds one misdeed against "${promise}"`, () => {
+    it(`finds a single violation of "${promise}"`, () => {
       check(
         fc.property(seeds, (seed) => {
           const model = aRun(seed);

@@ -47,7 +47,7 @@ describe('the verdict on a run', () => {
   });
 
   describe('one owner', () => {
-    it('catches a claim that is written over', () => {
+    it('catches an overwritten claim', () => {
       expect(promisesBroken(aClaim().at(150).claimed('a', { owner: BOB }))).to.include('one owner');
     });
     it('catches a second claim by the same owner', () => {
@@ -55,7 +55,7 @@ describe('the verdict on a run', () => {
         'one owner',
       );
     });
-    it('catches an instance that two clients were given', () => {
+    it('catches an instance handed out to two clients', () => {
       expect(promisesBroken(aClaim().at(150).call(claim, { status: 201, id: 'a' }))).to.include(
         'one owner',
       );
@@ -71,7 +71,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.include('one owner');
     });
-    it('takes repetitions under one key for one claim', () => {
+    it('counts repetitions with one key as one claim', () => {
       const keyed = { ...claim, key: 'k' };
       const run = new MadeUpRun()
         .pool('p')
@@ -105,12 +105,12 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal(['nothing lost']);
     });
-    it('says nothing of a claim of unknown outcome', () => {
+    it('ignores a claim with an unknown outcome', () => {
       expect(
         promisesBroken(new MadeUpRun().pool('p').idle('a').at(50).call(claim).at(100).claimed('a')),
       ).to.deep.equal([]);
     });
-    it('catches a delete that was undone, or never was', () => {
+    it('catches a delete that was undone or never done', () => {
       expect(
         promisesBroken(aClaim().at(150).call({ what: 'delete', id: 'a' }, { status: 200 })),
       ).to.deep.equal(['nothing lost']);
@@ -122,7 +122,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal(['nothing lost']);
     });
-    it('catches a running sandbox that is said not to be there', () => {
+    it('catches a running sandbox that is reported as missing', () => {
       for (const answer of [{ status: 404 }, { status: 200, shows: 'Idle' }])
         expect(
           promisesBroken(aClaim().at(150).call({ what: 'get', id: 'a' }, answer)),
@@ -131,12 +131,12 @@ describe('the verdict on a run', () => {
         promisesBroken(aClaim().at(150).call({ what: 'exec', id: 'a' }, { status: 409 })),
       ).to.deep.equal(['nothing lost']);
     });
-    it('lets a replica say that it can not tell', () => {
+    it('accepts that a replica cannot answer', () => {
       expect(
         promisesBroken(aClaim().at(150).call({ what: 'get', id: 'a' }, { status: 503 })),
       ).to.deep.equal([]);
     });
-    it('lets a sandbox that was just claimed, or is being ended, not be found', () => {
+    it('accepts that a new or ending sandbox is not found', () => {
       expect(
         promisesBroken(aClaim().call({ what: 'get', id: 'a' }, { status: 404 }, { invoked: 99 })),
       ).to.deep.equal([]);
@@ -150,7 +150,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('catches a pool that was never written, that vanished, and one that came back', () => {
+    it('catches a pool that was never written, disappeared or came back', () => {
       const create = { what: 'create-pool', pool: 'q' } as const;
       const remove = { what: 'delete-pool', pool: 'q' } as const;
       expect(promisesBroken(new MadeUpRun().call(create, { status: 201 }))).to.deep.equal([
@@ -186,14 +186,14 @@ describe('the verdict on a run', () => {
         'nothing taken away',
       ]);
     });
-    it('catches one that ended before it was asked to', () => {
+    it('catches a sandbox that ended before the request', () => {
       expect(
         promisesBroken(
           aClaim().at(150).podGone('a').at(200).call({ what: 'delete', id: 'a' }, { status: 404 }),
         ),
       ).to.deep.equal(['nothing taken away']);
     });
-    it('lets a sandbox end whose Pod was deleted by hand', () => {
+    it('accepts the end of a sandbox whose Pod was deleted by hand', () => {
       expect(
         promisesBroken(
           aClaim()
@@ -206,7 +206,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('lets a delete of unknown outcome have its effect', () => {
+    it('accepts the effect of a delete with an unknown outcome', () => {
       expect(
         promisesBroken(aClaim().at(150).call({ what: 'delete', id: 'a' }).at(900).podGone('a')),
       ).to.deep.equal([]);
@@ -219,7 +219,7 @@ describe('the verdict on a run', () => {
         promisesBroken(new MadeUpRun().pool('p').idle('a').at(50).call(claim, EXHAUSTED).at(100)),
       ).to.deep.equal(['no false refusal']);
     });
-    it('lets an instance be idle for a part of the call', () => {
+    it('accepts an instance that is idle during a part of the call', () => {
       expect(
         promisesBroken(
           new MadeUpRun().pool('p').at(50).call(claim, EXHAUSTED).at(51).idle('a').at(200),
@@ -231,7 +231,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('lets another claim hold what it gets', () => {
+    it('accepts that another claim reserves the instance that it gets', () => {
       const run = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -242,7 +242,7 @@ describe('the verdict on a run', () => {
         .claimed('a');
       expect(promisesBroken(run)).not.to.include('no false refusal');
     });
-    it('lets one that waited, and was answered 503, keep its place for a while', () => {
+    it('accepts that a waiting claim keeps its position for a while after a 503', () => {
       const run = (later: number): MadeUpRun =>
         new MadeUpRun()
           .pool('p')
@@ -255,7 +255,7 @@ describe('the verdict on a run', () => {
       expect(promisesBroken(run(1_000))).to.deep.equal([]);
       expect(promisesBroken(run(9_000))).to.deep.equal(['no false refusal']);
     });
-    it('does not take the idle instance of another pool, a starting one, or one of an unready node for idle', () => {
+    it('does not count instances of other pools, starting ones or those of unready nodes as idle', () => {
       expect(
         promisesBroken(
           new MadeUpRun().pool('p').pool('q').idle('a', 'q').at(50).call(claim, EXHAUSTED),
@@ -270,7 +270,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('lets nodes be silent for a while after they were started anew with the store, and no longer', () => {
+    it('accepts silent nodes for a while after a restart of store and nodes, and no longer', () => {
       const run = (later: number): MadeUpRun =>
         new MadeUpRun()
           .pool('p')
@@ -282,7 +282,7 @@ describe('the verdict on a run', () => {
       expect(promisesBroken(run(1_000))).to.deep.equal([]);
       expect(promisesBroken(run(9_000))).to.deep.equal(['no false refusal']);
     });
-    it('says nothing where it is not known when the instance was taken', () => {
+    it('ignores a refusal if the time of the claim is unknown', () => {
       const { sightings, ...rest } = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -311,7 +311,7 @@ describe('the verdict on a run', () => {
       run.quota = 2;
       expect(promisesBroken(run)).to.deep.equal(['quota kept']);
     });
-    it('counts each user alone, and those that run alone', () => {
+    it('counts each user separately, in teams and alone', () => {
       const run = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -329,7 +329,7 @@ describe('the verdict on a run', () => {
   });
 
   describe('a delete', () => {
-    it('is not final where a replica still shows the sandbox as running, or runs a command in it', () => {
+    it('is not final if a replica still shows the sandbox as running or runs a command in it', () => {
       expect(
         promisesBroken(
           aDelete().at(300).call({ what: 'get', id: 'a' }, { status: 200, shows: 'Running' }),
@@ -339,7 +339,7 @@ describe('the verdict on a run', () => {
         promisesBroken(aDelete().at(300).call({ what: 'exec', id: 'a' }, { status: 200 })),
       ).to.deep.equal(['a delete is final']);
     });
-    it('may be overtaken by what was asked before it was acknowledged', () => {
+    it('can be overtaken by an earlier request', () => {
       expect(
         promisesBroken(
           aDelete().call(
@@ -350,7 +350,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('may show the sandbox as stopping', () => {
+    it('can show the sandbox as stopping', () => {
       expect(
         promisesBroken(
           aDelete().at(300).call({ what: 'get', id: 'a' }, { status: 200, shows: 'Stopping' }),
@@ -361,7 +361,7 @@ describe('the verdict on a run', () => {
 
   describe('idempotency', () => {
     const keyed = { ...claim, key: 'k' };
-    it('catches two sandboxes of one key, by their records', () => {
+    it('catches two sandboxes for one key, by their records', () => {
       expect(
         promisesBroken(
           new MadeUpRun()
@@ -373,7 +373,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal(['one effect per key']);
     });
-    it('catches two sandboxes of one key, by the answers', () => {
+    it('catches two sandboxes for one key, by the answers', () => {
       const run = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -385,7 +385,7 @@ describe('the verdict on a run', () => {
         .claimed('b');
       expect(promisesBroken(run)).to.deep.equal(['one effect per key']);
     });
-    it('lets a key be used anew once its sandbox is gone', () => {
+    it('accepts that a key is used again once its sandbox is gone', () => {
       const run = new MadeUpRun()
         .pool('p')
         .idle('a')
@@ -405,10 +405,10 @@ describe('the verdict on a run', () => {
   describe('surplus', () => {
     const three = (): MadeUpRun =>
       new MadeUpRun().pool('p', { replicas: 2 }).idle('a').at(100).idle('b').at(1_000).idle('c');
-    it('is caught where nothing had happened', () => {
+    it('is caught if nothing had happened', () => {
       expect(promisesBroken(three().at(1_100).recordGone('c'))).to.deep.equal(['surplus trimmed']);
     });
-    it('may live for 5 s after a takeover, and no longer', () => {
+    it('can live for 5 s after a takeover, and no longer', () => {
       const stopped = { kind: 'stop', from: 500, to: 900, led: 950 };
       expect(promisesBroken(three().disturbed(stopped).at(5_900).recordGone('c'))).to.deep.equal(
         [],
@@ -417,7 +417,7 @@ describe('the verdict on a run', () => {
         'surplus trimmed',
       ]);
     });
-    it('may wait for as long as nobody can trim it', () => {
+    it('can wait as long as no replica can trim it', () => {
       expect(
         promisesBroken(
           three().disturbed({ from: 500, to: 20_000, led: 21_000 }).at(25_900).recordGone('c'),
@@ -429,7 +429,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal(['surplus trimmed']);
     });
-    it('may wait while one trouble after another keeps everybody from trimming, and what overlaps counts once', () => {
+    it('can wait during successive faults, whose overlaps count once', () => {
       const troubled = (): MadeUpRun =>
         three()
           .disturbed({ from: 500, to: 9_000, led: 10_000 })
@@ -440,7 +440,7 @@ describe('the verdict on a run', () => {
         'surplus trimmed',
       ]);
     });
-    it('is not a record that never gets a Pod', () => {
+    it('does not include a record that never gets a Pod', () => {
       expect(
         promisesBroken(
           new MadeUpRun()
@@ -453,7 +453,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('is not what replaces one that was asked to end', () => {
+    it('does not include the replacement of a sandbox that was asked to end', () => {
       expect(
         promisesBroken(
           new MadeUpRun()
@@ -469,7 +469,7 @@ describe('the verdict on a run', () => {
         ),
       ).to.deep.equal([]);
     });
-    it('is not what a pool has that is being deleted', () => {
+    it('does not include instances of a pool that is being deleted', () => {
       expect(
         promisesBroken(
           new MadeUpRun()
@@ -484,7 +484,7 @@ describe('the verdict on a run', () => {
     });
   });
 
-  it('catches a moment that is an hour off, in an id and in a claim', () => {
+  it('catches times an hour off, in an id and in a claim', () => {
     const at = (moment: number): string =>
       `${moment
         .toString(16)
