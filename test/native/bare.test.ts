@@ -35,7 +35,7 @@ interface Bare {
   readonly output: Collected;
 }
 
-describe('the launcher without a sandbox', function () {
+describe('the launcher without isolation', function () {
   let workshop: Workshop;
   let open: number[] = [];
 
@@ -81,7 +81,7 @@ describe('the launcher without a sandbox', function () {
   const join = (pid: number, ...tokens: readonly OrderTokens[]): Promise<Ended> =>
     within(launch('join', joinOrder(pid, ...tokens)).output.end, 'the command ends');
 
-  it('runs the command where, and with the environment that, the order says', async () => {
+  it('runs the command in the folder and with the environment of its order', async () => {
     const { output, ready } = await start(
       [
         ['env', 'GREETING=hello'],
@@ -97,7 +97,7 @@ describe('the launcher without a sandbox', function () {
     });
   });
 
-  it('tells the command as a child of its own, which leads a session', async () => {
+  it('starts the command as its own child, which leads a session', async () => {
     const { outer, pid } = await start(command('sleep', '60'));
 
     const [, parent, group, session] = fieldsOf(pid);
@@ -112,7 +112,7 @@ describe('the launcher without a sandbox', function () {
     expect((await within(output.end, 'it ends')).code).to.equal(137);
   });
 
-  it('names what failed on the ready pipe', async () => {
+  it('reports what failed on the ready pipe', async () => {
     expect((await start(command('/no/such'))).ready).to.equal('ENOENT /no/such\n');
     expect((await start(command('/usr'))).ready).to.equal('EACCES /usr\n');
     expect((await start([['cwd', '/no/such']], command('true'))).ready).to.equal(
@@ -120,7 +120,7 @@ describe('the launcher without a sandbox', function () {
     );
   });
 
-  it('reaps what the command leaves', async () => {
+  it('reaps orphans of the command', async () => {
     const script =
       'orphan=$( (sleep 60 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; kill $orphan; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
     const { outer, output } = await start(command('sh', '-c', script));
@@ -128,7 +128,7 @@ describe('the launcher without a sandbox', function () {
     expect((await within(output.end, 'it ends')).stdout).to.equal(`${outer.pid}\nreaped\n`);
   });
 
-  it('leaves the command and what joins it without root, groups or capabilities, and alike in limits and cgroups', async () => {
+  it('drops root, groups and capabilities, with equal limits and cgroups for joined commands', async () => {
     const cgroups = makeCgroups(`sandpool-bare-${process.pid}`);
     const folders: OrderTokens = cgroups.folders.map((folder) => ['cgroup', folder]);
     const { pid, output } = await start(
@@ -184,7 +184,7 @@ describe('the launcher without a sandbox', function () {
     cgroups.close();
   });
 
-  it('joins in a folder and environment of its own, and passes on the exit code', async () => {
+  it('joins in a separate folder and environment, and passes on the exit code', async () => {
     const { pid } = await start(command('sleep', '60'));
 
     expect(
@@ -199,7 +199,7 @@ describe('the launcher without a sandbox', function () {
     ).to.include({ stdout: 'b\n/usr\n', code: 3 });
   });
 
-  it('joins no process of another start time, and nothing that ended', async () => {
+  it('joins no ended process, and none with another start time', async () => {
     const { pid, output } = await start(command('sleep', '60'));
     const order = joinOrder(pid, command('true'));
     expect(await join(pid, [['starttime', '1']], command('true'))).to.include({ code: 125 });
@@ -209,7 +209,7 @@ describe('the launcher without a sandbox', function () {
     expect(await within(launch('join', order).output.end, 'it ends')).to.include({ code: 125 });
   });
 
-  it('does nothing where the order names both bare and bwrap, neither, or no command', async () => {
+  it('does nothing if the order names both bare and bwrap, neither, or no command', async () => {
     const orders: readonly OrderTokens[] = [
       [['bare'], ['bwrap', '/usr/bin/bwrap'], ...IDS, ...command('true')],
       [...IDS, ...command('true')],
@@ -220,7 +220,7 @@ describe('the launcher without a sandbox', function () {
       expect((await within(launch('start', order).output.end, 'it ends')).code).to.equal(125);
   });
 
-  it("refuses a bare command root's uid", async function () {
+  it('refuses to run a command without isolation as root', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const { pid } = await start(command('sleep', '60'));
 

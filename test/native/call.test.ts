@@ -53,7 +53,7 @@ describe('the agent of a Pod', () => {
     return said;
   };
 
-  it('puts a copy of itself into a folder, also over an earlier one', () => {
+  it('copies itself into a folder, even over an older copy', () => {
     const folder = join(workshop.folder, 'installed');
     mkdirSync(folder);
     writeFileSync(join(folder, 'launcher.new'), 'half of one');
@@ -65,7 +65,7 @@ describe('the agent of a Pod', () => {
     expect(statSync(copy).mode & 0o7777).to.equal(0o555);
   });
 
-  it('carries out one call by its input and output', async () => {
+  it('carries out one call over its input and output', async () => {
     const path = join(workshop.folder, 'file');
     const written = await answered([requestOf('write', 'path', path), bodyOf('content')]);
     const read = await answered([requestOf('read', 'path', path)], (said) =>
@@ -79,7 +79,7 @@ describe('the agent of a Pod', () => {
     expect(String(refused)).to.contain('not-a-folder');
   });
 
-  it('stays after its answer until the caller leaves, who might not have heard it', async () => {
+  it('stays after its answer until the caller disconnects, to repeat a lost answer', async () => {
     const agent = begin();
     agent.stdin.write(requestOf('stat', 'path', '/'));
     const [said] = (await within(once(agent.stdout, 'data'), 'it answers')) as [Buffer];
@@ -89,7 +89,7 @@ describe('the agent of a Pod', () => {
     expect(await within(ended, 'it ends')).to.deep.equal([0, null]);
   });
 
-  it('ends with its caller, though nobody reads what it says', async () => {
+  it('ends with its caller, even if nobody reads its output', async () => {
     const path = join(workshop.folder, 'large');
     writeFileSync(path, Buffer.alloc(8 << 20));
     const agent = begin();
@@ -102,7 +102,7 @@ describe('the agent of a Pod', () => {
     agent.stdout.destroy();
   });
 
-  it('writes nothing whose end did not come', async () => {
+  it('writes nothing if the end of the content is missing', async () => {
     const path = join(workshop.folder, 'cut-off');
     const cut = bodyOf('content').subarray(0, -4);
 
@@ -112,7 +112,7 @@ describe('the agent of a Pod', () => {
     expect(readdirSync(workshop.folder)).to.not.include('cut-off');
   });
 
-  it('gives the answer to a change again, unless the caller says that it came', async () => {
+  it('repeats the answer to a change, unless the caller has acknowledged it', async () => {
     const mkdir = (name: string): Buffer =>
       requestOf('mkdir', 'path', join(workshop.folder, name), 'id', name);
     const again = (name: string): Promise<Buffer> => answered([requestOf('answer', 'id', name)]);

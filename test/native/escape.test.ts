@@ -38,7 +38,7 @@ interface HostSecrets {
 
 const OWN_TERMINAL = 'a terminal of its own';
 
-describe('ways out of a sandbox', function () {
+describe('escapes from a sandbox', function () {
   let workshop: Workshop;
   let secrets: HostSecrets;
 
@@ -71,18 +71,18 @@ describe('ways out of a sandbox', function () {
         answers = parse(await run(['/.sandpool/probe', ...secrets.probeArgs]));
       });
 
-      it('finds the calls that lead out refused, and ordinary ones not', () => {
+      it('by system calls are refused, while ordinary calls work', () => {
         expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({
           ...refusedCalls,
           ...allowedCalls,
         });
       });
 
-      it("finds the kernel's own files absent or forbidden", () => {
+      it("by the kernel's own files find them absent or forbidden", () => {
         for (const name of refusedFiles) expect(absentOrForbidden, name).to.include(answers[name]);
       });
 
-      it("finds the host's files and sockets out of reach", () => {
+      it('to files and sockets of the host fail', () => {
         for (const name of named(secrets.probeArgs)) {
           if (name === 'read /dev/pts/0' && way === OWN_TERMINAL) continue;
           expect([...absentOrForbidden, 'ECONNREFUSED', 'ENETUNREACH'], name).to.include(
@@ -91,7 +91,7 @@ describe('ways out of a sandbox', function () {
         }
       });
 
-      it("sees only the sandbox's processes, its own descriptors and no other terminals", () => {
+      it("by other processes, descriptors and terminals find only the sandbox's own", () => {
         const processes = (answers['processes'] ?? '').split(' ');
         expect(processes).to.have.length.within(2, 3);
         expect(processes[0]).to.equal('1');
@@ -105,7 +105,7 @@ describe('ways out of a sandbox', function () {
     });
   }
 
-  it('are found by the probe where there is no filter', async () => {
+  it('are found by the probe without a filter', async () => {
     const identity = process.getuid?.() === 0 ? { uid: hostUid, gid: hostUid } : {};
     const bare = spawn(
       '/usr/bin/bwrap',
@@ -126,7 +126,7 @@ describe('ways out of a sandbox', function () {
     expect(answers['a call newer than the filter']).to.equal('ENOSYS');
   });
 
-  it('are not opened by sharing the network of the host: its files and calls stay refused', async () => {
+  it("stay impossible on the host's network", async () => {
     const sandbox = await startSandbox(workshop, {
       command: ['/.sandpool/probe', ...secrets.probeArgs],
       network: 'host',

@@ -8,7 +8,7 @@ import { openWorkshop, within, type Workshop } from './support.ts';
 const SHOW = ['sh', '-c', 'printf "%s|%s" "$LANG" "$TERM"'];
 
 /** What exec begins in a Pod's container, by pipes of this machine. */
-describe('what the agent of a Pod begins', () => {
+describe('commands started by the agent of a Pod', () => {
   let workshop: Workshop;
   before(() => {
     workshop = openWorkshop();
@@ -30,14 +30,14 @@ describe('what the agent of a Pod begins', () => {
   const shown = (env: Readonly<Record<string, string>>, asked = {}): string =>
     run({ argv: SHOW, env: asked }, env).stdout.replace(/token 0\n$/, '');
 
-  it('has the LANG of every sandbox in commands, and no TERM', () => {
+  it('have the LANG of every sandbox, and no TERM', () => {
     expect(shown({})).to.equal('C.UTF-8|');
     expect(shown({ LANG: '' })).to.equal('C.UTF-8|');
     expect(shown({ LANG: 'de_DE.UTF-8' })).to.equal('de_DE.UTF-8|');
     expect(shown({ LANG: 'de_DE.UTF-8' }, { LANG: 'C' })).to.equal('C|');
   });
 
-  it('has LANG and TERM in terminals, whatever TERM the runtime sets', () => {
+  it('have LANG and TERM in terminals, whatever TERM the runtime sets', () => {
     const terminal = (env: Readonly<Record<string, string>>): string =>
       spawnSync(workshop.launcher, ['terminal', '0', ...SHOW], {
         env: { PATH: '/usr/bin:/bin', ...env },
@@ -49,21 +49,21 @@ describe('what the agent of a Pod begins', () => {
     expect(terminal({ LANG: 'de_DE.UTF-8' })).to.equal('de_DE.UTF-8|xterm-256color');
   });
 
-  it('says how a command ended behind what it printed, to both streams', () => {
+  it('report their end after their output, on both streams', () => {
     const { stdout, stderr } = run({ argv: ['sh', '-c', 'echo out; echo err >&2; kill -9 $$'] });
     expect([stdout, stderr]).to.deep.equal(['out\ntoken 137\n', 'err\ntoken 137\n']);
     expect(run({ argv: ['/no/such'] }).stdout).to.equal('token 127\n');
     expect(run({ argv: ['/etc/passwd'] }).stdout).to.equal('token 126\n');
   });
 
-  it('does nothing where its order is cut short', () => {
+  it('do not start if the order is truncated', () => {
     const { stdout, status } = run({ argv: ['echo', 'done'] }, {}, 3);
     expect([stdout, status]).to.deep.equal(['', 125]);
   });
 
   // Else whoever carries its output cuts that off, as API servers do once something comes for a
   // container that has gone.
-  it('stays until its input has ended, with what it said and its exit code', async () => {
+  it('keep the agent until its input has ended, with output and exit code', async () => {
     for (const [order, last, status] of [
       [{ argv: ['true'] }, 'token 0\n', 0],
       [{ argv: ['true'], cwd: '/no/such' }, '\n', 125],
@@ -83,7 +83,7 @@ describe('what the agent of a Pod begins', () => {
     }
   });
 
-  it('ends what descends from a process or is of its session, and nothing else', async () => {
+  it('are killed with their descendants and session, and nothing else', async () => {
     const script =
       'trap "" HUP; sh -c "sleep 1000 & sleep 1000" & setsid sleep 1000 & echo $!; wait';
     const tree = spawn('setsid', ['sh', '-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -97,8 +97,8 @@ describe('what the agent of a Pod begins', () => {
   });
 });
 
-describe('the first words of a terminal in a Pod', () => {
-  it('are no part of what a client is shown of it, in whatever pieces they come', () => {
+describe('the first output of a terminal in a Pod', () => {
+  it('is hidden from the client, in whatever pieces it arrives', () => {
     const bytes = Buffer.from('12\nready\r\n$ first');
     for (const size of [1, 7, bytes.length]) {
       const head = new TerminalHead('ready');
@@ -111,7 +111,7 @@ describe('the first words of a terminal in a Pod', () => {
     }
   });
 
-  it('are not waited for without end where a sandbox says something else', () => {
+  it('is awaited within a bound if a sandbox sends something else', () => {
     const head = new TerminalHead('ready');
     const noise = Buffer.alloc(1 << 20, 'x');
     expect(() => {

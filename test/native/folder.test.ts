@@ -112,7 +112,7 @@ describe('folders of a volume', function () {
     return { ...(await within(output.end, 'it ends')), ready: await ready };
   };
 
-  it('shows the folder and nothing above it, and keeps no descriptor of it', async () => {
+  it('show the folder and nothing above it, without an open descriptor', async () => {
     const sandbox = await startSandbox(
       workshop,
       mounting('a/./b', 'sh', '-c', 'cat /data/which; ls /data/.. | grep -c ^a$; ls /proc/1/fd'),
@@ -124,7 +124,7 @@ describe('folders of a volume', function () {
     expect(stdout.slice(8).split('\n')).to.not.include('16');
   });
 
-  it('makes a folder that is missing, with the owner and mode of the volume', async () => {
+  it('are created if missing, with the owner and mode of the volume', async () => {
     chmodSync(volume, 0o1750);
 
     const sandbox = await startSandbox(
@@ -141,7 +141,7 @@ describe('folders of a volume', function () {
     expect(readdirSync(join(volume, 'new/one'))).to.deep.equal(['file']);
   });
 
-  it('starts nothing where the path leads through a link, a file, or up', async () => {
+  it('start nothing if the path contains a link, a file or `..`', async () => {
     symlinkSync(outside, join(volume, 'out'));
     symlinkSync('a', join(volume, 'within'));
     symlinkSync('/', join(volume, 'a/top'));
@@ -166,7 +166,7 @@ describe('folders of a volume', function () {
     expect(existsSync(join(outside, 'x'))).to.equal(false);
   });
 
-  it(`never shows what a link leads to that is swapped in at the time, in ${ATTEMPTS} starts`, async () => {
+  it(`never show the target of a link that is swapped in, in ${ATTEMPTS} starts`, async () => {
     const swapper = spawn(process.execPath, ['-e', SWAPPING, volume, outside], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -182,7 +182,7 @@ describe('folders of a volume', function () {
     expect(seen, 'some met the folder').to.include('inside');
   });
 
-  it('gives nobody a folder that has the name of a missing one at the time', async function () {
+  it('keep the owner of a folder that is moved to a missing name at the time', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     mkdirSync(join(volume, 'kept/within'), { recursive: true });
     chmodSync(join(volume, 'kept'), 0o700);

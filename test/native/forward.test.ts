@@ -95,7 +95,7 @@ describe('launcher forward', () => {
     return got;
   };
 
-  it("carries connections to the sandbox's own loopback, and says where nothing listens", async () => {
+  it("carries connections to the sandbox's own loopback, and reports closed ports", async () => {
     const sandbox = await startSandbox(workshop, { command: echoServer(7_000) });
     const child = await forward(sandbox, 'own');
     expect(await echo(await reached('own', 7_000), 'over and back')).to.equal('over and back');
@@ -111,7 +111,7 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it("has the sandbox's network, uid and cgroups, no capability and the filter; and its socket is its starter's alone", async function () {
+  it('has network, uid, cgroups and filter of the sandbox, no capabilities, and a private socket', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const cgroups = makeCgroups(`forward-${process.pid}`);
     const sandbox = await startSandbox(workshop, {
@@ -142,7 +142,7 @@ describe('launcher forward', () => {
     cgroups.close();
   });
 
-  it("reaches on the host's network what is the sandbox's own, and nothing else", async function () {
+  it("reaches only the sandbox's own listeners on the host's network", async function () {
     if (!asRoot) skipBecause(this, 'without root every listener has the same uid');
     const sandbox = await startSandbox(workshop, { command: echoServer(17_321), network: 'host' });
     const child = await forward(sandbox, 'host');
@@ -157,7 +157,7 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it('works without root too, for a sandbox of the same user', async function () {
+  it('works without root for a sandbox of the same user', async function () {
     if (!asRoot) skipBecause(this, 'all of these tests run without root');
     const unprivileged = 200_002;
     const place = join(workshop.folder, 'unprivileged');
@@ -182,7 +182,7 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it('ends connections with their sandbox, and half of one with its half', async () => {
+  it('ends connections with their sandbox, and half of one with the other half', async () => {
     const sandbox = await startSandbox(workshop, {
       command: [
         'perl',
@@ -210,7 +210,7 @@ describe('launcher forward', () => {
     await within(ended, 'the forwarder ends');
   });
 
-  it('takes 512 connections and tells the next one, and lives on when they all leave at once', async () => {
+  it('accepts 512 connections, refuses the next with a message, and survives when all leave at once', async () => {
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'] });
     const child = await forward(sandbox, 'many');
     child.kill('SIGSTOP'); // as while the sandbox has used up its cpu limit
@@ -239,7 +239,7 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it("does nothing without the order's go, for a process that is gone, or for a name that leads out of the folder", async () => {
+  it('does nothing without go, for an ended process, or for a name that leads out of the folder', async () => {
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'] });
     const refusal = async (
       tokens: readonly (readonly string[])[],

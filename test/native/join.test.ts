@@ -57,7 +57,7 @@ describe('launcher join', function () {
   const run = (command: readonly string[], options: Partial<JoinOptions> = {}): Promise<Ended> =>
     exec(workshop, sandbox, { command, cgroups: cgroups.folders, ...options });
 
-  it('passes input, output, errors and the exit code', async () => {
+  it('passes on input, output, errors and the exit code', async () => {
     const half = joinSandbox(workshop, sandbox, {
       command: ['sh', '-c', 'cat; echo err >&2; exit 42'],
     });
@@ -72,7 +72,7 @@ describe('launcher join', function () {
     });
   });
 
-  it('gives the command exactly the environment, folder and arguments of its order', async () => {
+  it('runs the command with exactly the environment, folder and arguments of its order', async () => {
     const ended = await run(['sh', '-c', 'env | sort; pwd; echo "$0|$1"', 'a b', ''], {
       env: { PATH: '/usr/bin', X: '1=2\n3', OLD: '' },
       cwd: '/tmp',
@@ -92,7 +92,7 @@ describe('launcher join', function () {
     expect(ended.stdout).to.equal(`shared\nsandbox\n${insideUid}\n${insideUid}\nsleep\n`);
   });
 
-  it('hardens a command as the main process is: ids, capabilities, filter, no_new_privs, limits and cgroups', async () => {
+  it('hardens a command like the main process: ids, capabilities, filter, no_new_privs, limits and cgroups', async () => {
     const [, main = 0] = processesIn(sandbox);
     const half = joinSandbox(workshop, sandbox, {
       command: ['sleep', '60'],
@@ -111,7 +111,7 @@ describe('launcher join', function () {
     await end(half);
   });
 
-  it('drops the supplementary groups of whoever joins', async function () {
+  it('drops the supplementary groups of its caller', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
 
     const ended = await run(['grep', '^Groups:', '/proc/self/status'], {
@@ -121,7 +121,7 @@ describe('launcher join', function () {
     expect(ended.stdout.trim()).to.equal('Groups:');
   });
 
-  it("does not join what is root's on the host", async function () {
+  it('refuses to join a process of root on the host', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const own = spawn('sleep', ['60'], { stdio: 'ignore' });
     await once(own, 'spawn');
@@ -158,12 +158,12 @@ describe('launcher join', function () {
     expect(ended.stdout).to.match(/^SigBlk:\t0+\nSigIgn:\t0+\n$/);
   });
 
-  it('answers 128 + n for a command that signal n ended', async () => {
+  it('returns 128 + n for a command that signal n ended', async () => {
     expect((await run(['sh', '-c', 'kill -USR1 $$'])).code).to.equal(138);
     expect((await run(['sh', '-c', 'kill -KILL $$'])).code).to.equal(137);
   });
 
-  it('answers 127 for a command that is absent and 126 for one that is not executable', async () => {
+  it('returns 127 for a missing command and 126 for one that is not executable', async () => {
     expect(await run(['no-such-command'])).to.include({
       code: 127,
       stderr: 'launcher: no-such-command: No such file or directory\n',
@@ -202,14 +202,14 @@ describe('launcher join', function () {
     expect(existsSync(file)).to.equal(false);
   });
 
-  it('leaves what a command left in the background running, as long as the sandbox runs', async () => {
+  it('keeps background processes of the command running as long as the sandbox', async () => {
     await run(['sh', '-c', 'sleep 61 >/dev/null 2>&1 &']);
 
     await eventually(() => joinedOf('sleep 61').length === 1, 'it runs on');
     process.kill(joinedOf('sleep 61')[0] ?? 0, 'SIGKILL');
   });
 
-  describe('could not, says why on fd 2 and exits with 125', () => {
+  describe('if it fails, reports why on fd 2 and exits with 125', () => {
     const valid = (): OrderTokens => joinOrder(sandbox, { command: ['touch', '/work/reached'] });
     const without = (keyword: string): OrderTokens =>
       valid().filter(([first]) => first !== keyword);
@@ -268,7 +268,7 @@ describe('launcher join', function () {
     );
   });
 
-  it('dies with its parent half', async () => {
+  it('ends the command when its parent half dies', async () => {
     const half = joinSandbox(workshop, sandbox, { command: ['sleep', '63'] });
     const command = await commandOf(half, 'sleep');
 
@@ -277,7 +277,7 @@ describe('launcher join', function () {
     await eventually(() => startTimeOf(command) === undefined, 'the command is dead');
   });
 
-  it('dies with whoever started its parent half', async () => {
+  it('ends the command when the caller of its parent half dies', async () => {
     const file = orderFile(workshop.folder, joinOrder(sandbox, { command: ['sleep', '64'] }));
     const caller = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}'; true`], {
       stdio: 'ignore',
@@ -329,7 +329,7 @@ describe('launcher join', function () {
     expect((await within(collected.end, 'the parent half ends')).code).to.equal(137);
   });
 
-  it('is not opened for writing by a script that names it as its interpreter', async () => {
+  it('cannot be opened for writing by a script that names it as its interpreter', async () => {
     // The daemon's uid may own the launcher's file; a sandbox of that uid must get but a sealed copy.
     const own = await startSandbox(workshop, {
       command: ['sleep', '600'],

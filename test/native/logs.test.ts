@@ -56,7 +56,7 @@ describe('launcher logs', function () {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it('keeps what is printed, line by line, with its time', async () => {
+  it('stores output line by line, with its time', async () => {
     const began = Date.now();
     pump();
     const fd = fifo(ID);
@@ -73,7 +73,7 @@ describe('launcher logs', function () {
     );
   });
 
-  it('keeps what is no whole line yet, and cuts long lines', async () => {
+  it('stores unfinished lines, and splits long ones', async () => {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'half');
@@ -99,7 +99,7 @@ describe('launcher logs', function () {
     expect(Math.max(...records(ID).map(([, text = '']) => text.length))).to.be.at.most(16_384);
   });
 
-  it('finds fifos that were there before it, and goes on where another was killed', async () => {
+  it('adopts existing fifos, and continues after a kill of another pump', async () => {
     const first = pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
@@ -122,7 +122,7 @@ describe('launcher logs', function () {
     ]);
   });
 
-  it('begins on a line of its own after one that a crash tore', async () => {
+  it('starts a new line after one that a crash truncated', async () => {
     mkdirSync(join(folder, ID));
     writeFileSync(join(folder, ID, '0'), '2026-01-31T12:00:00.000000000Z stdout F who');
     pump();
@@ -131,7 +131,7 @@ describe('launcher logs', function () {
     expect(linesOf(ID)[1]).to.match(RECORD);
   });
 
-  it('removes the fifo once all of it is written, when nobody can write any more', async () => {
+  it('removes the fifo once all output is written and nobody can write any more', async () => {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'first words\n');
@@ -145,7 +145,7 @@ describe('launcher logs', function () {
     ]);
   });
 
-  it('removes a fifo whose writers went while there was none, and no other', async () => {
+  it('removes a fifo whose writers left before it started, and no other', async () => {
     close(fifo(ID));
     fifo(OTHER);
     pump();
@@ -154,7 +154,7 @@ describe('launcher logs', function () {
     expect(existsSync(join(folder, ID))).to.equal(false);
   });
 
-  it('keeps two files of each, named by their places', async () => {
+  it('keeps two files per log, named by position', async () => {
     pump({ fileBytes: 8_192 });
     const fd = fifo(ID);
     for (let n = 0; n < 500; n += 1) writeSync(fd, `line ${n} ${'.'.repeat(40)}\n`);
@@ -175,7 +175,7 @@ describe('launcher logs', function () {
       expect(readFileSync(join(folder, ID, String(file)), 'utf8')).to.match(/^\d{4}-.*\n$/s);
   });
 
-  it('drops the middle of a flood, counts it, keeps its end, and keeps nobody else waiting', async () => {
+  it('drops and counts the middle of a flood, keeps its end, and does not delay others', async () => {
     // Room for all that may be kept, however long a busy machine takes: no file is replaced.
     pump({ fileBytes: 64 * MIB });
     const [flooded, quiet] = [fifo(ID), fifo(OTHER)];
@@ -204,7 +204,7 @@ describe('launcher logs', function () {
     expect(dropped + kept).to.equal(bytes);
   });
 
-  it('ends with the last fifo once its starter is gone, and at once without one', async () => {
+  it('ends with the last fifo once its starter is gone, or at once without fifos', async () => {
     const working = pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
@@ -219,7 +219,7 @@ describe('launcher logs', function () {
     expect((await ended(idle)).code).to.equal(0);
   });
 
-  it('leaves the folder to the one that has it', async () => {
+  it('leaves the folder to another running pump', async () => {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
@@ -227,7 +227,7 @@ describe('launcher logs', function () {
     expect((await ended(pump())).code).to.equal(125);
   });
 
-  it('is not led astray by what is no fifo', async () => {
+  it('ignores files that are not fifos', async () => {
     writeFileSync(join(folder, 'pipes', OTHER), 'a file');
     execFileSync('mkfifo', [join(folder, 'pipes', 'not-an-id')]);
     pump();
@@ -236,7 +236,7 @@ describe('launcher logs', function () {
     expect(readdirSync(folder).toSorted()).to.deep.equal([ID, 'pipes']);
   });
 
-  it('removes logs past retention, but not of who may still write', async () => {
+  it('removes logs after the retention time, except those of possible writers', async () => {
     const [old, young, live] = [anId(3), anId(4), anId(5)];
     for (const id of [old, young, live]) aLog(id, 100);
     for (const id of [old, live]) age(id, 3_700);
@@ -249,7 +249,7 @@ describe('launcher logs', function () {
     ]);
   });
 
-  it('makes room by the oldest of those that have ended, then by what the others can spare', async () => {
+  it("makes room by the oldest ended logs first, then by the others' older lines", async () => {
     const ids = [anId(3), anId(4), anId(5)];
     for (const [n, id] of ids.entries()) {
       aLog(id, MIB / 2);
@@ -266,7 +266,7 @@ describe('launcher logs', function () {
     expect(readdirSync(join(folder, ID))).to.deep.equal([String(MIB)]);
   });
 
-  it("makes room by the logs of whoever has most, whoever's are the oldest", async () => {
+  it('makes room by logs of the largest owner, even if others have older ones', async () => {
     const [loud, quiet] = ['a'.repeat(16), 'b'.repeat(16)];
     for (const [n, owner] of [quiet, loud, loud, loud].entries()) {
       aLog(anId(n + 3), MIB / (owner === loud ? 2 : 8), owner);
@@ -282,7 +282,7 @@ describe('launcher logs', function () {
     expect(readdirSync(join(folder, anId(4))), 'a trace stays').to.deep.equal([]);
   });
 
-  it('notes with a log whose it is, by the link beside the fifo', async () => {
+  it('records the owner of a log, by the link next to the fifo', async () => {
     pump();
     symlinkSync('c'.repeat(16), join(folder, 'pipes', `${ID}.of`));
     symlinkSync('too short', join(folder, 'pipes', `${OTHER}.of`));
@@ -303,7 +303,7 @@ describe('launcher logs', function () {
     );
   });
 
-  it('writes nothing while there is no room, and goes on when there is', async () => {
+  it('writes nothing while the disk is full, and continues afterwards', async () => {
     aLog(anId(3), 2 * MIB);
     fifo(anId(3));
     aLog(anId(4), 100);

@@ -41,7 +41,7 @@ describe('launcher start', function () {
     open = [];
   });
 
-  it('runs the command with the environment of its order alone', async () => {
+  it('runs the command only with the environment of its order', async () => {
     const sandbox = await start({
       command: ['sh', '-c', 'env | sort; tr "\\0" "," </proc/1/environ'],
       env: { GREETING: 'hello' },
@@ -52,7 +52,7 @@ describe('launcher start', function () {
     expect(stdout).to.equal('GREETING=hello\nPATH=/usr/bin:/bin\nPWD=/work\n');
   });
 
-  it('shows the command and its environment in no argument list', async () => {
+  it('hides the command and its environment from argument lists', async () => {
     const sandbox = await start({ command: ['sleep', '60.125'], env: { SECRET: 'hidden-value' } });
 
     const shown = [sandbox.outer.pid, sandbox.pid]
@@ -86,14 +86,14 @@ describe('launcher start', function () {
     expect((await within(sandbox.output.end, 'the command ends')).code).to.equal(7);
   });
 
-  it('names the error on the ready pipe where the command is absent, and exits with 127', async () => {
+  it('reports a missing command on the ready pipe, and exits with 127', async () => {
     const sandbox = await start({ command: ['/no/such', 'argument'] });
 
     expect(sandbox.ready).to.equal('ENOENT /no/such\n');
     expect((await within(sandbox.output.end, 'the launcher ends')).code).to.equal(127);
   });
 
-  it('names the error where the command is not executable, and exits with 126', async () => {
+  it('reports a command that is not executable, and exits with 126', async () => {
     const sandbox = await start({ command: ['/usr'] });
 
     expect(sandbox.ready).to.equal('EACCES /usr\n');
@@ -107,7 +107,7 @@ describe('launcher start', function () {
       expect(hardening(pid), `process ${pid}`).to.deep.equal(hardened(hostUid));
   });
 
-  it('drops the supplementary groups of whoever starts it', async function () {
+  it('drops the supplementary groups of its caller', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const sandbox = await start({
       command: ['sleep', '60'],
@@ -117,7 +117,7 @@ describe('launcher start', function () {
     for (const pid of processesIn(sandbox)) expect(hardening(pid).groups).to.equal('');
   });
 
-  it('works the same for an unprivileged user, under its own uid', async () => {
+  it("works the same for an unprivileged user, under the user's uid", async () => {
     const sandbox = await start({ command: ['sleep', '60'], ...unprivileged });
 
     const uid = unprivileged.startAs ?? hostUid;
@@ -132,7 +132,7 @@ describe('launcher start', function () {
     });
   });
 
-  it('takes limits and cgroups, and lets the OOM killer of the host prefer the sandbox', async function () {
+  it("sets limits and cgroups, and makes the host's OOM killer prefer the sandbox", async function () {
     const cgroups = makeCgroups(`sandpool-start-${process.pid}`);
     const sandbox = await start({
       command: ['sleep', '60'],
@@ -161,7 +161,7 @@ describe('launcher start', function () {
     cgroups.close();
   });
 
-  it('ends as a whole when the init of its namespace is killed', async () => {
+  it('ends completely when the init of its namespace is killed', async () => {
     const sandbox = await start({ command: ['sh', '-c', 'sleep 60 & setsid sleep 60 & sleep 60'] });
     await eventually(() => processesIn(sandbox).length === 5, 'all have started');
     const all = processesIn(sandbox);
@@ -217,7 +217,7 @@ describe('launcher start', function () {
     });
   });
 
-  it('leaves an error of bwrap on fd 2 and ends with its code', async () => {
+  it('leaves an error of bwrap on fd 2 and exits with its code', async () => {
     const order = startOrder(workshop, {
       command: ['true'],
       extraBwrap: ['--ro-bind', '/no/such', '/x'],
@@ -229,7 +229,7 @@ describe('launcher start', function () {
     expect(ended.stderr).to.include("Can't find source path /no/such");
   });
 
-  it('keeps commands and environments of any length that the kernel takes', async () => {
+  it('passes on commands and environments of any length that the kernel accepts', async () => {
     const long = 'x'.repeat(100_000);
     const sandbox = await start({
       command: ['sh', '-c', 'echo ${#0} ${#LONG} $1', long, '--'],
@@ -241,7 +241,7 @@ describe('launcher start', function () {
     );
   });
 
-  it('takes an environment value of --', async () => {
+  it('accepts an environment value of --', async () => {
     const sandbox = await start({ command: ['sh', '-c', 'echo $DASHES'], env: { DASHES: '--' } });
 
     expect((await within(sandbox.output.end, 'the command ends')).stdout).to.equal('--\n');

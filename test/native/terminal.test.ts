@@ -62,7 +62,7 @@ describe('launcher join on a terminal', function () {
     workshop.close();
   });
 
-  it('makes it the controlling terminal of the command, in a session of its own', async () => {
+  it("makes the terminal the command's controlling terminal, in a session of its own", async () => {
     const terminal = open([
       'sh',
       '-c',
@@ -80,7 +80,7 @@ describe('launcher join on a terminal', function () {
     expect(others).to.deep.equal([pid, pid, pid]);
   });
 
-  it('has the hardening of any joined command', async () => {
+  it('hardens the command like any joined one', async () => {
     const terminal = open(['sleep', '71']);
     const command = await commandOf(terminal.pty, 'sleep');
 
@@ -103,7 +103,7 @@ describe('launcher join on a terminal', function () {
     await terminal.ended;
   });
 
-  it('tells the command its size and every change of it', async () => {
+  it('sets the size of the terminal, and each change of it', async () => {
     const terminal = open([
       'sh',
       '-c',
@@ -117,7 +117,7 @@ describe('launcher join on a terminal', function () {
     await terminal.ended;
   });
 
-  it('interrupts what is in the foreground when ^C is typed, and leaves the shell', async () => {
+  it('interrupts the foreground when ^C is typed, but not the shell', async () => {
     const terminal = open(['bash', '--norc', '-i']);
     terminal.pty.write('PS1=p@; sleep 72\n');
     await runsLine('sleep 72');
@@ -130,7 +130,7 @@ describe('launcher join on a terminal', function () {
     expect((await terminal.ended).exitCode).to.equal(5);
   });
 
-  it('passes signals on to the foreground and leaves the shell', async () => {
+  it('passes signals on to the foreground, but not to the shell', async () => {
     const terminal = open(['bash', '--norc', '-i']);
     terminal.pty.write('PS1=p@; sleep 73; echo ended $?\n');
     await runsLine('sleep 73');
@@ -172,7 +172,7 @@ describe('launcher join on a terminal', function () {
     await eventually(() => startTimeOf(command) === undefined, 'the command is dead');
   });
 
-  it('signals no stranger whose group has the number of a foreground that is gone', async function () {
+  it('never signals a foreign group that reuses the number of an ended foreground', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     if (!existsSync(LAST_PID)) skipBecause(this, 'this kernel does not let the next pid be chosen');
     const terminal = open(['perl', '-e', STALE_FOREGROUND]);

@@ -37,7 +37,7 @@ describe('launcher watch', function () {
     await within(collected.end, 'the watcher ends');
   });
 
-  it('tells when a process ends', async () => {
+  it('reports the end of a process', async () => {
     const child = aProcess();
     say(`watch a ${child.pid} ${startTimeOf(child.pid ?? 0)}`);
     await hears('watching a');
@@ -61,7 +61,7 @@ describe('launcher watch', function () {
     other.kill('SIGKILL');
   });
 
-  it('says at once that a process is gone which is absent or has another start time, and never kills it', async () => {
+  it('reports at once a process that is absent or has another start time, and never kills it', async () => {
     const child = aProcess();
     say(
       `watch a ${child.pid} ${Number(startTimeOf(child.pid ?? 0)) - 1}`,
@@ -76,7 +76,7 @@ describe('launcher watch', function () {
     child.kill('SIGKILL');
   });
 
-  it('is silent about a process that it dropped', async () => {
+  it('is silent about a dropped process', async () => {
     const child = aProcess();
     say(`watch a ${child.pid} ${startTimeOf(child.pid ?? 0)}`, 'drop a', 'drop a');
     await hears('watching a');
@@ -88,7 +88,7 @@ describe('launcher watch', function () {
     expect(lines).to.deep.equal(['watching a', 'gone b']);
   });
 
-  it('takes a key again for the same process, and for another one', async () => {
+  it('accepts a key again for the same process or another', async () => {
     const [child, other] = [aProcess(), aProcess()];
     const line = `watch a ${child.pid} ${startTimeOf(child.pid ?? 0)}`;
     say(line, line, `watch a ${other.pid} ${startTimeOf(other.pid ?? 0)}`, 'kill a');
@@ -99,7 +99,7 @@ describe('launcher watch', function () {
     child.kill('SIGKILL');
   });
 
-  it('answers each malformed line with an error and goes on', async () => {
+  it('answers each malformed line with an error and continues', async () => {
     const child = aProcess();
     const faults = [
       '',
