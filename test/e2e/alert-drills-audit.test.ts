@@ -8,7 +8,7 @@ import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 import { line } from '../support/harness/line.ts';
 
 /** As alert-drills.test.ts, for what needs an audit of its own. */
-describe('the alert about the audit, on a real daemon', function () {
+describe('the audit alert on a real daemon', function () {
   let daemon: DaemonUnderTest;
   let watch: AlertWatch;
   const value = async (
@@ -24,7 +24,7 @@ describe('the alert about the audit, on a real daemon', function () {
   beforeEach(() => watch.anHourLater());
   after(() => daemon.dispose());
 
-  it('SandpoolAuditLost: a folder that is gone, and comes again', async () => {
+  it('SandpoolAuditLost: fires for a missing folder, and clears once it is back', async () => {
     const client = daemon.client();
     expect(await watch.look('SandpoolAuditLost')).to.equal(false);
 
@@ -57,7 +57,7 @@ describe('the alert about the audit, on a real daemon', function () {
     expect((await daemon.cli(['audit', 'verify'])).code).to.equal(0);
   });
 
-  it('SandpoolAuditLost: lines that are gone when the daemon comes again', async () => {
+  it('SandpoolAuditLost: fires for lines lost during a restart of the daemon', async () => {
     expect(await watch.look('SandpoolAuditLost')).to.equal(false);
     const client = daemon.client();
     // The last file has some lines, and room for that of the end, so that all is in one.

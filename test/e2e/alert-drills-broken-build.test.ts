@@ -15,7 +15,7 @@ const PLANTED_SECONDS = 86_399;
  * know of, so one is made to: a sandbox's, when it learns of an idle timeout of just so many
  * seconds.
  */
-describe('alerts on a real daemon whose build is broken', function () {
+describe('alerts on a real daemon with a broken build', function () {
   let build: Build;
   let daemon: DaemonUnderTest;
   let client: HttpClient;
@@ -53,7 +53,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     }
   };
 
-  it('SandpoolMachineThrew: a state machine that throws once, and then none', async () => {
+  it('SandpoolMachineThrew: fires after one error of a state machine, and clears', async () => {
     const id = await claim(client);
     expect(await watch.look('SandpoolMachineThrew')).to.equal(false);
 
@@ -77,7 +77,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     await giveBack(client, id);
   });
 
-  it('SandpoolMachineBroken: a state machine that throws again and again, until it is made anew by hand', async () => {
+  it('SandpoolMachineBroken: fires while a state machine throws repeatedly, until it is rebuilt by hand', async () => {
     const id = await claim(client);
     expect(await watch.look('SandpoolMachineBroken')).to.equal(false);
 
@@ -106,7 +106,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     await giveBack(client, id);
   });
 
-  it('SandpoolNotReady, SandpoolNoneReady and SandpoolRequestsFail: a launcher that is gone, and is there again', async () => {
+  it('SandpoolNotReady, SandpoolNoneReady and SandpoolRequestsFail: fire without a launcher, and clear', async () => {
     const id = await claim(client);
     const alerts = ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolRequestsFail'];
     expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
@@ -132,7 +132,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     await giveBack(client, id);
   });
 
-  it('SandpoolOutboxStuck: launches that nobody carries out for a minute, and then somebody does', async () => {
+  it('SandpoolOutboxStuck: fires after a minute without progress of launches, and clears', async () => {
     await stocked(client, 2);
     expect(await watch.look('SandpoolOutboxStuck')).to.equal(false);
 

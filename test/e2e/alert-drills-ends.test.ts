@@ -11,7 +11,7 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { line } from '../support/harness/line.ts';
 
 /** As alert-drills.test.ts, for a daemon that speaks TLS. */
-describe('the alerts about keys, certificates and disks that end, on a real daemon', function () {
+describe('expiry alerts for keys, certificates and disks on a real daemon', function () {
   let daemon: DaemonUnderTest | undefined;
   let [short, long]: (Certificate | undefined)[] = [];
   let folder = '';
@@ -37,7 +37,7 @@ describe('the alerts about keys, certificates and disks that end, on a real daem
     for (const made of [short, long]) if (made) rmSync(made.folder, { recursive: true });
   });
 
-  it('SandpoolCertificateEnds: one of 13 days, and then one of 60', async () => {
+  it('SandpoolCertificateEnds: fires for a certificate of 13 days, and clears with one of 60', async () => {
     if (!short || !long) throw new Error('no certificates');
     daemon = await DaemonUnderTest.start(
       line`--default-pool-replicas 0
@@ -53,7 +53,7 @@ describe('the alerts about keys, certificates and disks that end, on a real daem
     await watch.clears('SandpoolCertificateEnds');
   });
 
-  it('SandpoolDiskFills: a file that takes what is free, and then is gone', async function () {
+  it('SandpoolDiskFills: fires while a file uses up the free space, and clears', async function () {
     if (!isMounted) skipBecause(this, 'needs the right to mount a tmpfs');
     if (!daemon) throw new Error('no daemon');
     const running = daemon;
@@ -66,7 +66,7 @@ describe('the alerts about keys, certificates and disks that end, on a real daem
     await watch.clears('SandpoolDiskFills');
   });
 
-  it('SandpoolKeyEnds: one that was made long ago, and then another', async () => {
+  it('SandpoolKeyEnds: fires for a key of 13 days, and clears with one of 60', async () => {
     if (!daemon) throw new Error('no daemon');
     const running = daemon;
     const watch = new AlertWatch({ a: () => running.metrics() });
@@ -78,7 +78,7 @@ describe('the alerts about keys, certificates and disks that end, on a real daem
     await watch.clears('SandpoolKeyEnds');
   });
 
-  it('SandpoolApprovalWaits: a request that nobody decides, and that is gone', async () => {
+  it('SandpoolApprovalWaits: fires for an undecided request, and clears when it is gone', async () => {
     if (!daemon) throw new Error('no daemon');
     const running = daemon;
     const watch = new AlertWatch({ a: () => running.metrics() });

@@ -8,7 +8,7 @@ import { seriesOf } from '../support/harness/exposition.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 
 /** As alert-drills.test.ts, for a manager and its worker. */
-describe('the alerts about a fleet, on real daemons', function () {
+describe('fleet alerts on real daemons', function () {
   let hub: DaemonUnderTest;
   /** Leads to `hub`, wherever it listens. */
   let way: CuttableWay;
@@ -46,7 +46,7 @@ describe('the alerts about a fleet, on real daemons', function () {
     await watch.clears('SandpoolManagerNotLinked');
   };
 
-  it('SandpoolClusterNotConnected: a worker that is killed, and started again', async () => {
+  it('SandpoolClusterNotConnected: fires for a killed worker, and clears after its restart', async () => {
     await west.kill();
     await watch.fires('SandpoolClusterNotConnected');
     expect(await watch.look('SandpoolManagerNotLinked')).to.equal(false);
@@ -55,7 +55,7 @@ describe('the alerts about a fleet, on real daemons', function () {
     await connected();
   });
 
-  it('SandpoolClusterNotConnected: one whose admin cuts the manager off, which is no fault there', async () => {
+  it("SandpoolClusterNotConnected: fires only on the manager if the worker's admin disconnects it", async () => {
     expect((await west.cli(['managers', 'cut-off', '--admin'])).code).to.equal(0);
     await watch.fires('SandpoolClusterNotConnected');
     expect(await watch.look('SandpoolManagerNotLinked')).to.equal(false);
@@ -67,7 +67,7 @@ describe('the alerts about a fleet, on real daemons', function () {
     await connected();
   });
 
-  it('SandpoolManagerNotLinked: a manager that is killed, and started again', async () => {
+  it('SandpoolManagerNotLinked: fires for a killed manager, and clears after its restart', async () => {
     await hub.kill();
     await watch.fires('SandpoolManagerNotLinked');
     const dialsFailed = async (): Promise<boolean> =>
@@ -78,7 +78,7 @@ describe('the alerts about a fleet, on real daemons', function () {
     await connected();
   });
 
-  it('SandpoolClusterNotConnected: is quiet of a cluster that was removed', async () => {
+  it('SandpoolClusterNotConnected: ignores a removed cluster', async () => {
     await west.kill();
     await watch.fires('SandpoolClusterNotConnected');
     expect((await hub.cli(['clusters', 'remove', 'west'])).code).to.equal(0);

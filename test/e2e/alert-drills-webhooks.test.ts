@@ -56,7 +56,7 @@ describe('webhooks of a real daemon', function () {
     cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
   const letters = async (): Promise<string> => (await sandpool('webhooks', 'list')).stdout;
 
-  it('tell a receiver what becomes of a request, signed, and again where it failed', async () => {
+  it('send a receiver the progress of a request, signed, and again after a failure', async () => {
     receiver.answers.push(status(500));
     const id = approvalIdOf(await ask('told'));
     const browser = new HttpClient(daemon.run.port);
@@ -78,7 +78,7 @@ describe('webhooks of a real daemon', function () {
     expect(await letters()).to.equal('no dead letters\n');
   });
 
-  it('SandpoolWebhookGivenUp: a receiver that fails until a message is too old', async () => {
+  it('SandpoolWebhookGivenUp: fires for a receiver that fails until a message expires', async () => {
     const watch = new AlertWatch({ a: () => daemon.metrics() });
     expect(await watch.look(ALERT)).to.equal(false);
     receiver.answers.push(...Array.from({ length: 20 }, () => status(500)));

@@ -40,7 +40,7 @@ describe('alerts on a real daemon', function () {
     templates.remove();
   });
 
-  it('SandpoolPoolsCannotStart: a pool whose command is not there, and then is', async () => {
+  it('SandpoolPoolsCannotStart: fires for a pool with a missing command, and clears once it exists', async () => {
     expect(await watch.look('SandpoolPoolsCannotStart')).to.equal(false);
 
     expect(
@@ -56,7 +56,7 @@ describe('alerts on a real daemon', function () {
     await client.delete('/sandboxpools/drill?force=true');
   });
 
-  it('SandpoolStartsFail: the same, and then starts that are well', async () => {
+  it('SandpoolStartsFail: fires for failing starts, and clears after good ones', async () => {
     expect(await watch.look('SandpoolStartsFail')).to.equal(false);
 
     await client.post('/sandboxpools', {
@@ -77,7 +77,7 @@ describe('alerts on a real daemon', function () {
     await client.delete('/sandboxpools/drill-starts?force=true');
   });
 
-  it('SandpoolClaimsFindNone: more claims than instances, and then fewer', async () => {
+  it('SandpoolClaimsFindNone: fires for more claims than instances, and clears', async () => {
     await client.post('/sandboxpools', { name: 'empty', templateName: 'default', replicas: 0 });
     expect(await watch.look('SandpoolClaimsFindNone')).to.equal(false);
 
@@ -92,7 +92,7 @@ describe('alerts on a real daemon', function () {
     await clear(client);
   });
 
-  it('SandpoolQuotasReached: a quota of none, and then of enough', async () => {
+  it('SandpoolQuotasReached: fires for an empty quota, and clears with a larger one', async () => {
     await stocked(client, 2);
     expect(await watch.look('SandpoolQuotasReached')).to.equal(false);
 
@@ -110,7 +110,7 @@ describe('alerts on a real daemon', function () {
     await clear(client);
   });
 
-  it('SandpoolLoopLate: a daemon that is stopped for half a second, and goes on', async () => {
+  it('SandpoolLoopLate: fires for a daemon that was stopped for half a second, and clears', async () => {
     await eventually(async () => {
       await watch.look('SandpoolLoopLate'); // what was before is not counted
       await stoppedFor(500, daemon.run.process);
@@ -120,7 +120,7 @@ describe('alerts on a real daemon', function () {
     await watch.clears('SandpoolLoopLate');
   });
 
-  it('SandpoolDeadlinesLate: a daemon that is stopped while sandboxes are to end, and then none', async () => {
+  it('SandpoolDeadlinesLate: fires for a daemon that was stopped past deadlines, and clears', async () => {
     /** Claims one that ends after so long without use. */
     const short = async (idleTimeoutSeconds: number): Promise<string> => {
       const id = await claim(client);
@@ -151,7 +151,7 @@ describe('alerts on a real daemon', function () {
     }, 'SandpoolDeadlinesLate clears');
   });
 
-  it('SandpoolTurnsAway: clients that send on and on, and then no more', async () => {
+  it('SandpoolTurnsAway: fires while clients flood the daemon, and clears', async () => {
     /** More than a connection may have waiting: one is turned away, and the connection ends. */
     const sendOn = async (): Promise<void> => {
       const connection = await connectRaw(daemon.run.port);
@@ -172,7 +172,7 @@ describe('alerts on a real daemon', function () {
     await watch.clears('SandpoolTurnsAway');
   });
 
-  it('SandpoolDown: a daemon that is killed, and started again', async () => {
+  it('SandpoolDown: fires for a killed daemon, and clears after its restart', async () => {
     expect(await watch.look('SandpoolDown')).to.equal(false);
 
     await daemon.kill();

@@ -7,7 +7,7 @@ import { aTenant, claim, run, stocked } from '../support/harness/on-a-daemon.ts'
 const MOST_NULS = 'head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2';
 const NULS = '\0'.repeat(1_048_576);
 
-describe('a tenant whose commands print more than the daemon has memory for', function () {
+describe("a tenant whose commands print more than the daemon's memory", function () {
   let daemon: DaemonUnderTest;
   let loud: HttpClient;
   let other: HttpClient;
@@ -27,7 +27,7 @@ describe('a tenant whose commands print more than the daemon has memory for', fu
 
   after(() => daemon.dispose());
 
-  it('is refused what goes beyond its share, and nobody else is', async () => {
+  it('is refused beyond its share, without an effect on others', async () => {
     const [id, others] = [await claim(loud), await claim(other, 'quiet')];
     const answers: HttpAnswer[] = [];
     const commands = Array.from({ length: 32 }, async () => {

@@ -65,7 +65,7 @@ describe('attacks on approvals of a real daemon', function () {
   };
   const outcomeOf = ({ status, json }: HttpAnswer): string => `${status} ${json.errorCode ?? ''}`;
 
-  it('no session decides that is over, nor a link that was used', async () => {
+  it('a closed session or a used link decides nothing', async () => {
     const id = approvalIdOf(await ask());
     const csrf = olga.headers['X-CSRF-Token'] ?? '';
     const left = await anyone.post('/console/logout', undefined, {
@@ -83,7 +83,7 @@ describe('attacks on approvals of a real daemon', function () {
     await expectUntouched(id);
   });
 
-  it('a grant is for no other byte, name, header, key or spelling', async () => {
+  it('an approval is valid only for the same bytes, names, headers, key and spelling', async () => {
     const id = approvalIdOf(await ask());
     expect((await olga.approve(id)).status).to.equal(200);
     const body = JSON.stringify(aPool());
@@ -117,7 +117,7 @@ describe('attacks on approvals of a real daemon', function () {
     expect((await ask('/v1/sandboxpools')).status, 'the same one').to.equal(201);
   });
 
-  it('a decision is final, and a request that was sent before is no second one', async () => {
+  it('a decision is final, and a request sent earlier does not run twice', async () => {
     const id = approvalIdOf(await ask());
     const sent =
       `POST /approvals/${id}/decision HTTP/1.1\r\nHost: ${olga.headers['Origin']?.slice(7)}\r\n` +

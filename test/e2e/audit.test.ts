@@ -16,7 +16,7 @@ interface Line {
   readonly status?: number;
 }
 
-describe('the audit of a daemon', function () {
+describe('the audit log of a daemon', function () {
   let daemon: DaemonUnderTest;
   before(async () => {
     daemon = await DaemonUnderTest.start(line`--default-pool-replicas 2 --audit-stdout on`);
@@ -32,7 +32,7 @@ describe('the audit of a daemon', function () {
   const shows = (query: string): Promise<Line> =>
     within(`the audit shows ${query}`, async () => (await shown(query))[0]);
 
-  it('has claims, terminals and backups, by whoever asked for them', async () => {
+  it('contains claims, terminals and backups with their callers', async () => {
     const client = daemon.client();
     await stocked(client, 2);
     const id = await claim(client);
@@ -57,7 +57,7 @@ describe('the audit of a daemon', function () {
       .and.not.have.property('user');
   });
 
-  it('goes on after a kill -9, says that there was one, and is whole', async () => {
+  it('continues after a kill -9, reports it, and is complete', async () => {
     await shows('&operation=claimSandbox');
     await daemon.kill();
     await daemon.start();

@@ -17,7 +17,7 @@ import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { aTenant, claim, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 
-describe('a backup of the running daemon', function () {
+describe('a backup of a running daemon', function () {
   let daemon: DaemonUnderTest;
   let folder: string;
   let file: string;
@@ -40,7 +40,7 @@ describe('a backup of the running daemon', function () {
     return into;
   };
 
-  it('is written whole, for its owner alone, and leaves nothing behind in the data folder', async () => {
+  it('is complete and private, and leaves nothing behind in the data folder', async () => {
     const end = await daemon.cli(['backup', file]);
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
     expect(end.stdout).to.match(/backup\.tar\.gz: \d+(\.\d)? (B|KiB|MiB)\n$/);
@@ -56,7 +56,7 @@ describe('a backup of the running daemon', function () {
     expect(existsSync(join(daemon.dataDir, 'backup'))).to.equal(false);
   });
 
-  it('is consistent while claims, deletions and key creations go on, and holds all that was acknowledged before', async () => {
+  it('is consistent during claims, deletions and key creations, with all earlier acknowledged changes', async () => {
     const admin = daemon.client(daemon.adminKey);
     const before =
       (await admin.post('/api-keys', { name: `before-${Date.now()}` })).json.keyId ?? '';
@@ -89,7 +89,7 @@ describe('a backup of the running daemon', function () {
     await Promise.all(writes);
   });
 
-  it('gives a data folder that works, with its keys, pools and finished sandboxes, after the old one is lost', async () => {
+  it('restores a working data folder with keys, pools and finished sandboxes', async () => {
     const tenant = await aTenant(daemon, 'blue', 'ada');
     await tenant.post('/sandboxpools', { name: 'kept', templateName: 'default', replicas: 1 });
     await stocked(tenant, 1, 'kept');
@@ -116,7 +116,7 @@ describe('a backup of the running daemon', function () {
     expect((await run(restored, again, 'echo hello')).stdout).to.equal('hello\n');
   });
 
-  it('has running sandboxes go on when it is restored over the folder of a killed daemon', async () => {
+  it('keeps running sandboxes if it is restored over the folder of a killed daemon', async () => {
     const tenant = daemon.client();
     await stocked(tenant, 2);
     const running = await claim(tenant);
@@ -153,7 +153,7 @@ describe('a backup of the running daemon', function () {
     for (const id of [running, next]) await again.delete(`/sandboxes/${id}`);
   });
 
-  it('is not restored in place of a sound data folder if it is cut short', async () => {
+  it('does not replace a sound data folder if it is truncated', async () => {
     expect((await daemon.cli(['backup', file])).code).to.equal(0);
     const whole = readFileSync(file);
     await daemon.stop();
@@ -177,7 +177,7 @@ describe('a backup of the running daemon', function () {
     expect((await daemon.client().get('/sandboxpools')).status).to.equal(200);
   });
 
-  it('keeps a daemon from a folder in which it is half restored, until it is restored again', async () => {
+  it('blocks the daemon while it is half restored, until it is restored again', async () => {
     const { tenantKey } = daemon;
     const id = await claim(daemon.client());
     expect((await daemon.cli(['backup', file])).code).to.equal(0);
@@ -210,7 +210,7 @@ describe('a backup of the running daemon', function () {
     await daemon.client().delete(`/sandboxes/${id}`);
   });
 
-  it('goes to the standard output, and says what is wrong', async () => {
+  it('can go to the standard output, and explains errors', async () => {
     const piped = spawnSync(
       '/bin/sh',
       [
@@ -235,7 +235,7 @@ describe('a backup of the running daemon', function () {
     expect(readdirSync(folder)).to.deep.equal([]);
   });
 
-  it('is not restored over a mount point, and says what to do', async function () {
+  it('cannot be restored over a mount point, with the remedy', async function () {
     expect((await daemon.cli(['backup', file])).code).to.equal(0);
     const keys = join(folder, 'data/keys');
     mkdirSync(keys, { recursive: true });
@@ -252,7 +252,7 @@ describe('a backup of the running daemon', function () {
     }
   });
 
-  it('works in a folder that is too long for the path of a socket', async () => {
+  it('works in a folder too long for the path of a socket', async () => {
     const deep = join(folder, 'd'.repeat(100), 'e'.repeat(40));
     mkdirSync(deep, { recursive: true });
     const other = await DaemonUnderTest.start(['--default-pool-replicas', '0'], deep);

@@ -31,7 +31,7 @@ const between = async (
   }
 };
 
-describe('a server with one fault, as the suites of the SDKs see it', function () {
+describe('a server with one fault, under the suites of the SDKs', function () {
   describe('in its control API', () => {
     const failureOf = async (
       step: keyof typeof CONTROL_STEPS,
@@ -48,12 +48,12 @@ describe('a server with one fault, as the suites of the SDKs see it', function (
     };
 
     for (const step of new Set(CONTROL_FAULTS.map((fault) => fault.step)))
-      it(`has none where it ${step}`, async () => {
+      it(`passes when it ${step}`, async () => {
         expect(await failureOf(step)).to.equal(undefined);
       });
 
     for (const { name, step, changes } of CONTROL_FAULTS)
-      it(`is noticed where it ${name}`, async () => {
+      it(`fails when it ${name}`, async () => {
         expect(await failureOf(step, changes())).to.be.instanceOf(Error);
       });
   });
@@ -87,17 +87,17 @@ describe('a server with one fault, as the suites of the SDKs see it', function (
     };
 
     for (const step of new Set(SERVICE_FAULTS.map((fault) => fault.step)))
-      it(`has none where it ${step}`, async () => {
+      it(`passes when it ${step}`, async () => {
         expect(await failureOf(step)).to.equal(undefined);
       });
 
     for (const { name, step, changes } of SERVICE_FAULTS)
-      it(`is noticed where it ${name}`, async () => {
+      it(`fails when it ${name}`, async () => {
         expect(await failureOf(step, changes(), inSomeLooks)).to.be.instanceOf(Error);
       });
   });
 
-  it('has twenty of them and more', () => {
+  it('has at least twenty variants', () => {
     expect(CONTROL_FAULTS.length + SERVICE_FAULTS.length).to.be.at.least(20);
   });
 });

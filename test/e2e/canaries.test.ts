@@ -21,7 +21,7 @@ const formsOf = (secret: string): readonly string[] => [
   encodeURIComponent(secret),
 ];
 
-describe('secrets that are planted', function () {
+describe('planted secrets', function () {
   const sent = planted(
     'bearer',
     'cookie',
@@ -201,7 +201,7 @@ describe('secrets that are planted', function () {
       )
       .map(([name]) => name);
 
-  it('are all there to be found', async () => {
+  it('all exist', async () => {
     expect(secrets.size).to.equal(25 + WAYS_OF_SDKS.length + 4);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
     expect(
@@ -218,7 +218,7 @@ describe('secrets that are planted', function () {
     ).to.equal(inside['claim file']);
   });
 
-  it('show in no log line, at its most talkative', async () => {
+  it('appear in no log line, at the most detailed level', async () => {
     await within(
       'the log tells of all that was asked',
       () =>
@@ -229,7 +229,7 @@ describe('secrets that are planted', function () {
     expect(missing(daemon.run.stderr() + daemon.run.stdout())).to.deep.equal([]);
   });
 
-  it('show in no answer, refusals included', () => {
+  it('appear in no answer, including refusals', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([
       ...[201, 200, 401, 404, 400, 400, 400, 400, 200, 200, 201, 200],
       // by the port of E2B's SDKs
@@ -240,7 +240,7 @@ describe('secrets that are planted', function () {
     ).to.deep.equal([]);
   });
 
-  it('show on no page of those that operators look at', async () => {
+  it('appear on no debug page', async () => {
     const admin = daemon.client(daemon.adminKey);
     const pages = new Map<string, string>([['metrics', await daemon.metrics()]]);
     const actors = (
@@ -267,7 +267,7 @@ describe('secrets that are planted', function () {
     for (const [path, text] of pages) expect(missing(text), path).to.deep.equal([]);
   });
 
-  it('show in no line of the audit, which has all that was written', async () => {
+  it('appear in no audit line, although all were written', async () => {
     const folder = join(daemon.dataDir, 'audit');
     await within(
       'the audit has the last write',
@@ -277,19 +277,19 @@ describe('secrets that are planted', function () {
     expect(missing(dataFiles(folder))).to.deep.equal([]);
   });
 
-  it('show in no process’s arguments', () => {
+  it('appear in no process arguments', () => {
     expect(cmdlines).to.include('launcher');
     expect(missing(cmdlines)).to.deep.equal([]);
   });
 
-  it('show in no file of the daemon’s, but keys in theirs and a template’s variables in its pools', async () => {
+  it('appear in no file of the daemon, except keys in their own files and template variables in pools', async () => {
     expect(missing(dataFiles(daemon.dataDir), ['template env'])).to.deep.equal([]);
     await daemon.stop();
     expect(missing(dataFiles(daemon.dataDir), ['template env'])).to.deep.equal([]);
     await daemon.start();
   });
 
-  it('of the daemon’s own environment are not in a sandbox', async () => {
+  it("from the daemon's environment do not reach sandboxes", async () => {
     const seen = await run(daemon.client(), id, 'env; cat /proc/*/environ | tr "\\0" "\\n"');
 
     expect(seen.stdout).to.include('PLANTED=').and.include('PLANTED_AT_THE_CLAIM=');

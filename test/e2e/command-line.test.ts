@@ -23,7 +23,7 @@ import { line } from '../support/harness/line.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('the command line on a real daemon', function () {
+describe('the command line with a real daemon', function () {
   const templates = aTemplateFolder({
     talker: {
       containers: [
@@ -69,7 +69,7 @@ describe('the command line on a real daemon', function () {
     return { child, text: () => text, ended: once(child, 'close').then(([code]) => Number(code)) };
   };
 
-  it('doctor finds nothing wrong with the daemon, before, while and after it runs', async () => {
+  it('reports no problems with doctor before, during and after a run of the daemon', async () => {
     const running = await daemon.cli(['doctor', '-o', 'json']);
     const { good, findings } = JSON.parse(running.stdout);
     expect([running.code, running.stderr, good]).to.deep.equal([0, '', true]);
@@ -89,7 +89,7 @@ describe('the command line on a real daemon', function () {
     client = daemon.client();
   });
 
-  it('cp brings files and folders there and back, through the walls of a sandbox', async () => {
+  it('copies files and folders into a sandbox and back with cp', async () => {
     const id = await claim(client);
     const bytes = randomBytes(1_300_000);
     mkdirSync(join(folder, 'tree/a b'), { recursive: true });
@@ -127,7 +127,7 @@ describe('the command line on a real daemon', function () {
     await giveBack(client, id);
   });
 
-  it('cp says so where the sandbox is full, and leaves nothing behind there', async () => {
+  it('reports a full sandbox during cp, and leaves nothing behind there', async () => {
     await client.post('/sandboxpools', {
       name: 'small',
       templateName: 'default',
@@ -147,7 +147,7 @@ describe('the command line on a real daemon', function () {
     await giveBack(client, id);
   });
 
-  it('logs shows what a sandbox printed, and follows it to its end', async () => {
+  it('shows the output of a sandbox with logs, and follows it to its end', async () => {
     await client.post('/sandboxpools', { name: 'talkers', templateName: 'talker', replicas: 1 });
     const id = await claim(client, 'talkers');
     await within(
@@ -173,7 +173,7 @@ describe('the command line on a real daemon', function () {
     expect((await daemon.cli(['logs', '0190d4a5-7b1e-7c3a-9f00-00000000dead'])).code).to.equal(1);
   });
 
-  it('events shows what happened to a sandbox, and follows what happens', async () => {
+  it('shows the events of a sandbox with events, and follows them', async () => {
     const following = started('events', '-f', '-o', 'json');
     const id = await within('an event', async () => {
       const claimed = await claim(client);
@@ -204,7 +204,7 @@ describe('the command line on a real daemon', function () {
     );
   });
 
-  it('events goes on after the daemon was started again', async () => {
+  it('continues with events after a restart of the daemon', async () => {
     const following = started('events', '-f');
     const first = await within('an event', async () => {
       const claimed = await claim(client);

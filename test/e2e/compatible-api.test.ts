@@ -9,7 +9,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { processProbe } from '../support/harness/process-probe.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
 
-describe("the API of E2B's SDKs, on the built daemon", () => {
+describe("the API of E2B's SDKs on the built daemon", () => {
   const probe = processProbe();
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
@@ -30,7 +30,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     return { apiKey, apiUrl: url, sandboxUrl: url };
   };
 
-  it('says at its gate that it is there', async () => {
+  it('is enabled by its feature gate', async () => {
     const { text } = await daemon.client().get('/feature-gates');
 
     expect(JSON.parse(text)).to.deep.include({ compatibleApi: true });
@@ -62,7 +62,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       expect(await sandbox.isRunning()).to.equal(false);
     });
 
-  it('ends sandboxes within a second of their moment, by the clock of the daemon', async () => {
+  it("ends sandboxes within a second of their end time, by the daemon's clock", async () => {
     const client = daemon.client();
     await stocked(client, 4);
     const pid = daemon.run.process.pid ?? 0;
@@ -86,7 +86,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     expect(Math.max(...late) - stoodMs, `${String(late)}, ${stoodMs}`).to.be.at.most(1_000);
   });
 
-  it('ends a sandbox at its moment, also where the daemon was killed meanwhile', async () => {
+  it('ends a sandbox on time even if the daemon was killed in the meantime', async () => {
     const Sandbox = [...SDKS.values()].at(-1)!; // there are four
     const kept = await Sandbox.create('base', { ...options, timeoutMs: 600_000 });
     const short = await Sandbox.create('base', { ...options, timeoutMs: 4_000 });
@@ -109,7 +109,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     expect(await Sandbox.kill(kept.sandboxId, again)).to.equal(true);
   });
 
-  it('pauses a sandbox in place of its end, and a connection or a command wakes it', async () => {
+  it('pauses a sandbox in place of its end, and resumes it at a connection or a command', async () => {
     const lifecycle = { onTimeout: 'pause', autoResume: true } as const;
     const sandbox = await LatestSandbox.create('base', {
       ...optionsWith(options.apiKey),
@@ -129,7 +129,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     await sandbox.kill();
   });
 
-  it('ends streams with `unavailable` when it stops', async () => {
+  it('ends streams with `unavailable` when the daemon stops', async () => {
     const port = Number(new URL(daemon.compatibleUrl).port);
     const body = { templateID: 'base', timeout: 600 };
     const { text } = await daemon.compatibleClient().post('/v2/sandboxes', body);
@@ -144,7 +144,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     expect(last).to.have.nested.property('error.code', 'unavailable');
   });
 
-  it('is not there where it is off, and the gate says so', async () => {
+  it('is absent while its feature gate is off', async () => {
     await daemon.stop();
     await daemon.start(['--compatible-api-listen', 'none']);
 

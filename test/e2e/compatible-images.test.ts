@@ -9,7 +9,7 @@ import { imageFolders, type ImageFolders } from '../support/harness/an-image-dri
 import { stocked } from '../support/harness/on-a-daemon.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('a sandbox with an image of its own, on the built daemon', function () {
+describe('a sandbox with its own image on the built daemon', function () {
   let folders: ImageFolders;
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
@@ -35,7 +35,7 @@ describe('a sandbox with an image of its own, on the built daemon', function () 
     folders.remove();
   });
 
-  it('is started for its creation, and has its files', async () => {
+  it("is launched at its creation, and has the image's files", async () => {
     const sandbox = await Sandbox.create('local::default//oci:tools', options);
 
     expect(await sandbox.files.read('/hello')).to.equal('of the image');
@@ -43,7 +43,7 @@ describe('a sandbox with an image of its own, on the built daemon', function () 
     expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(true);
   });
 
-  it('is refused, with the reason, where it does not start', async () => {
+  it('is refused, with the reason, if it does not start', async () => {
     const absent = await rejection(Sandbox.create('default//oci:absent', options));
     const unlisted = await rejection(Sandbox.create('default//host', options));
 

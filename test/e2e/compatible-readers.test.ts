@@ -15,7 +15,7 @@ import {
 
 const MOST_HELD = 64 * 2 ** 20;
 
-describe("readers of the API of E2B's SDKs that stall, on the built daemon", () => {
+describe("stalled readers of the API of E2B's SDKs on the built daemon", () => {
   const probe = processProbe();
   let daemon: DaemonUnderTest;
   before(async () => {
@@ -27,7 +27,7 @@ describe("readers of the API of E2B's SDKs that stall, on the built daemon", () 
     probe.remove();
   });
 
-  it('make it hold 64 MiB at most, if 64 of them stall under `yes`', async () => {
+  it('use at most 64 MiB of memory, if 64 of them stall during `yes`', async () => {
     const client = daemon.compatibleClient();
     const made = await client.post('/v2/sandboxes', { templateID: 'base', timeout: 600 });
     const { sandboxID = '', envdAccessToken = '' } = JSON.parse(made.text) as Record<

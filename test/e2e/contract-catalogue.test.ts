@@ -51,14 +51,14 @@ describe('the contract: templates and the catalogue on one machine', function ()
 
   templatesAndCatalogueSuite('one machine', () => deployment);
 
-  it('shows its shipped templates as global', async () => {
+  it('lists its shipped templates as global', async () => {
     const { json } = await daemon.client().get('/sandbox-templates/default');
 
     expect(json.template).to.include({ syncSource: 'global' });
   });
 });
 
-describe('the contract: a deployment that offers nothing but templates, over a restart', function () {
+describe('the contract: a deployment with only templates, over a restart', function () {
   const templates = aTemplateFolder({
     mine: { description: 'from the file', containers: [{ name: 'main', image: 'host' }] },
   });
@@ -73,7 +73,7 @@ describe('the contract: a deployment that offers nothing but templates, over a r
     templates.remove();
   });
 
-  it('has empty lists of the rest, and gates that are off', async () => {
+  it('has empty lists and disabled feature gates', async () => {
     const client = daemon.client();
 
     expect((await client.get('/instancetypes')).text).to.equal('{"total":0,"items":[]}');
@@ -96,7 +96,7 @@ describe('the contract: a deployment that offers nothing but templates, over a r
       }),
     );
 
-  it("an admin's change stays until the file itself changes", async () => {
+  it("keeps an admin's change until the file itself changes", async () => {
     const made = {
       apiVersion: 'sandpool.dev/v1alpha1',
       kind: 'SandboxTemplate',

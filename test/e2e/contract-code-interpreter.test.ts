@@ -12,7 +12,7 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 
 const TEMPLATE = 'code-interpreter-v1';
 
-describe("E2B's code interpreter, unchanged, on a daemon", function () {
+describe("E2B's unmodified code interpreter on a daemon", function () {
   let daemon: DaemonUnderTest;
   let sandbox: Sandbox;
   let atRest: Awaited<ReturnType<typeof poolStatus>>;
@@ -54,7 +54,7 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
     await daemon?.dispose();
   });
 
-  it('starts in the pool of the first start, which has no instance until a claim waits', () => {
+  it('starts in the first pool, which has no instance until a claim waits', () => {
     expect(atRest).to.include({ phase: 'Ready', idleReplicas: 0, startingReplicas: 0 });
     expect(claimed, 'a claim over REST, at the same time').to.equal(201);
   });
@@ -69,12 +69,12 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
       for (const [title, step] of Object.entries(INTERPRETER_STEPS)) it(title, () => step(under()));
     });
 
-  it('has all variables of the claim, however long they are', async () => {
+  it('has all variables of the claim, of any length', async () => {
     const code = "import os\n(os.environ['OF_CLAIM'], len(os.environ['LONG']))";
     expect((await sandbox.runCode(code)).text).to.equal("('claim', 20000)");
   });
 
-  it('does all of that by a domain, over TLS', async function () {
+  it('works with a domain over TLS', async function () {
     const steps = await byDomain;
     if (!steps) return skipBecause(this, 'there is no openssl to make a certificate with');
 
@@ -82,7 +82,7 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
     expect(steps.map(({ step }) => step)).to.deep.equal(Object.keys(INTERPRETER_STEPS));
   });
 
-  it('says what is wrong with a bad request', async () => {
+  it('reports an invalid request', async () => {
     const url = daemon.compatibleUrl;
     const headers = {
       'E2b-Sandbox-Id': sandbox.sandboxId,

@@ -17,7 +17,7 @@ const CHECKS = [
   ...['pause', 'processes', 'terminal', 'watching'],
 ];
 
-describe("E2B's packages for Python, unchanged, on a daemon", function () {
+describe("E2B's unmodified Python packages on a daemon", function () {
   let daemon: DaemonUnderTest;
   let python: string;
   let url: string;
@@ -56,11 +56,11 @@ describe("E2B's packages for Python, unchanged, on a daemon", function () {
     }
   };
 
-  it('are served by two URLs of one port', async () => {
+  it('work with two URLs of one port', async () => {
     await passes({ E2B_API_URL: url, E2B_SANDBOX_URL: url });
   });
 
-  it('are served by a domain, over TLS of a local authority', async function () {
+  it('work with a domain over TLS with a local authority', async function () {
     const authority = anAuthority(['*.sandboxes.test']);
     if (!authority) return skipBecause(this, 'there is no openssl to make a certificate with');
     const way = await wayOfNames(url, authority);
@@ -79,7 +79,7 @@ describe("E2B's packages for Python, unchanged, on a daemon", function () {
     { page: 'README.md', prints: 'hello\n\n' },
     { page: 'docs/e2b.md', prints: '2\n' },
   ])
-    it(`do what ${page} has them do`, async () => {
+    it(`run the examples of ${page}`, async () => {
       const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
       const [, program = ''] = /^```python\n([^]*?)^```$/m.exec(text) ?? [];
       const env = { E2B_API_KEY: key, E2B_API_URL: url, E2B_SANDBOX_URL: url };
@@ -87,7 +87,7 @@ describe("E2B's packages for Python, unchanged, on a daemon", function () {
       expect(await printedBy(python, ['-c', program], env)).to.equal(prints);
     });
 
-  it('are served by two ports, over a way that cuts what is silent', async () => {
+  it('work with two ports, over a connection that drops silent streams', async () => {
     await byTwoPorts;
   });
 });

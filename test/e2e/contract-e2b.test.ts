@@ -27,7 +27,7 @@ const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
     it(title, () => step({ Sandbox, options: options(), sandbox }));
 };
 
-describe("E2B's SDKs, unchanged, on a daemon", function () {
+describe("E2B's unmodified SDKs on a daemon", function () {
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
   /** Those that have the addresses of the two parts of the API apart. */
@@ -73,12 +73,12 @@ describe("E2B's SDKs, unchanged, on a daemon", function () {
         inOneSandbox(Sandbox, () => options);
       });
 
-    describe(`e2b ${LATEST}, by two ports`, () => {
+    describe(`e2b ${LATEST} with two ports`, () => {
       inOneSandbox(LatestSandbox, () => apart);
     });
   });
 
-  it(`keep the metadata that e2b ${LATEST} gives a file`, async function () {
+  it(`keep the metadata of files with e2b ${LATEST}`, async function () {
     if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
     const sandbox = await LatestSandbox.create('base', options);
     const { files } = sandbox;
@@ -92,13 +92,13 @@ describe("E2B's SDKs, unchanged, on a daemon", function () {
     await sandbox.kill();
   });
 
-  it(`let e2b ${LATEST} wait for a silent command, over a way that cuts what is silent`, async () => {
+  it(`let e2b ${LATEST} wait for a silent command over a connection that drops silent streams`, async () => {
     expect(await inSilence).to.equal('late\n');
   });
 
   // test/e2b/by-domain.test.ts has each SDK find a server so, with fewer steps.
   if (IS_LONG)
-    it(`serve e2b ${LATEST} by a domain, over TLS`, async function () {
+    it(`work with a domain over TLS with e2b ${LATEST}`, async function () {
       const steps = await byDomain;
       if (!steps) return skipBecause(this, 'there is no openssl to make a certificate with');
 

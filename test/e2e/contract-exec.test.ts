@@ -23,7 +23,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
       .map((line) => line.trim())
       .filter((line) => line !== '');
 
-  it('container may be the one there is; another is 400 and names those there are', async () => {
+  it('a command can name its container, and gets 400 with the valid names otherwise', async () => {
     expect((await run(client, id, 'echo in', { container: 'main' })).stdout).to.equal('in\n');
     const other = await client.post(`/sandboxes/${id}/exec`, {
       command: 'true',
@@ -34,7 +34,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     expect(other.json.detail).to.deep.equal({ field: 'container', allowed: ['main'] });
   });
 
-  it('a command of one that is deleted meanwhile is answered, not left hanging', async () => {
+  it('a command in a sandbox that is being deleted gets an answer', async () => {
     const other = await claim(client);
     const asked = client.post(`/sandboxes/${other}/exec`, { command: 'echo begun; sleep 4005' });
     await within(
@@ -47,7 +47,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     if (answer.status === 200) expect(answer.json).to.include({ stdout: 'begun\n' });
   });
 
-  it('of 32 idle timeouts set at once each is taken, and one of them stands', async () => {
+  it('each of 32 simultaneous idle timeouts is accepted, and one stays in effect', async () => {
     const answers = await Promise.all(
       Array.from({ length: 32 }, (_, at) =>
         client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 600 + at }),
@@ -59,7 +59,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '0' });
   });
 
-  it('a claim takes an idle timeout of its own; a command under way holds it off', async () => {
+  it('a claim can set its own idle timeout, which a running command postpones', async () => {
     const other = await claim(client, 'default', { idleTimeout: '5s' });
     expect((await run(client, other, 'sleep 6; echo still')).stdout).to.equal('still\n');
     expect((await client.get(`/sandboxes/${other}`)).status).to.equal(200);

@@ -17,7 +17,7 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 import { claim, run } from '../support/harness/on-a-daemon.ts';
 import { line } from '../support/harness/line.ts';
 
-describe('what pools are made of, on one machine', function () {
+describe("a pool's volumes and passwords on one machine", function () {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let folder: string;
@@ -53,7 +53,7 @@ describe('what pools are made of, on one machine', function () {
     return await claim(client, name);
   };
 
-  it('is written to a volume outlives the sandbox; of one that is read-only nothing changes', async () => {
+  it('keep files after the sandbox, and unchanged on a read-only volume', async () => {
     const writer = await pool('writer', { volumes: [{ claimName: 'data', mountPath: '/data' }] });
     const reader = await pool('reader', {
       volumes: [{ claimName: 'data', mountPath: '/home/sandbox/data', readOnly: true }],
@@ -71,7 +71,7 @@ describe('what pools are made of, on one machine', function () {
     expect(readFileSync(join(folder, 'answer'), 'utf8')).to.equal('from inside\n');
   });
 
-  it('has a folder of a volume alone, which is made where it is missing', async () => {
+  it('include just a folder of a volume, which is created if missing', async () => {
     const mounts = (subPath: string) => ({
       volumes: [
         { claimName: 'data', mountPath: '/all', readOnly: true },
@@ -94,7 +94,7 @@ describe('what pools are made of, on one machine', function () {
     expect(readFileSync(join(folder, 'team/new/file'), 'utf8')).to.equal('mine\n');
   });
 
-  it('starts nothing, and says why, where a link leads out of the volume', async () => {
+  it('prevent a start, with the reason, if a link leads out of the volume', async () => {
     symlinkSync('/etc', join(folder, 'out'));
     const answer = await client.post('/sandboxpools', {
       name: 'led-out',
@@ -110,7 +110,7 @@ describe('what pools are made of, on one machine', function () {
     }, 'the pool says why nothing starts');
   });
 
-  it('is refused where a volume would cover what is the sandbox’s own, or lead elsewhere', async () => {
+  it("are refused if a volume would cover the sandbox's own folders, or lead elsewhere", async () => {
     const refused = async (volume: object, ...others: readonly object[]): Promise<unknown> =>
       (
         await client.post('/sandboxpools', {
@@ -140,7 +140,7 @@ describe('what pools are made of, on one machine', function () {
     );
   });
 
-  it('is kept from who reads the files: registry passwords are sealed', async () => {
+  it('are encrypted in the data folder if they are registry passwords', async () => {
     await client.post('/sandboxpools', {
       name: 'sealed',
       replicas: 0,

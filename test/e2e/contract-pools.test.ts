@@ -31,7 +31,7 @@ describe('the contract: pools', () => {
       async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined,
     );
 
-  it('POST answers 201 with the pool in the envelope `template`', async () => {
+  it('POST returns 201 with the pool in the envelope `template`', async () => {
     const answer = await create('mine', {
       replicas: 2,
       labels: { 'quota.example/url': 'https://quota.example/x' },
@@ -128,7 +128,7 @@ describe('the contract: pools', () => {
     ]);
   });
 
-  it('claims while the pool is being deleted are served, refused with 409, or find it gone', async () => {
+  it('claims during the deletion of the pool succeed, or get 409 or 404', async () => {
     await create('mine', { replicas: 12 });
     await stocked(client, 12, 'mine');
     const claims = Array.from({ length: 24 }, (_, at) =>
@@ -150,7 +150,7 @@ describe('the contract: pools', () => {
     expect(json.total, 'what was handed out runs on').to.equal(24 - 1 - refused.length);
   });
 
-  it('changes and deletions that come at once are each carried out, refused with 409, or find it gone', async () => {
+  it('simultaneous changes and deletions each succeed, or get 409 or 404', async () => {
     for (let round = 0; round < 5; round++) {
       await create('mine', { replicas: round % 3 });
       const answers = await Promise.all(

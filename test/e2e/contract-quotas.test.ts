@@ -29,7 +29,7 @@ describe('the contract: quotas', () => {
     await stocked(client, 8);
   });
 
-  it('of 64 claims at once over both ports exactly 3 succeed, and the SDKs are told when to come again', async () => {
+  it('exactly 3 of 64 claims at once over both ports succeed, and SDKs get a retry time', async () => {
     const sdk = daemon.compatibleClient();
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, at) =>
@@ -49,7 +49,7 @@ describe('the contract: quotas', () => {
     }
   });
 
-  it('holds after a kill -9 of the daemon', async function () {
+  it('usage survives a kill -9 of the daemon', async function () {
     await Promise.all([claim(client), claim(client), claim(client)]);
     await daemon.kill();
     await daemon.start();

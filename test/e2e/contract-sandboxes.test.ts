@@ -53,7 +53,7 @@ describe('the contract: sandboxes', () => {
   const all = async (query: string, as = client): Promise<readonly string[]> =>
     (await list(query, as)).items.map((item) => String(item['sandboxId']));
 
-  it('idle instances are listed with phase=Idle; their owner may GET and DELETE them, and gets another', async () => {
+  it('idle instances are listed with phase=Idle; owners can GET and DELETE them, and get replacements', async () => {
     const { items, total } = await list('?phase=Idle');
     expect(total).to.equal(6);
     const item = items[0] ?? {};
@@ -80,7 +80,7 @@ describe('the contract: sandboxes', () => {
     expect(await all('?limit=1000'), 'what nobody claimed leaves no history').to.not.include(id);
   });
 
-  it('instances that are starting are listed, and may be deleted; the pool fills all the same', async function () {
+  it('starting instances are listed and can be deleted, and the pool still fills', async function () {
     const seen = new Set<string>();
     await client.post('/sandboxpools', { name: 'big', templateName: 'default', replicas: 40 });
     await within('all were started', async () => {
@@ -104,7 +104,7 @@ describe('the contract: sandboxes', () => {
     );
   });
 
-  it('only an admin may filter by namespace, team, user and all; each filter scopes', async () => {
+  it('only an admin can filter by namespace, team, user and all', async () => {
     const erin = await aTenant(daemon, 'elsewhere', 'erin');
     await erin.post('/sandboxpools', { name: 'erins', templateName: 'default', replicas: 1 });
     const [mine, hers] = [await claim(client), await claim(erin, 'erins')];
@@ -135,7 +135,7 @@ describe('the contract: sandboxes', () => {
     await erin.delete('/sandboxpools/erins');
   });
 
-  it('whatever comes at once to one sandbox is carried out, or told that it ends or ended', async () => {
+  it('simultaneous requests to one sandbox succeed, or report that it is ending or ended', async () => {
     const id = await claim(client);
     const asks = [
       () => client.get(`/sandboxes/${id}`),

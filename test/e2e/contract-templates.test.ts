@@ -54,7 +54,7 @@ const TEMPLATES = {
   absent: { containers: [container({ command: ['/no/such/program', 'x'] })] },
 };
 
-describe("the contract: templates of one's own", () => {
+describe("the contract: a user's own templates", () => {
   const templates = aTemplateFolder(TEMPLATES);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
@@ -79,7 +79,7 @@ describe("the contract: templates of one's own", () => {
     expect(status, text).to.equal(201);
   };
 
-  it('command, args, env, working folder and resources are what the instance has', async () => {
+  it('the instance has the command, args, env, working folder and resources', async () => {
     await pool('full');
     const made = (await client.get('/sandboxpools/full')).json.template;
     expect(made).to.include({ cpu: '500m', memory: '64Mi' });
@@ -108,7 +108,7 @@ describe("the contract: templates of one's own", () => {
     await giveBack(client, id);
   });
 
-  it('a sandbox ends at its longest life, however busy, and says so', async () => {
+  it('a sandbox ends at its maximum lifetime, however busy, and gives that reason', async () => {
     await pool('brief');
     const id = await claim(client, 'brief', { idleTimeout: '10m' });
     await within('it is over', async () => {
@@ -124,7 +124,7 @@ describe("the contract: templates of one's own", () => {
     });
   });
 
-  it("an instance's longest life begins with the claim", async () => {
+  it('the maximum lifetime starts at the claim', async () => {
     await stocked(client, 1, 'brief');
     const [before] = (await client.get('/sandboxes?phase=Idle&poolName=brief')).json.items ?? [];
     const since = performance.now();
@@ -136,7 +136,7 @@ describe("the contract: templates of one's own", () => {
     expect(after?.['sandboxId']).to.equal(before?.['sandboxId']);
   });
 
-  it("the template's idle timeout is the claim's where it names none", async () => {
+  it("the template's idle timeout applies to claims without one", async () => {
     await pool('idler');
     const id = await claim(client, 'idler');
     expect(await finished(client, id)).to.include({ endReason: 'idle-timeout' });
@@ -150,7 +150,7 @@ describe("the contract: templates of one's own", () => {
     await giveBack(client, spared);
   });
 
-  it('network host reaches what the machine reaches, network none nothing', async () => {
+  it("network host reaches the machine's network, and network none reaches nothing", async () => {
     const server = createServer((socket) => socket.end('hello\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -170,7 +170,7 @@ describe("the contract: templates of one's own", () => {
     await giveBack(client, alone);
   });
 
-  it("a pool whose command can't be run is Failed after three starts, says why in the log, and pauses", async () => {
+  it('a pool with an invalid command fails after three starts, logs the reason, and pauses', async () => {
     const [name, reason] = ['absent', 'command not found: /no/such/program'];
     await pool(name, 2);
     await within(
@@ -187,7 +187,7 @@ describe("the contract: templates of one's own", () => {
     );
   });
 
-  it('a pool recovers once its command is there again', async function () {
+  it('a pool recovers once its command exists again', async function () {
     await daemon.stop();
     writeFileSync(
       join(templates.folder, 'absent.json'),
@@ -209,7 +209,7 @@ describe("the contract: templates of one's own", () => {
     await stocked(client, 1, 'mended');
   });
 
-  it('a template with a fault stops the start, and says file and field', async function () {
+  it("an invalid template stops the daemon's start, with file and field", async function () {
     const bad = aTemplateFolder({
       bad: { containers: [container({ colour: 'red' })], idleTimeout: 'soon' },
     });

@@ -20,7 +20,7 @@ describe('a detailed log', function () {
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Line);
 
-  it('tells of each move of a sandbox by which request it came, and of none that it did not', async () => {
+  it('links each move of a sandbox to its request, and no other', async () => {
     const client = daemon.client();
     await stocked(client, 2);
     const claimed = await client.post(

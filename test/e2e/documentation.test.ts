@@ -32,8 +32,8 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
     '\n',
   );
 
-describe('what the documentation says to type', function () {
-  it('is found', () => {
+describe('the commands in the documentation', function () {
+  it('are found', () => {
     expect(PAGES.map(({ path }) => path)).to.include.members([
       'README.md',
       'docs/api-by-example.md',
@@ -41,7 +41,7 @@ describe('what the documentation says to type', function () {
   });
 
   for (const { path, text } of PAGES) {
-    it(`works, and shows what ${path} shows`, async () => {
+    it(`work, with the output that ${path} shows`, async () => {
       const daemon = await DaemonUnderTest.start(AS_SHIPPED);
       const session = new PageSession({
         dataDir: daemon.dataDir,
@@ -63,7 +63,7 @@ describe('what the documentation says to type', function () {
   }
 });
 
-describe('the examples of the OpenAPI document', () => {
+describe('the examples in the OpenAPI document', () => {
   const page = readFileSync(join(ROOT, 'docs/api-by-example.md'), 'utf8');
 
   /**
@@ -78,7 +78,7 @@ describe('the examples of the OpenAPI document', () => {
     'decideApproval',
   ];
 
-  it('are there for every operation that answers JSON (npx tsx script/api-examples.ts writes them)', () => {
+  it('exist for every operation with a JSON answer (npx tsx script/api-examples.ts writes them)', () => {
     const without = documentedOperations.filter(
       ({ operation, pointer }) =>
         loadExamples()[String(operation['operationId'])] === undefined &&
@@ -89,7 +89,7 @@ describe('the examples of the OpenAPI document', () => {
     expect(without.map(({ operation }) => operation['operationId'])).to.deep.equal([]);
   });
 
-  it('are what docs/api-by-example.md shows', () => {
+  it('are the same as in docs/api-by-example.md', () => {
     for (const [id, { answer }] of Object.entries(loadExamples()))
       expect(page, id).to.include(JSON.stringify(answer));
   });

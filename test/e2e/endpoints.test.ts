@@ -66,7 +66,7 @@ const templatesWith = (ownPort: number, hostPort: number) => ({
   },
 });
 
-describe('endpoints and probes on the real daemon', function () {
+describe('endpoints and probes on a real daemon', function () {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let templates: ReturnType<typeof aTemplateFolder>;
@@ -97,7 +97,7 @@ describe('endpoints and probes on the real daemon', function () {
       }
     ).endpoints;
 
-  it('reach the server of the shipped template, which serves what is written inside', async () => {
+  it('reach the server of the shipped template, which serves files written inside', async () => {
     await pool('web', 'web');
     const id = await claim(client, 'web');
     expect(await urls(id)).to.deep.equal({
@@ -116,7 +116,7 @@ describe('endpoints and probes on the real daemon', function () {
     });
   });
 
-  it("give a server inside nothing of the daemon's: not its key, not its way in", async () => {
+  it("hide the daemon's key and sockets from a server inside", async () => {
     await pool('inside', 'perl');
     const id = await claim(client, 'inside');
     const { text } = await client.get(`/sandboxes/${id}/endpoints/app/`);
@@ -146,7 +146,7 @@ describe('endpoints and probes on the real daemon', function () {
     ).to.equal('refused');
   });
 
-  it('refuse an upgrade that the sandbox answers with anything but its consent', async () => {
+  it('refuse an upgrade that the sandbox does not accept', async () => {
     await pool('sockets', 'echo');
     const id = await claim(client, 'sockets');
     // The server echoes the handshake itself, which is no answer to it.
@@ -159,7 +159,7 @@ describe('endpoints and probes on the real daemon', function () {
     socket.on('error', () => {}).terminate();
   });
 
-  it('keep a sandbox from its idle timeout by traffic alone, and end their connections with it', async () => {
+  it('count traffic as activity, and close connections when the sandbox ends', async () => {
     await pool('idle', 'perl', 2);
     const id = await claim(client, 'idle', { idleTimeout: '8s' });
     const hanging = httpRequest({
@@ -185,7 +185,7 @@ describe('endpoints and probes on the real daemon', function () {
     );
   });
 
-  it('wait for the probes of an instance before it is handed out, and never hand out one that fails them', async () => {
+  it('make an instance wait for its probes, and keep a failing one from claims', async () => {
     await pool('flaky', 'flaky', 2);
     const id = await claim(client, 'flaky');
     expect(bodyOf(await client.get(`/sandboxes/${id}/is_ready`))).to.deep.equal({
@@ -201,7 +201,7 @@ describe('endpoints and probes on the real daemon', function () {
     await giveBack(client, id);
   });
 
-  it('count an instance that is never ready as a failed start, with what its probe said', async () => {
+  it("count an instance that never gets ready as a failed start, with the probe's result", async () => {
     await client.post('/sandboxpools', { name: 'never', templateName: 'never', replicas: 1 });
     await within(
       'the reason in the log',
@@ -211,7 +211,7 @@ describe('endpoints and probes on the real daemon', function () {
     await client.delete('/sandboxpools/never?force=true');
   });
 
-  it("on the host's network reach the sandbox's own listeners alone", async function () {
+  it("on the host's network reach only the sandbox's own listeners", async function () {
     if (process.getuid?.() !== 0)
       skipBecause(this, "without root all sandboxes have the daemon's uid");
     await pool('onhost', 'onhost');

@@ -42,7 +42,7 @@ describe('an env under load', function () {
     return (JSON.parse(stdout) as Env).status.desiredReplicas;
   };
 
-  it('grows for claims that wait and for claims that are refused, up to its most, and comes back', async () => {
+  it('grows for waiting and refused claims up to its maximum, and shrinks again', async () => {
     const ids: string[] = [];
     const waiting = await Promise.all(
       [1, 2, 3].map(() =>
@@ -85,10 +85,10 @@ describe('an env under load', function () {
   });
 });
 
-describe('a group of two members that has its most', function () {
+describe('a group of two members at its maximum', function () {
   const daemon = onTheSharedDaemon();
 
-  it('serves claims that wait on one member, though idle instances of the other take it all up', async () => {
+  it('serves waiting claims on one member even if idle instances of the other use it up', async () => {
     const client = await aTenant(daemon(), 'growing', 'ann');
     const made = async (answer: ReturnType<typeof client.post>, wanted = 201): Promise<void> => {
       const { status, text } = await answer;
@@ -121,14 +121,14 @@ describe('a group of two members that has its most', function () {
   });
 });
 
-describe('the env that the first start makes', function () {
+describe('the env created at the first start', function () {
   let daemon: DaemonUnderTest;
   before(async () => {
     daemon = await DaemonUnderTest.start(AS_SHIPPED);
   });
   after(() => daemon.dispose());
 
-  it('serves 30 claims that wait at once, by REST and by the command line as it is', async () => {
+  it('serves 30 waiting claims at once, by REST and by the command line', async () => {
     const client = daemon.client();
     const [answers, ends] = await Promise.all([
       Promise.all(

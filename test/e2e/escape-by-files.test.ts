@@ -55,7 +55,7 @@ const TRIES: Readonly<Record<string, Try>> = {
     client.put(`${at}${encodeURIComponent(`/..${path}`)}/state`, { state: 'running' }),
 };
 
-describe('ways out of a sandbox by its files, processes and state', function () {
+describe('escapes from a sandbox by its files, processes and state', function () {
   /** A folder of the host that everyone may read and write, but no sandbox sees. */
   const open = mkdtempSync(join(tmpdir(), 'sandpool-open-'));
   const daemon = onTheSharedDaemon();
@@ -77,7 +77,7 @@ describe('ways out of a sandbox by its files, processes and state', function () 
   });
   after(() => rmSync(open, { recursive: true }));
 
-  it('are tried by each of their operations', () => {
+  it('are tried with each operation', () => {
     const operations = documentedOperations
       .filter(({ path }) => /^\/sandboxes\/\{sandboxId\}\/(?:files|processes|state)\b/.test(path))
       .map(({ operation }) => String(operation['operationId']));
@@ -86,7 +86,7 @@ describe('ways out of a sandbox by its files, processes and state', function () 
   });
 
   for (const [operation, attempt] of Object.entries(TRIES))
-    it(`are closed to ${operation}`, async () => {
+    it(`fail with ${operation}`, async () => {
       const { dataDir } = daemon();
       for (const path of [
         `${open}/file`,

@@ -95,7 +95,7 @@ const machineHasCgroups = (): boolean =>
   (isWritable('/sys/fs/cgroup/cgroup.subtree_control') &&
     /\bmemory\b.*\bpids\b/s.test(readFileSync('/sys/fs/cgroup/cgroup.controllers', 'utf8')));
 
-describe('ways out of a sandbox of the real daemon', function () {
+describe('escapes from a sandbox of a real daemon', function () {
   const templates = aTemplateFolder({
     probe: {
       containers: [
@@ -237,7 +237,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     return parse((await run(client, id, 'cat /tmp/typed')).stdout);
   };
 
-  it('are closed by cgroups where the machine has them, never by nothing', async () => {
+  it('are prevented with cgroups if the machine has them', async () => {
     const { isolation } = JSON.parse((await client.get('/readyz')).text) as { isolation: string };
     expect(isolation).to.be.oneOf(
       machineHasCgroups() ? ['cgroup-v1', 'cgroup-v2'] : ['cgroup-v1', 'cgroup-v2', 'prlimit'],
@@ -256,19 +256,19 @@ describe('ways out of a sandbox of the real daemon', function () {
         answers = await probe(secrets);
       });
 
-      it('by system calls are refused, while ordinary calls are not', () => {
+      it('by system calls are refused, while ordinary calls work', () => {
         expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({
           ...refusedCalls,
           ...allowedCalls,
         });
       });
 
-      it("through the kernel's files are absent or forbidden, /proc/sys among them", () => {
+      it("by the kernel's files, including /proc/sys, find them absent or forbidden", () => {
         for (const name of refusedFiles)
           expect(absentOrForbidden, `${name}: ${answers[name]}`).to.include(answers[name]);
       });
 
-      it('to files, processes and sockets of the daemon, the host and the neighbour are closed', () => {
+      it('to files, processes and sockets of daemon, host and neighbours fail', () => {
         expect(secrets.length).to.be.greaterThan(60);
         for (let at = 0; at < secrets.length; at += 2) {
           const name = `${secrets[at]} ${secrets[at + 1]}`;
@@ -281,7 +281,7 @@ describe('ways out of a sandbox of the real daemon', function () {
         }
       });
 
-      it('by other processes, descriptors, terminals or interfaces are not there', () => {
+      it('by other processes, descriptors, terminals or interfaces find none', () => {
         const processes = (answers['processes'] ?? '').split(' ').map(Number);
         expect(processes[0]).to.equal(1);
         expect(processes.length).to.be.within(2, 6);
@@ -294,7 +294,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     });
   }
 
-  it('are no wider with the network of the host', async () => {
+  it("are no easier with the host's network", async () => {
     await client.post('/sandboxpools', { name: 'wired', templateName: 'wired', replicas: 1 });
     const wired = await claim(client, 'wired');
     const asked = secrets.filter((_, at) => secrets[at - (at % 2)] !== 'tcp');
@@ -316,7 +316,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     await client.delete('/sandboxpools/wired?force=true');
   });
 
-  it("the environment of every process inside holds nothing of the daemon's", async () => {
+  it('find nothing of the daemon in the environment of any process inside', async () => {
     const seen = (await run(client, id, 'cat /proc/[0-9]*/environ | tr "\\0" "\\n"')).stdout;
     expect(seen).to.include('HOME=/home/sandbox');
     for (const part of [
@@ -343,7 +343,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     ]).to.include.members([...new Set(names)]);
   });
 
-  it('a terminal of a neighbour is out of reach while it is open; a sandbox sees its own alone', async () => {
+  it('cannot reach an open terminal of a neighbour, but only their own', async () => {
     const other = await TerminalUnderTest.open(daemon, client, neighbour);
     await other.ask('true');
     const tty = (await other.ask('tty')).trim();
@@ -371,7 +371,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     await other.hangUp();
   });
 
-  it('what stands open in every process inside leads nowhere but to null, its own pipes, its own log and its own terminal', async () => {
+  it('find no descriptors inside but null, their own pipes, log and terminal', async () => {
     const terminal = await TerminalUnderTest.open(daemon, client, id);
     await terminal.ask('true');
     const command = client.post(`/sandboxes/${id}/exec`, {
@@ -407,7 +407,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     expect(left).to.deep.equal([]);
   });
 
-  it('main process, command and terminal have the same filter, capabilities, uid, namespaces and cgroup', async () => {
+  it('meet the same filter, capabilities, uid, namespaces and cgroup in main process, command and terminal', async () => {
     const terminal = await TerminalUnderTest.open(daemon, client, id);
     terminal.type('sleep 3303\n');
     const command = client.post(`/sandboxes/${id}/exec`, {
@@ -461,7 +461,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     await command;
   });
 
-  it('every process of a sandbox has its own host uid, which no other sandbox has', async function () {
+  it('find a host uid in every process that no other sandbox has', async function () {
     if (!asRoot) skipBecause(this, 'the daemon is not root: its sandboxes have its own uid');
     const sandboxes = [id, neighbour].map((sandbox) => ({
       init: initOf(daemon.dataDir, sandbox),
@@ -494,7 +494,7 @@ describe('ways out of a sandbox of the real daemon', function () {
         expect(Number(one)).to.be.within(2_000_000_000, 2_000_065_535);
   });
 
-  it('programs that change user or namespace get nowhere', async () => {
+  it('by programs that change user or namespace fail', async () => {
     for (const command of [
       'unshare -U true',
       'unshare -n true',
@@ -513,7 +513,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     );
   });
 
-  it('none can make itself dearer to the machine', async () => {
+  it('cannot lower their OOM score or raise their priority', async () => {
     const seen = (
       await run(
         client,
@@ -525,14 +525,14 @@ describe('ways out of a sandbox of the real daemon', function () {
     expect(Number.parseInt(seen, 10)).to.be.greaterThan(0);
   });
 
-  it('nothing outside home, /tmp and /dev/shm can be written', async () => {
+  it('cannot write outside of home, /tmp and /dev/shm', async () => {
     const tried =
       'for d in / /usr /usr/bin /etc /dev /proc /.sandpool /bin /home /run /var /opt /dev/pts; do touch $d/x 2>/dev/null && echo $d; done; for d in ~ /tmp /dev/shm; do touch $d/x && echo $d; done';
     expect((await run(client, id, tried)).stdout).to.equal('/home/sandbox\n/tmp\n/dev/shm\n');
     expect(existsSync('/usr/x')).to.equal(false);
   });
 
-  it('files of a neighbour are not there, whatever their mode', async () => {
+  it('cannot see files of a neighbour, whatever their mode', async () => {
     expect((await run(client, neighbour, 'cat /tmp/neighbours-own')).stdout).to.equal(
       'of the neighbour\n',
     );
@@ -542,7 +542,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     ).to.equal('');
   });
 
-  it('processes of a neighbour can be neither seen nor signalled', async () => {
+  it('can neither see nor signal processes of a neighbour', async () => {
     const init = initOf(daemon.dataDir, neighbour);
     const ran = await run(
       client,

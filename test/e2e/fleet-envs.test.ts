@@ -81,7 +81,7 @@ describe('an env over the clusters of a fleet', function () {
       `${clusterID} shows ${JSON.stringify(wanted)}`,
     );
 
-  it('has members on workers, which agree again after a cut', async () => {
+  it('has members on workers, which match again after a broken link', async () => {
     const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const made = await client.post('/envs', { name: 'e', templateRef: { name: 'default' } });
     expect(made.status, made.text).to.equal(201);
@@ -137,7 +137,7 @@ describe('an env over the clusters of a fleet', function () {
       expect((await run(client, each, 'echo on')).stdout).to.equal('on\n');
   });
 
-  it('has a member end on a cluster that is cut off, though the manager starts again', async () => {
+  it('removes a member on a disconnected cluster, even after a restart of the manager', async () => {
     const [w1] = workers as [DaemonUnderTest];
     way.cut();
     await shows('w1', { name: 'a', state: 'Unreachable' });

@@ -107,7 +107,7 @@ describe('a cluster of a fleet', function () {
     way?.stop();
   });
 
-  it('moves to another manager with what runs there', async () => {
+  it('moves to another manager with its running sandboxes', async () => {
     await stocked(hub.client(), 2, 'west::default');
     moved = await claim(hub.client(), 'west::default');
     const key = await promoted(hub, worker);
@@ -139,7 +139,7 @@ describe('a cluster of a fleet', function () {
       await eventually(async () => (await own.get(path)).status === 404, path);
   });
 
-  it('is found again by a manager that was lost and restored', async () => {
+  it('is found again by a restored manager', async () => {
     promotedKey = await promoted(east, worker);
     await withEnv(east.client());
     const file = join(hub.dataDir, 'east.tar.gz');
@@ -157,7 +157,7 @@ describe('a cluster of a fleet', function () {
     await isIn(east.client(), 'Active');
   });
 
-  it('is cut off by its own admin, and goes on for its own tenants', async () => {
+  it('is disconnected by its own admin, and still serves its own tenants', async () => {
     const said = (...words: readonly string[]) => worker.cli(['managers', ...words, '--admin']);
     expect(await said('cut-off')).to.deep.include({ code: 0, stderr: '' });
     expect(await errorOf(worker.client(promotedKey), '/sandboxpools')).to.match(/^401/);
@@ -185,7 +185,7 @@ describe('a cluster of a fleet', function () {
     await isAnswered(worker, promotedKey, 200);
   });
 
-  it('is lost for good, and another takes its id', async () => {
+  it('can be lost for good, and another cluster takes its id', async () => {
     const client = east.client();
     await worker.kill();
     await worker.dispose();

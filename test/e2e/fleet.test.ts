@@ -82,7 +82,7 @@ describe('a fleet of real daemons', function () {
     expect((await client.delete(`/sandboxes/${id}`)).json.status).to.equal('Stopping');
   });
 
-  it('is programmed by E2B’s SDK, which finds a sandbox of a worker by its id', async () => {
+  it("serves E2B's SDK, which finds a sandbox of a worker by its id", async () => {
     const [, Sandbox] = [...SDKS].at(-1)!;
     const url = hub.compatibleUrl;
     const options = { apiKey: toCompatibleForm(hub.tenantKey), apiUrl: url, sandboxUrl: url };
@@ -96,7 +96,7 @@ describe('a fleet of real daemons', function () {
     expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(false);
   });
 
-  it('is counted, audited and looked into from the manager’s command line', async () => {
+  it("is counted, audited and inspected from the manager's command line", async () => {
     const id = await claim(client, 'w1::default');
     const ran = async (...words: readonly string[]): Promise<string> => {
       const { code, stdout, stderr } = await hub.cli([...words, '--admin']);
@@ -206,7 +206,7 @@ describe('a fleet of real daemons', function () {
     return { key: String(made['apiKey']), keyId: String(made['keyId']) };
   };
 
-  it('has a promoted key be good at the own address of a worker, until it is revoked', async () => {
+  it("accepts a promoted key at a worker's own address, until it is revoked", async () => {
     const [w1] = workers as [DaemonUnderTest, DaemonUnderTest];
     const { key, keyId } = await promoted();
     await isTold(w1, key, 200);
@@ -237,7 +237,7 @@ describe('a fleet of real daemons', function () {
     },
   });
 
-  it('has a global template be the same on all clusters, with the revisions of its pools', async () => {
+  it('has the same global template on all clusters, with the revisions of its pools', async () => {
     const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const made = await hub.client(hub.adminKey).post('/admin/sandbox-templates', {
       crdJson: JSON.stringify(shared('64Mi')),
@@ -294,7 +294,7 @@ describe('a fleet of real daemons', function () {
     return revision;
   };
 
-  it('says in time that a worker is gone, or silent, and serves it once it is back', async () => {
+  it('reports a lost or silent worker in time, and uses it once it is back', async () => {
     const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const id = await claim(client, 'w2::default');
     const held = await claim(client, 'w1::default');
@@ -321,7 +321,7 @@ describe('a fleet of real daemons', function () {
     await eventually(async () => (await errorOf(held)) === undefined, 'w1 is back');
   });
 
-  it('forgets a worker that is removed, which goes on alone', async () => {
+  it('removes a worker, which continues independently', async () => {
     const [, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const { key } = await promoted();
     await isTold(w2, key, 200);
@@ -342,7 +342,7 @@ describe('a fleet of real daemons', function () {
       );
   });
 
-  it('answers what is under way when either end of a link stops', async () => {
+  it('answers pending requests when either end of a link stops', async () => {
     const id = await claim(client, 'w1::default');
     for (const [n, daemon] of [workers[0]!, hub].entries()) {
       const asked = run(client, id, `touch /tmp/begun-${n}; sleep 1; echo done`);

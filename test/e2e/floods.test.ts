@@ -101,7 +101,7 @@ describe('a sandbox that floods the machine', function () {
       );
 
   for (const { what, command, isInSpate } of FLOODS) {
-    it(`that ${what} harms neither its neighbour nor the daemon, and can be deleted with all its own`, async () => {
+    it(`that ${what} harms neither its neighbour nor the daemon, and can be deleted completely`, async () => {
       const id = await claim(client);
       const before = used();
       const identity = initIdentityOf(daemon.dataDir, id);

@@ -82,7 +82,7 @@ class HeldRequest {
 }
 
 /** What the refusal at a limit advises is done, and the next request is carried out. */
-describe('what refusals at a limit advise', function () {
+describe('advice in refusals at a limit', function () {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let templates: ReturnType<typeof aTemplateFolder>;
@@ -123,7 +123,7 @@ describe('what refusals at a limit advise', function () {
     return { held: held(), refusal: await refused.answer };
   };
 
-  it('works for commands: one that ends makes room', async () => {
+  it('works for commands: an ended command frees a slot', async () => {
     const id = await claim(client);
     await run(client, id, 'mkfifo /tmp/go');
     const path = `/sandboxes/${id}/exec`;
@@ -139,7 +139,7 @@ describe('what refusals at a limit advise', function () {
     await terminal.hangUp();
   });
 
-  it('works for requests to endpoints: one that ends makes room', async () => {
+  it('works for requests to endpoints: an ended request frees a slot', async () => {
     await client.post('/sandboxpools', { name: 'server', templateName: 'server', replicas: 1 });
     const id = await claim(client, 'server');
     const path = `/sandboxes/${id}/endpoints/app`;
@@ -155,7 +155,7 @@ describe('what refusals at a limit advise', function () {
     await client.delete('/sandboxpools/server?force=true');
   });
 
-  it('works for claims that wait: later one is served', async () => {
+  it('works for waiting claims: a later one is served', async () => {
     const pool = { name: 'awaited', templateName: 'default', replicas: 0 };
     expect((await client.post('/sandboxpools', pool)).status).to.equal(201);
     const wanted = { poolName: 'awaited', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 };
@@ -185,7 +185,7 @@ describe('what refusals at a limit advise', function () {
       TerminalUnderTest.open(daemon, client, id, { token }).catch(() => undefined),
     );
 
-  it('works for terminals, of a sandbox and of a tenant: one that is closed makes room', async () => {
+  it('works for terminals of a sandbox and of a tenant: a closed one frees a slot', async () => {
     const [first, second] = [await claim(client), await claim(client)];
     const terminals: TerminalUnderTest[] = [];
     while (terminals.length < 16)
@@ -207,7 +207,7 @@ describe('what refusals at a limit advise', function () {
     await Promise.all(terminals.map((terminal) => terminal.hangUp()));
   });
 
-  it('works for tokens of terminals: one that is used makes room', async () => {
+  it('works for terminal tokens: a used one frees a slot', async () => {
     const id = await claim(client);
     const tokens = await Promise.all(Array.from({ length: 64 }, () => tokenFor(client, id)));
     const { status, json } = await client.post(`/sandboxes/${id}/exec-token`, {});
@@ -236,7 +236,7 @@ describe('what refusals at a limit advise', function () {
     },
     { what: 'events', who: 'you have', pathOf: () => '/events' },
   ] as const) {
-    it(`works for streams of ${what}: one that is closed makes room`, async () => {
+    it(`works for streams of ${what}: a closed one frees a slot`, async () => {
       const path = pathOf(await claim(client));
       const streams: EventReader[] = [];
       while (streams.length < 16) streams.push(await follow(path));
@@ -259,7 +259,7 @@ describe('what refusals at a limit advise', function () {
     });
   }
 
-  it('works for logs that are not kept any more: those of one that runs are followed', async () => {
+  it('works for deleted logs: those of a running sandbox are followed', async () => {
     await client.post('/sandboxpools', { name: 'chatty', templateName: 'chatty', replicas: 1 });
     const gone = await claim(client, 'chatty');
     await within(

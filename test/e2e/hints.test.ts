@@ -14,7 +14,7 @@ import { line } from '../support/harness/line.ts';
  * What the hint of a refusal advises works: each request that it names is carried out, with a body
  * that says what it says.
  */
-describe('what hints advise', () => {
+describe('advice in hints', () => {
   let daemon: DaemonUnderTest;
   let tenant: HttpClient;
   let colleague: HttpClient;
@@ -57,7 +57,7 @@ describe('what hints advise', () => {
     return detail ?? expect.fail('it was not refused');
   };
 
-  it("works for a pool of one's own", async () => {
+  it("works for a user's own pool", async () => {
     await tenant.post('/sandboxpools', { name: 'own', templateName: 'default', replicas: 1 });
     await stocked(tenant, 1, 'own');
     const id = await claim(tenant, 'own');
@@ -70,7 +70,7 @@ describe('what hints advise', () => {
     await stocked(tenant, 1, 'own');
   });
 
-  it("works for an env's pool, which is not changed as a pool is", async () => {
+  it("works for an env's pool, which cannot be changed directly", async () => {
     await tenant.post('/envs', { name: 'web', templateRef: { name: 'default' } });
     expect(
       (await tenant.post('/envs/web/sandboxpools', { name: 'small', replicas: 1, maxReplicas: 1 }))
@@ -99,7 +99,7 @@ describe('what hints advise', () => {
     ).to.equal(201);
   });
 
-  it('names who can enlarge a pool that is shared with the caller', async () => {
+  it('names the user who can enlarge a shared pool', async () => {
     await tenant.post('/sandboxpools', {
       name: 'shared',
       templateName: 'default',
@@ -110,7 +110,7 @@ describe('what hints advise', () => {
     expect(hint).to.include('have hinted/ann, whose pool it is, enlarge it').and.not.include('PUT');
   });
 
-  it('works where starts fail, and says why and since when', async () => {
+  it('works for failing starts, with the reason and the time', async () => {
     const broken = {
       name: 'broken',
       replicas: 1,
@@ -139,7 +139,7 @@ describe('what hints advise', () => {
     await stocked(tenant, 1, 'broken');
   });
 
-  it('names the field of the request that names a template', async () => {
+  it('names the request field with the template', async () => {
     for (const [path, field, body] of [
       [
         '/sandboxpools',
@@ -165,7 +165,7 @@ describe('what hints advise', () => {
     }
   });
 
-  it("works where an env's instances do not start", async () => {
+  it('works for an env whose instances do not start', async () => {
     const made = await tenant.post('/envs', {
       name: 'stuck',
       templateRef: { name: 'default' },
@@ -199,7 +199,7 @@ describe('what hints advise', () => {
     return JSON.parse(text);
   };
 
-  it('works for a claim from a pool that is not there', async () => {
+  it('works for a claim from an unknown pool', async () => {
     const first = await aTenant(daemon, 'newcomers', 'eva');
     const { detail: none } = await refused(first.post('/sandboxes', { poolName: 'x' }), 404);
     expect(none.hint).to.equal('create a pool of your own with POST /v1/sandboxpools');
@@ -219,14 +219,14 @@ describe('what hints advise', () => {
     expect((await first.post('/sandboxes', { poolName })).status, poolName).to.equal(201);
   });
 
-  it('works for the name of a key that is in use', async () => {
+  it('works for the name of a key in use', async () => {
     expect((await tenant.post('/api-keys', { name: 'laptop' })).status).to.equal(201);
     const { detail } = await refused(colleague.post('/api-keys', { name: 'laptop' }), 409);
     expect(detail.hint).to.equal('names are unique in a team; choose another');
     expect((await colleague.post('/api-keys', { name: 'other' })).status).to.equal(201);
   });
 
-  it('works for a pool that its env changes, which is named', async () => {
+  it('works for a pool that its env manages, and names the env', async () => {
     const change = { replicas: 1, labels: { a: 'b' } };
     const { error, detail } = await refused(tenant.put('/sandboxpools/small', change), 409);
     expect(error).to.equal('the pool is a member of env web; change it there');
@@ -236,13 +236,13 @@ describe('what hints advise', () => {
     expect((await tenant.put(there, { labels: { a: 'b' } })).status).to.equal(200);
   });
 
-  it('works for an env whose sandboxes run: without them, or by force', async () => {
+  it('works for an env with running sandboxes, by ending them or by force', async () => {
     const { error } = await refused(tenant.delete('/envs/web'), 409);
     expect(error).to.equal('sandboxes of the env are running; delete them first, or use force');
     expect((await tenant.delete('/envs/web?force=true')).status).to.equal(200);
   });
 
-  it('works for a template that pools are made from', async () => {
+  it('works for a template used by pools', async () => {
     const admin = daemon.client(daemon.adminKey);
     const spec = { containers: [{ name: 'main', image: 'host' }] };
     const made = await admin.post('/admin/sandbox-templates', {
@@ -267,7 +267,7 @@ describe('what hints advise', () => {
     );
   });
 
-  it('works for a pool of another, by one of one’s own', async () => {
+  it("works for another user's pool, by a pool of one's own", async () => {
     await tenant.post('/sandboxpools', { name: 'private', templateName: 'default', replicas: 1 });
     const { error } = await refused(colleague.post('/sandboxes', { poolName: 'private' }), 403);
     expect(error).to.equal('pool belongs to another team/user; create in a pool of your own');
@@ -276,7 +276,7 @@ describe('what hints advise', () => {
     await claim(colleague, 'bobs');
   });
 
-  it('works for a quota that is used up, by a sandbox that is given back', async () => {
+  it('works for a used-up quota, by deleting a sandbox', async () => {
     const admin = daemon.client(daemon.adminKey);
     const limited = await aTenant(daemon, 'hinted', 'cyd');
     const set = await admin.put('/admin/quotas/hinted/cyd', { sandboxes: 1 });

@@ -6,7 +6,7 @@ import { connectRaw, type HttpClient } from '../support/harness/http-client.ts';
 import { claim } from '../support/harness/on-a-daemon.ts';
 import { line } from '../support/harness/line.ts';
 
-describe('hostile bytes to the real daemon', function () {
+describe('hostile bytes to a real daemon', function () {
   const seed = Number(process.env['HOSTILE_SEED'] ?? Date.now() % 1_000_000_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
@@ -41,7 +41,7 @@ describe('hostile bytes to the real daemon', function () {
     expect(bad).to.deep.equal([]);
   });
 
-  it('200 connections of mutated requests and upgrades end without harm', async () => {
+  it('in 200 connections of mutated requests and upgrades cause no harm', async () => {
     const dice = new Dice(seed + 1_000);
     const token = await tokenFor(client, id);
     const upgrade = Buffer.from(
@@ -72,7 +72,7 @@ describe('hostile bytes to the real daemon', function () {
     }
   });
 
-  it('300 hostile frames to a terminal harm it alone, if at all', async () => {
+  it('in 300 frames to a terminal harm that terminal at most', async () => {
     const dice = new Dice(seed + 2_000);
     for (let round = 0; round < 3; round += 1) {
       const terminal = await TerminalUnderTest.open(daemon, client, id, {

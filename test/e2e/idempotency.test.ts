@@ -12,7 +12,7 @@ const CLAIMS = 8;
 /** One for each claim, for the one before them, and some to spare. */
 const STOCK = 12;
 
-describe('an Idempotency-Key and kill -9', function () {
+describe('an Idempotency-Key under kill -9', function () {
   let daemon: DaemonUnderTest;
 
   before(async () => {
@@ -36,7 +36,7 @@ describe('an Idempotency-Key and kill -9', function () {
   const makePool = (name: string) =>
     asked(name, '/sandboxpools', { name, templateName: 'default', replicas: 0 });
 
-  it('finds what was claimed and made before the crash, and does it once', async () => {
+  it('finds claims and resources from before the crash, and creates them once', async () => {
     let foundAfterACrash = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
       await stocked(daemon.client(), STOCK);
@@ -72,7 +72,7 @@ describe('an Idempotency-Key and kill -9', function () {
     );
   });
 
-  it('gives the same API key again after a restart', async () => {
+  it('returns the same API key after a restart', async () => {
     const ask = () => asked('k', '/api-keys', { name: 'kept' });
     const first = await ask();
     await daemon.kill();

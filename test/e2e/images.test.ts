@@ -14,7 +14,7 @@ import { imageFolders, type ImageFolders } from '../support/harness/an-image-dri
 import { gzipLayer, tarOf, writeLayout } from '../support/builders/an-oci-layout.ts';
 import { line } from '../support/harness/line.ts';
 
-describe('images of a daemon', function () {
+describe('images of a real daemon', function () {
   let folders: ImageFolders;
   let daemon: DaemonUnderTest;
   let key: string;
@@ -63,7 +63,7 @@ describe('images of a daemon', function () {
     expect(readdirSync(folders.unpacked)).to.include(key);
   });
 
-  it('are what the sandboxes of a pool run from, also after the daemon was killed and long unused', async () => {
+  it('serve the sandboxes of a pool, even after a kill of the daemon and a long time without use', async () => {
     expect(
       (
         await daemon
@@ -97,7 +97,7 @@ describe('images of a daemon', function () {
     renameSync(join(folders.sources, 'renamed'), join(folders.sources, 'tools'));
   });
 
-  it('that are missing fail the pool, and the log says why', async () => {
+  it('that are missing fail the pool, with the reason in the log', async () => {
     await daemon
       .client()
       .post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });

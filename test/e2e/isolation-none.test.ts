@@ -10,7 +10,7 @@ describe('a daemon with isolation none', function () {
   });
   after(() => daemon.dispose());
 
-  it('shows it in readiness and warns in its log', async () => {
+  it('shows that in readiness and warns in its log', async () => {
     const { status, json } = await daemon.client().get('/readyz');
     const { isolation, warnings } = json as {
       readonly isolation?: unknown;
@@ -25,7 +25,7 @@ describe('a daemon with isolation none', function () {
     );
   });
 
-  it('gives sandboxes, whose /home/sandbox goes with them', async () => {
+  it('creates sandboxes whose /home/sandbox is deleted with them', async () => {
     const client = daemon.client();
     const id = await within(
       'a claim',

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { killRounds } from '../support/chaos/kill-rounds.ts';
 
-describe('kill -9 of daemon, spawner or both under load', () => {
-  it('loses nothing acknowledged, hands out nothing twice, leaves no orphan and no running sandbox dead', async function () {
+describe('a daemon or spawner under load and kill -9', () => {
+  it('loses nothing acknowledged, hands out nothing twice, and leaves no orphans or dead sandboxes', async function () {
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
     const damage = await killRounds({ rounds: 10, seed });

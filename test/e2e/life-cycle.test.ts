@@ -27,7 +27,7 @@ const claim = async (client: HttpClient): Promise<string> =>
 const run = async (client: HttpClient, id: string, command: string): Promise<string> =>
   (await client.post(`/sandboxes/${id}/exec`, { command })).json.stdout ?? '';
 
-describe('the daemon from start to end', () => {
+describe('a daemon from start to end', () => {
   let daemon: DaemonUnderTest;
 
   before(async () => {
@@ -36,7 +36,7 @@ describe('the daemon from start to end', () => {
   after(() => daemon.dispose());
   beforeEach(() => clear(daemon.client()));
 
-  it('keeps keys, data folder and pepper to itself', () => {
+  it('hides keys, data folder and pepper from other users', () => {
     for (const [path, mode] of [
       ['', 0o700],
       ['keys', 0o700],
@@ -49,7 +49,7 @@ describe('the daemon from start to end', () => {
     }
   });
 
-  it('ends with its helpers on SIGTERM, leaves sandboxes running, and finds them again, as lost once they end', async () => {
+  it('stops with its helpers on SIGTERM, keeps sandboxes, and finds them again', async () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'echo here > /tmp/mark');
@@ -71,7 +71,7 @@ describe('the daemon from start to end', () => {
     expect((await finished(daemon.client(), id))['endReason']).to.equal('lost');
   });
 
-  it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
+  it('ends everything with stop --all, and starts again with the same keys and pools', async function () {
     const id = await claim(daemon.client());
     const key = daemon.tenantKey;
     const { code } = await daemon.cliProcess(['stop', '--all']);
@@ -89,7 +89,7 @@ describe('the daemon from start to end', () => {
     await claim(client);
   });
 
-  it('tells why a sandbox ended whose main process exited, and replaces it', async () => {
+  it('shows why a sandbox ended whose main process exited, and replaces it', async () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'kill -9 2');
@@ -105,7 +105,7 @@ describe('the daemon from start to end', () => {
     );
   });
 
-  it('goes on with a spawner of its own when the old one is killed', async () => {
+  it('starts a new spawner when the old one is killed', async () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'echo here > /tmp/mark');
@@ -120,7 +120,7 @@ describe('the daemon from start to end', () => {
     expect(spawnerPid(daemon.dataDir)).to.not.equal(before);
   });
 
-  it('says that its clock was wrong at its first start, for as long as it goes by it', async () => {
+  it('reports that its clock was wrong at its first start, as long as it uses it', async () => {
     await daemon.stop();
     const file = join(daemon.dataDir, 'clock.json');
     const seen = JSON.parse(readFileSync(file, 'utf8')) as { at: number };
@@ -131,7 +131,7 @@ describe('the daemon from start to end', () => {
     );
   });
 
-  it('is not ready, and says why, while its data folder is gone', async () => {
+  it('is not ready, with the reason, while its data folder is missing', async () => {
     const client = daemon.client();
     const away = `${daemon.dataDir}-away`;
     renameSync(daemon.dataDir, away);
@@ -145,7 +145,7 @@ describe('the daemon from start to end', () => {
     expect((await client.get('/readyz')).status).to.equal(200);
   });
 
-  it('shows no secret in its log', async () => {
+  it('logs no secrets', async () => {
     const client = daemon.client();
     await client.get('/sandboxes', { key: `${daemon.tenantKey}x` });
     await client.post('/api-keys', {});
@@ -174,7 +174,7 @@ describe('a full disk', () => {
     rmSync(folder, { recursive: true, maxRetries: 5 });
   });
 
-  it('is told before, stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
+  it('is reported in advance, stops the daemon with a clear message, and loses nothing acknowledged', async function () {
     const daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], folder);
     const readiness = async (): Promise<readonly [number, string]> => {
       const { status, text } = await daemon.client().get('/readyz');

@@ -26,7 +26,7 @@ const spec = (command: string): object => ({
   idleTimeout: '30m',
 });
 
-describe('logs and events of the real daemon', function () {
+describe('logs and events of a real daemon', function () {
   const probe = processProbe();
   let templates: ReturnType<typeof aTemplateFolder>;
   let daemon: DaemonUnderTest;
@@ -73,7 +73,7 @@ describe('logs and events of the real daemon', function () {
     probe.remove();
   });
 
-  it('shows what a sandbox prints, to its owner alone', async () => {
+  it('show the output of a sandbox to its owner only', async () => {
     const id = await claim(daemon.client(), 'counter');
     await within('it prints', async () => (await logs(id)).includes('count 3\n') || undefined);
     expect(await logs(id, '?tailLines=1')).to.match(/^count \d+\n$/);
@@ -92,7 +92,7 @@ describe('logs and events of the real daemon', function () {
     await giveBack(daemon.client(), id);
   });
 
-  it('follows a sandbox to its end, without a gap over a kill -9 of the daemon', async () => {
+  it('follow a sandbox to its end, without a gap over a kill -9 of the daemon', async () => {
     await stocked(daemon.client(), 1, 'counter');
     const id = await claim(daemon.client(), 'counter');
     const first = await follow(`/sandboxes/${id}/logs?follow=true&tailLines=10000`);
@@ -114,7 +114,7 @@ describe('logs and events of the real daemon', function () {
     expect(await logs(id, '?tailLines=1')).to.match(/^count \d+\n$/);
   });
 
-  it('keeps logs and events of a finished sandbox, over a restart', async () => {
+  it('keep the history of a finished sandbox over a restart', async () => {
     await stocked(daemon.client(), 1, 'short');
     const id = await claim(daemon.client(), 'short');
     await daemon.client().put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '1h' });
@@ -144,7 +144,7 @@ describe('logs and events of the real daemon', function () {
     await check();
   });
 
-  it('keeps what happened to a pool, with why it does not start, over a restart and its deletion', async () => {
+  it('keep the history of a pool and its failed starts, over a restart and its deletion', async () => {
     const client = daemon.client();
     const made = await client.post('/sandboxpools', {
       name: 'broken',
@@ -175,7 +175,7 @@ describe('logs and events of the real daemon', function () {
     );
   });
 
-  it('tells what happens as it happens', async () => {
+  it('show events as they happen', async () => {
     await stocked(daemon.client(), 1, 'counter');
     const reader = await follow('/events');
     const id = await claim(daemon.client(), 'counter');
@@ -204,7 +204,7 @@ describe('logs and events of the real daemon', function () {
     ).to.deep.include.members(events.slice(1));
   });
 
-  it("keeps no follower's lines who does not read, and does not wait for them", async () => {
+  it('buffer nothing for followers that do not read, and do not wait for them', async () => {
     await stocked(daemon.client(), 1, 'flood');
     const id = await claim(daemon.client(), 'flood');
     for (let n = 0; n < 8; n += 1)

@@ -22,7 +22,7 @@ const idle = (client: HttpClient, count: number, name = 'default') =>
     );
   });
 
-describe('the main job, on a daemon as a user starts it', () => {
+describe('a daemon as a user starts it', () => {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
 
@@ -36,7 +36,7 @@ describe('the main job, on a daemon as a user starts it', () => {
     await daemon.dispose();
   });
 
-  it('claims, runs a command, and gives back; the pool starts another', async () => {
+  it('claims, runs a command and deletes a sandbox, and the pool starts another', async () => {
     const claimed = await client.post('/sandboxes', { poolName: 'default' });
     expect(claimed.status).to.equal(201);
     const {
@@ -91,7 +91,7 @@ describe('the main job, on a daemon as a user starts it', () => {
     expect(list.items?.[0]).to.include({ sandboxId, status: 'Completed', endReason: 'deleted' });
   });
 
-  it('gives a terminal into the sandbox', async () => {
+  it('opens a terminal in the sandbox', async () => {
     const { json } = await client.post('/sandboxes', { poolName: 'default' });
     const id = json.sandbox?.['sandboxId'] ?? '';
     const {
@@ -141,7 +141,7 @@ describe('the main job, on a daemon as a user starts it', () => {
     expect(ended['endReason']).to.equal('idle-timeout');
   });
 
-  it('makes, fills, resizes and deletes a pool', async () => {
+  it('creates, fills, resizes and deletes a pool', async () => {
     const made = await client.post('/sandboxpools', {
       name: 'mine',
       templateName: 'default',

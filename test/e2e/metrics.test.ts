@@ -5,7 +5,7 @@ import { seriesOf, type Exposition } from '../support/harness/exposition.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { claim, stocked } from '../support/harness/on-a-daemon.ts';
 
-describe('metrics of a daemon', function () {
+describe('metrics of a real daemon', function () {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   const told = async (): Promise<Exposition> => seriesOf(await daemon.metrics());
@@ -20,7 +20,7 @@ describe('metrics of a daemon', function () {
     await daemon.dispose();
   });
 
-  it('shows every metric of the catalogue', async () => {
+  it('include every metric of the catalogue', async () => {
     const text = await daemon.metrics();
 
     expect(Object.keys(METRICS).filter((name) => !text.includes(`# TYPE ${name} `))).to.deep.equal(
@@ -28,7 +28,7 @@ describe('metrics of a daemon', function () {
     );
   });
 
-  it('shows the pool as GET /sandboxpools does', async () => {
+  it('show the same pool numbers as GET /sandboxpools', async () => {
     const series = await told();
 
     expect(
@@ -44,7 +44,7 @@ describe('metrics of a daemon', function () {
     expect(series.value('sandpool_shards_led')).to.equal(16);
   });
 
-  it('counts and times claims by how they ended', async () => {
+  it('count and time claims by outcome', async () => {
     await claim(client);
     await client.post('/sandboxes', { poolName: 'nowhere' });
 
@@ -62,7 +62,7 @@ describe('metrics of a daemon', function () {
     expect(series.value('sandpool_start_seconds_count')).to.be.greaterThan(1);
   });
 
-  it('counts requests by the template of their route, and makes no series of paths or methods that clients make up', async () => {
+  it('count requests by route template, without series for invented paths or methods', async () => {
     await client.get('/sandboxes/00000000-0000-4000-8000-000000000000');
     await client.get('/made-up/by-a-client');
     await within(
@@ -84,7 +84,7 @@ describe('metrics of a daemon', function () {
     expect(text).not.to.contain('00000000-0000-4000-8000-000000000000');
   });
 
-  it('serves them on a listener of its own alone', async () => {
+  it('are served on a separate listener only', async () => {
     expect((await client.get('/metrics')).status).to.equal(404);
   });
 });

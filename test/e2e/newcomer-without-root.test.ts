@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const AS_NOBODY = ['--reuid=nobody', '--regid=nogroup', '--clear-groups', '--no-new-privs'];
 
 /** Where the tests run as another user than root, test/e2e/newcomer.test.ts does this itself. */
-describe('the README’s quick start, for someone without root', function () {
+describe("the README's quick start without root", function () {
   let home: string;
 
   before(function () {
@@ -29,7 +29,7 @@ describe('the README’s quick start, for someone without root', function () {
     if (home) rmSync(home, { recursive: true, force: true });
   });
 
-  it('works line by line, with the data folder that the page names', async () => {
+  it('works line by line, with the data folder of the page', async () => {
     const { PATH, TERM } = process.env;
     const test = ['--import', 'tsx', 'node_modules/.bin/mocha', 'test/e2e/newcomer.test.ts'];
     const { stdout } = await promisify(execFile)(

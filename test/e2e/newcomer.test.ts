@@ -44,7 +44,7 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
  */
 const LINK = 'Console, once and within five minutes: http://127.0.0.1:8080/console/link?token=…';
 
-describe('the README’s quick start, on a fresh clone', function () {
+describe("the README's quick start on a fresh clone", function () {
   let folder: string;
   let clone: string;
   let dataDir: string;
@@ -93,7 +93,7 @@ describe('the README’s quick start, on a fresh clone', function () {
       // no terminal reads it here, so that it names the command in place of the link
       .replace(/^A link to the console, for one browser: \S*bin\/sandpool console login$/m, LINK);
 
-  it('begins with a line that builds, starts, and prints what the README shows', async () => {
+  it('builds and starts with the first line, with the output in the README', async () => {
     const [start = '', shown = ''] = codeOf(quickStart());
     server = spawn(start, ELSEWHERE, {
       cwd: clone,
@@ -118,7 +118,7 @@ describe('the README’s quick start, on a fresh clone', function () {
     expect(asOnThePage(said.slice(said.indexOf('Sandpool is ready'))).trimEnd()).to.equal(shown);
   });
 
-  it('goes on with lines that work, and that show what the README shows', async () => {
+  it('continues with lines that work, with the output in the README', async () => {
     const session = new PageSession({ dataDir, host: address(), root: clone });
     try {
       for (const line of pageLines(quickStart())) {
@@ -132,7 +132,7 @@ describe('the README’s quick start, on a fresh clone', function () {
     }
   });
 
-  it('prints lines to try that work', async () => {
+  it('prints working example commands', async () => {
     const tried = said
       .split('\n')
       .filter((line) => /^ {2}(\.\/bin\/sandpool run|curl) /.test(line));
@@ -149,7 +149,7 @@ describe('the README’s quick start, on a fresh clone', function () {
     expect(answers).to.have.length(2);
   });
 
-  it('ends with a line that ends the daemon and its sandboxes', async () => {
+  it('ends with a line that stops the daemon and its sandboxes', async () => {
     const stop = codeOf(quickStart()).at(-1) ?? '';
     const ended = server ? once(server, 'exit') : undefined;
     const { stdout } = await run('bash', ['-c', stop], {

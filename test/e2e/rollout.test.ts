@@ -27,7 +27,7 @@ describe('a rollout of real sandboxes', function () {
     containers: [{ name: 'main', image: 'host', command: ['/nowhere/to/be/found'] }],
   };
 
-  it('replaces what is idle within maxUnavailable, hands out the new ones first, and leaves what runs alone', async () => {
+  it('replaces idle sandboxes within maxUnavailable, hands out new ones first, and keeps running ones', async () => {
     const running = await claim(client);
     const before = await idleIds();
     const seen: number[] = [];
@@ -47,7 +47,7 @@ describe('a rollout of real sandboxes', function () {
     await client.delete(`/sandboxes/${running}`);
   });
 
-  it('stops where the new revision can not start, says why, and goes on after another edit', async () => {
+  it('stops if the new revision cannot start, gives the reason, and continues after another edit', async () => {
     await pool.edit({ template: brokenTemplate });
     const stopped = await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');
     expect(stopped.idleReplicas).to.be.at.least(6);
@@ -66,7 +66,7 @@ describe('a rollout of real sandboxes', function () {
     expect(conditions.map(({ status }) => status)).to.deep.equal(['False', 'False', 'True']);
   });
 
-  it('goes on after a kill -9 of the daemon', async () => {
+  it('continues after a kill -9 of the daemon', async () => {
     const revision = await pool.edit({
       overrides: { defaultIdleTimeout: '33m' },
       updateStrategy: { maxUnavailable: '1' },

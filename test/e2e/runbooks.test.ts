@@ -28,7 +28,7 @@ const runbookOf = (alert: string): { readonly line: string; readonly commands: s
 };
 
 /** What the commands of docs/operating.md print on one machine where what they are for is so. */
-describe('the runbooks, on a daemon that fails', function () {
+describe('the runbooks on a failing daemon', function () {
   let templates: ReturnType<typeof aTemplateFolder>;
   let daemon: DaemonUnderTest;
   let client: HttpClient;
@@ -82,7 +82,7 @@ describe('the runbooks, on a daemon that fails', function () {
     expect(made.status, made.text).to.equal(201);
   };
 
-  it('SandpoolPoolsCannotStart, SandpoolStartsFail: a pool whose command is not there', async () => {
+  it('SandpoolPoolsCannotStart, SandpoolStartsFail: show a pool with a missing command', async () => {
     await aPool('drill', { templateName: 'broken', replicas: 1 });
     await within('it gives up', async () =>
       (await client.get('/sandboxpools/drill')).json.template?.['status'] &&
@@ -102,7 +102,7 @@ describe('the runbooks, on a daemon that fails', function () {
     await client.delete('/sandboxpools/drill?force=true');
   });
 
-  it('SandpoolClaimsFindNone: a pool that is used up', async () => {
+  it('SandpoolClaimsFindNone: shows a used-up pool', async () => {
     await aPool('empty', { replicas: 0 });
     expect((await client.post('/sandboxes', { poolName: 'empty' })).status).to.equal(429);
     const shown = await types('SandpoolClaimsFindNone', 'sandpool top');
@@ -113,7 +113,7 @@ describe('the runbooks, on a daemon that fails', function () {
     await client.delete('/sandboxpools/empty');
   });
 
-  it('SandpoolQuotasReached: a quota of one that is used', async () => {
+  it('SandpoolQuotasReached: shows a used-up quota of one', async () => {
     await claim(client);
     await admin.put('/admin/quotas/default/default', { sandboxes: 1 });
     expect((await client.post('/sandboxes', { poolName: 'default' })).status).to.equal(429);
@@ -129,7 +129,7 @@ describe('the runbooks, on a daemon that fails', function () {
     await clear(client);
   });
 
-  it('SandpoolShardsWithoutLeader, SandpoolClaimsSlow, SandpoolOutboxStuck: who leads, and what is under way', async () => {
+  it('SandpoolShardsWithoutLeader, SandpoolClaimsSlow, SandpoolOutboxStuck: show leaders and pending work', async () => {
     expect(await types('SandpoolShardsWithoutLeader', 'sandpool replicas')).to.match(
       / SHARDS *\n.* 0 1 2 .* 15 *\n$/,
     );
@@ -137,7 +137,7 @@ describe('the runbooks, on a daemon that fails', function () {
       expect(await types(alert, 'sandpool replicas')).to.match(/^REPLICA .*UNDER WAY/);
   });
 
-  it('SandpoolLoopLate, SandpoolDeadlinesLate: the daemon’s process', async () => {
+  it("SandpoolLoopLate, SandpoolDeadlinesLate: show the daemon's process", async () => {
     for (const alert of ['SandpoolLoopLate', 'SandpoolDeadlinesLate']) {
       const { commands } = runbookOf(alert);
       const [, found = ''] = /\$\((pgrep [^)]*'\([^)]*\)[^)]*)\)/.exec(commands[0] ?? '') ?? [];
@@ -147,7 +147,7 @@ describe('the runbooks, on a daemon that fails', function () {
     }
   });
 
-  it('SandpoolMachineBroken: none is left alone', async () => {
+  it('SandpoolMachineBroken: leaves no broken actor', async () => {
     const shown = await types('SandpoolMachineBroken', 'curl', {
       $KEY: daemon.adminKey,
       'http://ADDRESS': daemon.run.address,
@@ -155,14 +155,14 @@ describe('the runbooks, on a daemon that fails', function () {
     expect(JSON.parse(shown)).to.deep.include({ items: [] });
   });
 
-  it('SandpoolKeyEnds: when each key ends', async () => {
+  it('SandpoolKeyEnds: shows when each key expires', async () => {
     const shown = await types('SandpoolKeyEnds', 'sandpool keys list');
     const heads = /^.*EXPIRES.*$/m.exec(shown)?.[0] ?? shown;
     const row = /^.*default.*$/m.exec(shown)?.[0] ?? shown;
     expect(row.slice(heads.indexOf('EXPIRES'))).to.match(/^\d{4}-\d\d-\d\dT/);
   });
 
-  it('SandpoolRequestsFail, SandpoolClaimsFail, SandpoolTurnsAway: what the daemon’s log has', async () => {
+  it("SandpoolRequestsFail, SandpoolClaimsFail, SandpoolTurnsAway: show the daemon's log", async () => {
     const filters = ['SandpoolRequestsFail', 'SandpoolClaimsFail', 'SandpoolTurnsAway'].map(
       (alert) => /grep '?([^'`]+)'?$/.exec(runbookOf(alert).commands[0] ?? '')?.[1] ?? alert,
     );
@@ -182,7 +182,7 @@ describe('the runbooks, on a daemon that fails', function () {
     expect(line).to.include('"status":404');
   });
 
-  it('SandpoolAuditLost: lines that are there, and lines that are gone', async () => {
+  it('SandpoolAuditLost: shows existing and lost lines', async () => {
     expect(await types('SandpoolAuditLost', 'sandpool audit verify')).to.include(
       'the chain is whole',
     );
@@ -207,7 +207,7 @@ describe('the runbooks, on a daemon that fails', function () {
     await daemon.start();
   });
 
-  it('SandpoolStoreFails: a disk that is full', async function () {
+  it('SandpoolStoreFails: shows a full disk', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'only root may mount a small disk');
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-full-'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
@@ -224,7 +224,7 @@ describe('the runbooks, on a daemon that fails', function () {
       .and.include('→ make room');
   });
 
-  it('SandpoolDown, SandpoolStoreFails, SandpoolNotReady: no daemon, and one that is ready', async () => {
+  it('SandpoolDown, SandpoolStoreFails, SandpoolNotReady: show a missing and a ready daemon', async () => {
     expect(await types('SandpoolStoreFails', 'sandpool doctor')).to.match(/^ok +disk +/m);
     expect(
       JSON.parse(await types('SandpoolNotReady', 'curl', { 'http://ADDRESS': daemon.run.address })),

@@ -32,7 +32,7 @@ describe('a pool for a team', () => {
   const poolsOf = async (client: HttpClient): Promise<readonly string[]> =>
     (JSON.parse((await client.get('/sandboxpools')).text) as Names).items.map(({ name }) => name);
 
-  it('gives every user of the team sandboxes of their own', async () => {
+  it('gives every user of the team their own sandboxes', async () => {
     const id = await claim(student, 'class');
     const { json } = await student.get(`/sandboxes/${id}`);
     expect(json.sandbox?.['user']).to.equal('student');
@@ -41,7 +41,7 @@ describe('a pool for a team', () => {
     expect(page.total).to.equal(0);
   });
 
-  it('shows the team what is shared, and nothing else', async () => {
+  it('shows the team the shared resources, and nothing else', async () => {
     expect(await poolsOf(student)).to.deep.equal(['class']);
     expect([...(await poolsOf(teacher))].sort()).to.deep.equal(['class', 'own']);
     expect((await student.get('/sandboxpools/own')).status).to.equal(404);
@@ -58,7 +58,7 @@ describe('a pool for a team', () => {
     );
   });
 
-  it('is changed by its owner alone', async () => {
+  it('can be changed by its owner only', async () => {
     const change = { labels: { a: 'b' } };
     for (const refused of [
       await student.put('/sandboxpools/class', change),
@@ -72,7 +72,7 @@ describe('a pool for a team', () => {
     });
   });
 
-  it("is the owner's alone again once that is said, and claimed sandboxes stay", async () => {
+  it('becomes private on request, and keeps claimed sandboxes', async () => {
     const id = await claim(student, 'class');
     expect(
       (await teacher.put('/sandboxpools/class', { access: 'user' })).json.template?.['spec'],
@@ -86,7 +86,7 @@ describe('a pool for a team', () => {
     expect(await poolsOf(student)).to.deep.equal(['class']);
   });
 
-  it('may be a member of an env that is shared', async () => {
+  it('can be a member of a shared env', async () => {
     const env = { name: 'course', templateRef: { name: 'default' }, access: 'team' };
     expect((await teacher.post('/envs', env)).status).to.equal(201);
     expect(

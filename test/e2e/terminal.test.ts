@@ -20,7 +20,7 @@ import {
 const V1 = 'sandpool.terminal.v1';
 const MIB = 2 ** 20;
 
-describe('a terminal of the real daemon', function () {
+describe('a terminal of a real daemon', function () {
   const probe = processProbe();
   let daemon: DaemonUnderTest;
   let client: HttpClient;
@@ -63,7 +63,7 @@ describe('a terminal of the real daemon', function () {
     withCommand(processesBeside(initOf(daemon.dataDir, id)), words);
 
   describe('its upgrade', () => {
-    it('uses a token up where it was brought to another sandbox, and by no other refusal, as docs/api.md says', async () => {
+    it('uses a token up with another sandbox, but not with other refusals, as docs/api.md says', async () => {
       const [token, other] = [await tokenFor(client, id), await claim(client)];
       const elsewhere = { token, cluster: 'elsewhere' };
       const foreign = { token, options: { origin: 'https://evil.example' } };
@@ -78,7 +78,7 @@ describe('a terminal of the real daemon', function () {
   });
 
   describe('without a subprotocol', () => {
-    it("is a login shell of the sandbox's user, on a terminal, in the working folder", async () => {
+    it("runs a login shell of the sandbox's user, on a terminal, in the working folder", async () => {
       const terminal = await open();
       expect(
         await terminal.ask('id -un; pwd; echo $TERM; shopt -q login_shell && echo login'),
@@ -89,8 +89,8 @@ describe('a terminal of the real daemon', function () {
     });
   });
 
-  describe('as a way for bytes', () => {
-    it('keeps every byte there is, both ways', async () => {
+  describe('in transit', () => {
+    it('keeps every byte, both ways', async () => {
       const terminal = await framed();
       await terminal.ask('stty raw -echo');
       terminal.type('head -c 256 | od -An -v -tu1 -w256 | tr -d "\\n"; printf done\n');
@@ -123,7 +123,7 @@ describe('a terminal of the real daemon', function () {
       await terminal.shows(createHash('sha256').update(paste).digest('hex'));
     });
 
-    it('loses nothing of a flood while the reader stalls, and holds little of it', async () => {
+    it('loses nothing of a flood with a stalled reader, and buffers little', async () => {
       const terminal = await framed();
       const lines = 2_000_000;
       const daemonPid = daemon.run.process.pid ?? 0;
@@ -152,7 +152,7 @@ describe('a terminal of the real daemon', function () {
   });
 
   describe('at its end', () => {
-    it('is closed with 4004 when its sandbox dies, or is out of time', async () => {
+    it('closes with 4004 when its sandbox dies or expires', async () => {
       const dying = await framed();
       dying.type('kill -9 2\n');
       expect((await dying.closed).code).to.equal(4004);
@@ -163,7 +163,7 @@ describe('a terminal of the real daemon', function () {
       expect((await quiet.closed).code).to.equal(4004);
     });
 
-    it('takes its shell and what runs in it along, when its client hangs up or vanishes', async () => {
+    it('kills its shell and its processes when its client hangs up or disappears', async () => {
       for (const leave of [
         (terminal: TerminalUnderTest) => terminal.socket.close(),
         (terminal: TerminalUnderTest) => terminal.socket.terminate(),
@@ -181,7 +181,7 @@ describe('a terminal of the real daemon', function () {
       }
     });
 
-    it('leaves no terminal counted: twice as many open and close as may be open', async () => {
+    it('releases its slot: twice the limit of terminals can open and close', async () => {
       for (let round = 0; round < 2; round++) {
         const terminals = await Promise.all(
           Array.from({ length: 16 }, () =>
@@ -198,7 +198,7 @@ describe('a terminal of the real daemon', function () {
       await within('no shell is left', () => inside('bash') === undefined || undefined);
     });
 
-    it('is closed with 1012 when the daemon stops; its shell ends, its sandbox does not', async () => {
+    it('closes with 1012 when the daemon stops, which ends its shell but not its sandbox', async () => {
       const terminals = [await open(), await framed()];
       terminals[0]?.type('sleep 4701\n');
       await within('it runs', () => inside('sleep 4701'));

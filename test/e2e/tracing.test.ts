@@ -25,7 +25,7 @@ describe('a daemon with a collector of traces', function () {
     await collector.stop();
   });
 
-  it('tells of a claim and its steps, in the trace of who claims', async () => {
+  it("reports a claim and its steps in the caller's trace", async () => {
     const client = daemon.client();
     await stocked(client, 1);
 

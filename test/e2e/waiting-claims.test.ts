@@ -5,7 +5,7 @@ import { claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
-describe('claims that wait', () => {
+describe('waiting claims', () => {
   const daemon = onTheSharedDaemon();
   let client: HttpClient;
 
@@ -44,7 +44,7 @@ describe('claims that wait', () => {
     return json.sandbox?.['sandboxId'] ?? '';
   };
 
-  it('get what is given back, first come first served, and keep their answers', async () => {
+  it('get returned sandboxes, first come first served, and keep their answers', async () => {
     const held = await claim(client);
     const [first, second] = [await waiting('first'), await waiting('second')];
     expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal(
@@ -77,7 +77,7 @@ describe('claims that wait', () => {
     ]);
   });
 
-  it('leave nothing to a client that has gone', async () => {
+  it('take nothing for a disconnected client', async () => {
     const held = await claim(client);
     const gone = new AbortController();
     await waiting('gone', { signal: gone.signal });

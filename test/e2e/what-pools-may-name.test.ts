@@ -9,7 +9,7 @@ const withImage = (image: string) => ({
   containers: [{ name: 'main', image, command: ['sleep', 'infinity'] }],
 });
 
-describe('what pools of a daemon may name', function () {
+describe('the settings for names in pools', function () {
   let daemon: DaemonUnderTest;
 
   before(async () => {
@@ -24,7 +24,7 @@ describe('what pools of a daemon may name', function () {
     return [status, json.errorCode, json.error];
   };
 
-  it('is an image with a prefix that is allowed; another is refused by its field', async () => {
+  it('allow an image with an allowed prefix, and refuse others by field', async () => {
     expect(await refusal({ template: withImage('dir:other') })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
@@ -47,7 +47,7 @@ describe('what pools of a daemon may name', function () {
     ).to.equal(201);
   });
 
-  it("is the host's network by a stored template alone, with a warning of readiness and doctor", async () => {
+  it("allow the host's network to stored templates only, with a warning in readiness and doctor", async () => {
     expect(await refusal({ template: HOST_NETWORK })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
@@ -75,7 +75,7 @@ describe('what pools of a daemon may name', function () {
     expect((await daemon.cli(['doctor'])).stdout).to.match(/^warning .*a pool has network: host/m);
   });
 
-  it('is no template of its own where these are switched off; what is there already goes on', async () => {
+  it("can forbid users' own templates, without an effect on existing ones", async () => {
     await daemon.stop();
     await daemon.start(['--limits-inline-templates', 'nobody']);
     expect(await refusal({ template: withImage('host') })).to.deep.equal([
