@@ -40,25 +40,25 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     [
       {
         title: 'Claims',
-        about: 'By how they ended.',
+        about: 'By outcome.',
         unit: 'ops',
         lines: [rate('sandpool_claims_total', 'result')],
       },
       {
         title: 'Latency of claims',
-        about: 'Of those that got an instance, waiting included.',
+        about: 'Successful claims, waiting included.',
         unit: 's',
         lines: quantiles('sandpool_claim_seconds', '', ', result="claimed"'),
       },
       {
         title: 'Steps of a claim',
-        about: 'Where its time goes.',
+        about: 'Duration of each step.',
         unit: 's',
         lines: quantiles('sandpool_claim_step_seconds', 'step'),
       },
       {
-        title: 'Claims that wait',
-        about: 'For an instance.',
+        title: 'Waiting claims',
+        about: 'Claims that are waiting for an instance.',
         unit: 'short',
         lines: [['sum by (instance) (sandpool_claims_waiting{all})', '{{instance}}']],
       },
@@ -69,13 +69,13 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     [
       {
         title: 'Instances',
-        about: 'Of all pools, by state.',
+        about: 'All pools, by state.',
         unit: 'short',
         lines: [mirrored('sandpool_instances', 'state')],
       },
       {
         title: 'Idle instances',
-        about: 'Of the pools with the most replicas.',
+        about: 'The pools with the most replicas.',
         unit: 'short',
         lines: [
           [
@@ -85,8 +85,8 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         ],
       },
       {
-        title: 'Running and asked for',
-        about: 'Of the pools with the most replicas.',
+        title: 'Running and wanted',
+        about: 'The pools with the most replicas.',
         unit: 'short',
         lines: [
           [
@@ -101,22 +101,22 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Pools by phase',
-        about: 'Degraded and Failed ones can not start instances.',
+        about: 'Degraded and Failed pools cannot start instances.',
         unit: 'short',
         lines: [
           mirrored('sandpool_pools', 'phase'),
-          ['max(sandpool_pools_without_idle{all})', 'without an idle one'],
+          ['max(sandpool_pools_without_idle{all})', 'without an idle instance'],
         ],
       },
       {
         title: 'Time to start',
-        about: 'From the order until ready to claim.',
+        about: 'From the order until the instance can be claimed.',
         unit: 's',
         lines: quantiles('sandpool_start_seconds', ''),
       },
       {
         title: 'Failed starts',
-        about: 'By cause; and those put off for want of a place.',
+        about: 'By cause, and deferred starts (no capacity).',
         unit: 'ops',
         lines: [
           rate('sandpool_start_failures_total', 'cause'),
@@ -147,7 +147,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Latency of requests',
-        about: 'The slowest in a hundred, of the routes with the most requests.',
+        about: '99th percentile, for the routes with the most requests.',
         unit: 's',
         lines: [
           [
@@ -158,13 +158,13 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Turned away',
-        about: 'With 503, before anything was spent on them.',
+        about: 'Requests answered with 503 at once because of overload.',
         unit: 'reqps',
         lines: [rate('sandpool_http_turned_away_total', 'instance')],
       },
       {
         title: 'Costly requests',
-        about: 'Those that wait for their turn; those refused, a second.',
+        about: 'Waiting requests, and refused requests per second.',
         unit: 'short',
         lines: [
           ['sum by (instance) (sandpool_costly_waiting{all})', 'waiting {{instance}}'],
@@ -176,7 +176,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Event loop in costly requests',
-        about: 'Share of the time of a replica.',
+        about: "Share of each replica's time.",
         unit: 'percentunit',
         lines: [rate('sandpool_costly_seconds_total', 'instance')],
       },
@@ -187,13 +187,13 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     [
       {
         title: 'Latency of the store',
-        about: 'SQLite; or Redis and the API server.',
+        about: 'SQLite, or Redis and the API server.',
         unit: 's',
         lines: quantiles('sandpool_store_seconds', 'store'),
       },
       {
         title: 'Failures of the store',
-        about: 'Calls without a good answer.',
+        about: 'Failed calls.',
         unit: 'ops',
         lines: [
           [
@@ -203,8 +203,8 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         ],
       },
       {
-        title: 'Latency of what runs sandboxes',
-        about: 'One call in a hundred takes so long.',
+        title: 'Latency of the driver',
+        about: '99th percentile of the calls that run sandboxes.',
         unit: 's',
         lines: [
           [
@@ -215,7 +215,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Conflicts, unknown and fenced writes',
-        about: 'Another was first; no answer came; the lease was over.',
+        about: 'Another write was first, no response arrived, or the lease had ended.',
         unit: 'ops',
         lines: [
           [
@@ -232,7 +232,9 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'History forgotten early',
-        about: 'Before its time, since Redis ran short of memory.',
+        about:
+          'Deleted before history.retention because the history was too large or Redis ran short ' +
+          'of memory.',
         unit: 'ops',
         lines: [
           ['sum(rate(sandpool_history_forgotten_early_total{all}[$__rate_interval]))', 'forgotten'],
@@ -240,7 +242,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Silence of mirrors',
-        about: 'Since when nothing was heard.',
+        about: 'Time since the mirror last received anything.',
         unit: 's',
         lines: [
           [
@@ -251,7 +253,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Restarts of mirrors',
-        about: 'Watches that were cut.',
+        about: 'Watches that ended early.',
         unit: 'ops',
         lines: [rate('sandpool_mirror_restarts_total', 'mirror')],
       },
@@ -262,7 +264,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     [
       {
         title: 'Clusters',
-        about: 'Of a manager: how many are connected; those to which a replica has no link.',
+        about: 'On a manager: connected clusters, and clusters to which a replica has no link.',
         unit: 'short',
         lines: [
           [
@@ -274,12 +276,12 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Heartbeats of clusters',
-        about: 'How long they take, and since when a replica has heard none.',
+        about: 'Round-trip time, and time since the last heartbeat.',
         unit: 's',
         lines: [
           [
             'max by (cluster_id) (sandpool_cluster_heartbeat_age_seconds{all}) > 15',
-            'not heard {{cluster_id}}',
+            'silent {{cluster_id}}',
           ],
           [
             'topk(10, max by (cluster_id) (sandpool_cluster_latency_seconds{all}))',
@@ -288,8 +290,8 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         ],
       },
       {
-        title: 'Requests passed on',
-        about: 'To the clusters that are asked the most; and those that got no answer.',
+        title: 'Forwarded requests',
+        about: 'To the busiest clusters, and requests that got no response.',
         unit: 'reqps',
         lines: [
           [
@@ -304,7 +306,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Links of clusters',
-        about: 'The ten with the fewest, over all replicas of the manager.',
+        about: 'The ten clusters with the fewest links, over all replicas of the manager.',
         unit: 'short',
         lines: [
           ['bottomk(10, sum by (cluster_id) (sandpool_cluster_links{all}))', '{{cluster_id}}'],
@@ -312,13 +314,13 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Links refused',
-        about: 'By a manager, by reason.',
+        about: 'Refused by a manager, by reason.',
         unit: 'ops',
         lines: [rate('sandpool_links_refused_total', 'reason')],
       },
       {
         title: 'Links to managers',
-        about: 'Of a worker, dials that failed, and where its admin has cut a manager off.',
+        about: 'On a worker: failed dials, and managers that its admin cut off.',
         unit: 'short',
         lines: [
           ['sandpool_manager_links{all}', '{{instance}} {{manager}}'],
@@ -336,7 +338,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     [
       {
         title: 'Ready',
-        about: 'GET /readyz, and what gives less than it should.',
+        about: 'GET /readyz, and its warnings.',
         unit: 'short',
         lines: [
           ['sandpool_ready{all}', 'ready {{instance}}'],
@@ -345,13 +347,13 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Shards led',
-        about: '16 over all replicas.',
+        about: '16 in total over all replicas.',
         unit: 'short',
         lines: [['sandpool_shards_led{all}', '{{instance}}']],
       },
       {
         title: 'Lateness',
-        about: 'Of the event loop, and of deadlines.',
+        about: 'Lag of the event loop, and delay of deadlines.',
         unit: 's',
         lines: [
           ['nodejs_eventloop_lag_p99_seconds{all}', 'loop {{instance}}'],
@@ -363,7 +365,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Outbox',
-        about: 'Intents under way, and the age of the oldest.',
+        about: 'Intents in progress, and the age of the oldest.',
         unit: 'short',
         lines: [
           ['sum by (instance, host) (sandpool_outbox_intents{all})', '{{instance}} {{host}}'],
@@ -375,7 +377,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'State machines',
-        about: 'Hosted, and moves a second.',
+        about: 'Hosted, and transitions per second.',
         unit: 'short',
         lines: [
           ['sum by (kind) (sandpool_actors{all})', '{{kind}}'],
@@ -384,25 +386,25 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'State machines that threw',
-        about: 'Always a fault.',
+        about: 'Always a bug in Sandpool.',
         unit: 'short',
         lines: [
           ['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}'],
           [
             'sum by (kind, instance) (sandpool_actors_broken{all})',
-            'left alone: {{kind}} {{instance}}',
+            'stopped: {{kind}} {{instance}}',
           ],
         ],
       },
       {
         title: 'Approvals',
-        about: 'Requests that wait for a person, by how long, and what became of others.',
+        about: 'Requests that are waiting for a person, by age, and other approvals by status.',
         unit: 'short',
         lines: [
           ['max by (age) (sandpool_approvals_pending{all})', 'pending {{age}}'],
           ['max by (status) (sandpool_approvals{all})', '{{status}}'],
           ['max(sandpool_approvals_oldest_pending_seconds{all})', 'oldest (s)'],
-          ['sum(sandpool_approvals_held_requests{all})', 'hold the line'],
+          ['sum(sandpool_approvals_held_requests{all})', 'connections kept open'],
           ['sum(sandpool_webhook_messages_waiting{all})', 'to webhooks'],
           [
             'sum by (outcome) (increase(sandpool_webhook_messages_total{all}[$__range]))',
@@ -412,7 +414,8 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Audit',
-        about: 'Lines that wait, are lost or missing, and for how long none could be written.',
+        about:
+          'Waiting, lost and missing lines, and the time for which the file could not be written.',
         unit: 'short',
         lines: [
           ['sum by (instance) (sandpool_audit_waiting_lines{all})', 'waiting {{instance}}'],
@@ -431,7 +434,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Memory',
-        about: 'Of the process, and of its heap.',
+        about: 'The process and its heap.',
         unit: 'bytes',
         lines: [
           ['process_resident_memory_bytes{all}', 'process {{instance}}'],
@@ -440,11 +443,11 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Memory for answers',
-        about: 'What answers under way take, of what they may; and how many did not fit.',
+        about: 'Responses in progress, their limit, and how many did not fit.',
         unit: 'bytes',
         lines: [
           ['sandpool_answer_bytes{all}', 'taken {{instance}}'],
-          ['sandpool_answer_bytes_most{all}', 'at most {{instance}}'],
+          ['sandpool_answer_bytes_most{all}', 'limit {{instance}}'],
           [
             'increase(sandpool_answers_refused_total{all}[$__range])',
             'refused (number) {{bound}} {{instance}}',
@@ -453,7 +456,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       },
       {
         title: 'Versions',
-        about: 'Side by side only during an upgrade.',
+        about: 'Versions differ only during an upgrade.',
         unit: 'short',
         lines: [
           [
