@@ -85,7 +85,7 @@ export class SandboxHost {
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #factory = new SandboxActors();
   #started = false;
-  /** What was shown last: who waits for a move asks several times. */
+  /** The last snapshot and its view, since a waiter asks for the same view several times. */
   #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
   /** Reports how a start went; set by the event in progress. */
   #report: PoolEvent | undefined;
