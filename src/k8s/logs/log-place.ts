@@ -1,15 +1,15 @@
-/** A line of a Pod's log as kubelet gives it, or a part of a long one. */
+/** A line of a Pod's log as kubelet returns it, or a part of a long line. */
 export interface LogPiece {
-  /** ISO 8601 in UTC, with nanoseconds: such texts are in the order of time. */
+  /** ISO 8601 in UTC, with nanoseconds; these strings sort by time. */
   readonly time: string;
   readonly text: Buffer;
-  /** The line goes on in the next piece. */
+  /** The line continues in the next piece. */
   readonly partial: boolean;
 }
 
 /**
- * A place in a log that has no numbers of its own: after all lines before `time`, after `count` of
- * those that have that very time, and after so many bytes of the next one of them.
+ * A position in a log without line numbers: after all lines before `time`, after `count` lines with
+ * exactly that time, and after this many bytes of the next line with that time.
  */
 export interface LogPlace {
   readonly time: string;
@@ -19,7 +19,7 @@ export interface LogPlace {
 
 export const BEGINNING: LogPlace = { time: '', count: 0, bytes: 0 };
 
-/** Parses a place; text that is none counts as the beginning. */
+/** Parses a position. Malformed text counts as the beginning. */
 export const placeOf = (text: string): LogPlace => {
   const [, time, count, bytes] = PLACE.exec(text) ?? [];
   return time === undefined ? BEGINNING : { time, count: Number(count), bytes: Number(bytes) };
@@ -29,8 +29,8 @@ export const placeText = ({ time, count, bytes }: LogPlace): string =>
   time === '' ? '0' : `${time}_${count}_${bytes}`;
 
 /**
- * The place after the piece, where it follows this one. Lines that two streams wrote out of order
- * by some microseconds move nothing.
+ * The position after the piece, if the piece follows it. Two streams may write lines out of order
+ * by some microseconds; these do not move the position.
  */
 export const placeAfter = (place: LogPlace, { time, text, partial }: LogPiece): LogPlace => {
   if (time < place.time) return place;
@@ -41,21 +41,21 @@ export const placeAfter = (place: LogPlace, { time, text, partial }: LogPiece): 
 };
 
 /**
- * Lets through what comes after a place, of a log that is read again from the beginning of that
- * place's second.
+ * Filters the pieces after a position, of a log read again from the start of that position's
+ * second.
  */
 export class LogResumption {
   readonly #from: LogPlace;
   #count = 0;
   #bytes = 0;
-  /** Whether what stood right before the place is not kept any more. */
+  /** Whether the line right before the position has been rotated away. */
   isBroken = false;
 
   constructor(from: LogPlace) {
     this.#from = from;
   }
 
-  /** The piece, or what is left of it; undefined where it was given before. */
+  /** The piece or its remainder; undefined if it was delivered before. */
   admit(piece: LogPiece): LogPiece | undefined {
     const { time, count, bytes } = this.#from;
     if (piece.time < time) return undefined;

@@ -15,10 +15,7 @@ export interface LogSourceTerms {
 const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_REFUSAL = 64 << 10;
 
-/**
- * Reads what kubelets have of containers' output, over connections of its own: as many as are read
- * at a time.
- */
+/** Reads containers' logs from kubelets, over its own connections, one for each read. */
 export class LogSource {
   readonly #access: ClusterAccess;
   readonly #agent: string;
@@ -37,9 +34,9 @@ export class LogSource {
   }
 
   /**
-   * Reads no faster than it is asked, until the answer ends or the signal aborts: it has no
-   * deadline of its own, as a followed log may be quiet for hours. Rejects with ApiRefused, or with
-   * another error where nothing is answered or the answer breaks off.
+   * Reads with back-pressure until the answer ends or the signal aborts. Has no deadline, since a
+   * followed log may be quiet for hours. Rejects with ApiRefused, or with another error if the
+   * answer is missing or breaks off.
    */
   async *read(
     target: PodTarget,
@@ -89,22 +86,22 @@ export class LogSource {
 
 const NEWLINE = 10;
 const SPACE = 32;
-/** A line that is longer is given in parts. */
+/** Longer lines are split into parts. */
 const LONGEST_TEXT = 64 << 10;
 const LONGEST_TIME = '2026-01-31T12:00:00.000000000+02:00'.length;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * Cuts what `GET …/log?timestamps=true` answers into lines. What has no time the container did not
- * print, and is passed over.
+ * Splits the answer of `GET …/log?timestamps=true` into lines. Skips lines without a time, which
+ * the container did not print.
  */
 export class LogLines {
-  /** Begins a line whose end has not come: fewer bytes than LONGEST_TEXT. */
+  /** The start of an incomplete line, shorter than LONGEST_TEXT. */
   readonly #rest = new ByteQueue();
   #restBytes = 0;
   /**
-   * The time of the line that is being read in parts; '' where that line is passed over, undefined
-   * at the beginning of a line.
+   * The time of a line that arrives in parts; '' if the line is skipped, undefined at the start of
+   * a line.
    */
   #time: string | undefined;
 
@@ -145,7 +142,7 @@ export class LogLines {
   }
 }
 
-/** '' for what is no time. */
+/** Returns '' for a malformed time. */
 const utcOf = (text: string): string => {
   const [, seconds, fraction = '', zone] = TIME.exec(text) ?? [];
   if (seconds === undefined || zone === undefined) return '';

@@ -6,24 +6,24 @@ interface Kept extends LogPiece {
   readonly place: LogPlace;
 }
 
-/** Gathers the end of a log: at most so many lines, at most so many bytes of text. */
+/** Collects the end of a log, up to a number of lines and of bytes. */
 export class LogTailWindow {
   readonly #tailLines: number;
   readonly #limitBytes: number;
   readonly #since: string;
   #pieces: Kept[] = [];
-  /** The first piece that is kept. */
+  /** The first stored piece. */
   #from = 0;
   #bytes = 0;
   #place = BEGINNING;
   #firstTime = '';
   #leastTime = '';
-  /** Older lines were asked for than are kept. */
+  /** Whether requested lines were dropped. */
   truncated = false;
-  /** Taken so far. */
+  /** Total so far. */
   size = 0;
 
-  /** `since`: ISO 8601 in UTC; lines before it don't count. */
+  /** `since`: ISO 8601 in UTC; ignores earlier lines. */
   constructor({
     tailLines,
     limitBytes,
@@ -61,24 +61,22 @@ export class LogTailWindow {
     }
   }
 
-  /** The earliest time of what was pushed; '' where it was nothing. */
+  /** The earliest pushed time; '' if nothing was pushed. */
   get leastTime(): string {
     return this.#leastTime;
   }
 
-  /** After what was pushed; `BEGINNING` where it was nothing. */
+  /** The position after the last pushed line; `BEGINNING` if nothing was pushed. */
   get place(): LogPlace {
     return this.#place;
   }
 
-  /**
-   * Older lines of the very same time may not have been pushed, so that the place counts too few.
-   */
+  /** Older lines with exactly the same time may be missing, so the position may count too few. */
   get isPlaceUnsure(): boolean {
     return this.#place !== BEGINNING && this.#firstTime === this.#place.time;
   }
 
-  /** `next`: where a follower is to begin. */
+  /** `next`: the position for a follower. */
   tail(next: string): LogTail {
     const lines = this.#lines();
     const wanted = lastWithin(lines.slice(-this.#tailLines), this.#limitBytes);

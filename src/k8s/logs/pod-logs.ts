@@ -33,23 +33,24 @@ export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
   readonly log: Log;
   /**
-   * Without a line after which it is looked whether a followed log has more; 20,000 where unset.
+   * After this time without a line, checks whether a followed log has more, in ms; 20,000 by
+   * default.
    */
   readonly silenceMs?: number;
 }
 
 const TAIL_WITHIN_MS = 20_000;
-/** Read for one tail; where its lines are longer, fewer are asked for. */
+/** Bytes read for one tail; long lines reduce the number of lines. */
 const MOST_READ = 32 << 20;
-/** Between two attempts to follow. */
+/** Pause between two attempts to follow, in ms. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MS = 20_000;
 
 /**
- * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the
- * Pod is there, of a busy one the last file (10 MiB as kubelets are set by default): what was
- * rotated away is told where this replica has read of it.
+ * Reads the logs of Pods from their kubelets, through the API server. A kubelet keeps a log as long
+ * as the Pod, and of a busy Pod only the last file (10 MiB by default). Reports rotated lines if
+ * this replica had read before them.
  */
 export class PodLogs {
   readonly #api: ApiClient;
@@ -57,7 +58,7 @@ export class PodLogs {
   readonly #source: LogSource;
   readonly #seen = new SeenLogs();
   readonly #silenceMs: number;
-  /** Makes the followers of a Pod look again at once, by the Pod's uid. */
+  /** Wakes the followers of a Pod, by the Pod's uid. */
   readonly #wakers = new Map<string, Set<() => void>>();
 
   constructor(deps: PodLogsDeps) {
@@ -67,7 +68,7 @@ export class PodLogs {
     this.#source = new LogSource(deps);
   }
 
-  /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
+  /** Implements `SandboxDriver.logs`. Rejects with NotJoinable if the log is unreadable now. */
   async tail(target: PodTarget, request: LogRequest): Promise<LogTail> {
     try {
       const { state, why } = await presenceOf(this.#api, target);
@@ -99,8 +100,8 @@ export class PodLogs {
   }
 
   /**
-   * As `SandboxDriver.followLogs`. Goes on through failures of the link, without doubling or
-   * dropping a line.
+   * Implements `SandboxDriver.followLogs`. Survives broken links without repeating or dropping
+   * lines.
    */
   async *follow(
     target: PodTarget,
@@ -147,7 +148,10 @@ export class PodLogs {
     }
   }
 
-  /** The Pod, or its container, is over: its followers look now, whatever its kubelet says. */
+  /**
+   * Called when the Pod or its container has ended: its followers check now, whatever the kubelet
+   * says.
+   */
   gone(uid: string): void {
     for (const wake of this.#wakers.get(uid) ?? []) wake();
   }
@@ -164,7 +168,7 @@ export class PodLogs {
     const from = since === undefined ? '' : timeOf(since);
     for (let lines = tailLines; ; lines = Math.ceil(lines / 10)) {
       const window = new LogTailWindow({ tailLines: lines, limitBytes, since: from });
-      // One more, which tells whether there are older ones.
+      // One more line shows whether there are older ones.
       const query = { tailLines: lines + 1, sinceTime: from === '' ? undefined : secondOf(from) };
       for await (const pieces of this.#source.read(target, query, signal)) {
         for (const piece of pieces) window.push(piece);
@@ -175,14 +179,14 @@ export class PodLogs {
     }
   }
 
-  /** Makes the error for an answer that there is no such Pod, as `enterPod` does. */
+  /** The error for a missing Pod, as in `enterPod`. */
   async #absent(target: PodTarget, cause: unknown): Promise<Error> {
     const presence = await this.#presence(target);
     if (presence?.state === 'gone') return gone(presence.why);
     return new NotJoinable(`the sandbox's log can't be read now: ${NOT_KNOWN_YET}`, { cause });
   }
 
-  /** The place after the lines of that time, with all of them counted. */
+  /** The position after all lines with that time. */
   async #lastPlace(target: PodTarget, { time }: LogPlace): Promise<LogPlace> {
     const all = new LogTailWindow({ tailLines: 1, limitBytes: 1, since: '' });
     for await (const pieces of this.#source.read(
@@ -196,7 +200,7 @@ export class PodLogs {
     return all.place;
   }
 
-  /** Also where the kubelet refuses to tell: then the Pod is not as it was. */
+  /** Also true if the kubelet refuses to answer, since the Pod has then changed. */
   async #hasMore(target: PodTarget, { time }: LogPlace): Promise<boolean> {
     try {
       let last = '';
@@ -212,7 +216,7 @@ export class PodLogs {
     }
   }
 
-  /** undefined where the API server does not tell. */
+  /** undefined if the API server does not answer */
   async #presence(target: PodTarget): Promise<PodPresence | undefined> {
     try {
       return await presenceOf(this.#api, target);
@@ -222,7 +226,7 @@ export class PodLogs {
     }
   }
 
-  /** Yields what comes after the place, until the answer ends or breaks off. */
+  /** Yields the pieces after the position until the answer ends or breaks off. */
   async *#from(
     from: LogPlace,
     target: PodTarget,
@@ -269,10 +273,10 @@ const gone = (why: string): LogsGone =>
 
 const timeOf = (since: number): string => new Date(since).toISOString().replace('Z', '000000Z');
 
-/** Kubelets are asked by whole seconds. */
+/** Kubelets take whole seconds. */
 const secondOf = (time: string): string => `${time.slice(0, '2026-01-31T12:00:00'.length)}Z`;
 
-/** Ends early at the signal. */
+/** Ends early if aborted. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -286,30 +290,30 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Notices where lines of a followed log do not come though they are there: kubelets lose track of a
- * log at times as they rotate it, and links die. A log that is only quiet keeps its link: one that
- * is opened anew can't tell whether the file before the newest had more.
+ * Detects missing lines of a followed log: kubelets sometimes lose track of a log during rotation,
+ * and links die. Leaves the link of a quiet log open, since a new link cannot tell whether the
+ * previous file had more lines.
  */
 class LogSilence {
   readonly #afterMs: number;
   readonly #hasMore: () => Promise<boolean>;
   readonly #missed = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  /** Which wait it is, as one may be over before it is known whether there is more. */
+  /** Number of the wait, since a wait may end before its check does. */
   #wait = 0;
 
-  /** `hasMore` looks, past the link, whether there is more than what came; it must not reject. */
+  /** `hasMore` checks outside the link whether the log has more lines. It must not reject. */
   constructor(afterMs: number, hasMore: () => Promise<boolean>) {
     this.#afterMs = afterMs;
     this.#hasMore = hasMore;
   }
 
-  /** Aborts when lines are missed. */
+  /** Aborts when lines are missing. */
   get missed(): AbortSignal {
     return this.#missed.signal;
   }
 
-  /** Lines are waited for from now on. */
+  /** Starts a wait for lines. */
   begin(): void {
     this.end();
     this.#timer = setTimeout(() => {
@@ -317,7 +321,7 @@ class LogSilence {
     }, this.#afterMs).unref();
   }
 
-  /** Lines came, or nobody waits for them. */
+  /** Ends the wait. */
   end(): void {
     clearTimeout(this.#timer);
     this.#wait += 1;

@@ -2,23 +2,23 @@ import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 const MOST_LOGS = 10_000;
 
-/** The times of the first and of the last line that were read here. */
+/** The times of the first and last line that were read here. */
 interface Span {
   readonly first: string;
   readonly last: string;
 }
 
 /**
- * Remembers what this replica has read of containers' logs. Kubelets give the newest file alone,
- * and do not say that there were others: that a log was rotated shows only where a line is missing
- * that was there.
+ * Remembers which lines this replica has read of containers' logs. Kubelets return only the newest
+ * file and do not mention older ones, so a rotation shows only by a missing line that existed
+ * before.
  */
 export class SeenLogs {
   readonly #spans = new Map<string, Span>();
 
   /**
-   * Lines of these times were there; '' is none. The logs that were read least recently are
-   * forgotten beyond 10,000.
+   * Records the first and last time; '' for none. Forgets the least recently read logs beyond
+   * 10,000.
    */
   saw(target: PodTarget, { first, last }: Span): void {
     if (first === '' || last === '') return;
@@ -39,8 +39,8 @@ export class SeenLogs {
   }
 
   /**
-   * Whether lines were there at or after `since` that come before `first`, the first one that is
-   * there now ('' where there is none).
+   * Whether lines existed at or after `since` and before `first`, the first line that exists now
+   * ('' if there is none).
    */
   lacks(
     target: PodTarget,

@@ -12,8 +12,8 @@ const text = (most: number) => z.string().max(most);
 const moment = z.iso.datetime();
 
 /**
- * The spec of an `Approval`, named by its id: a request that waits for a person, or waited. All of
- * it is the daemons'; `content` is sealed, and gone once it is over.
+ * The spec of an `Approval`, named by its id: a request that waits or waited for a person. Only
+ * daemons write it. `content` is sealed, and removed at the end.
  */
 export const ApprovalSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
@@ -47,14 +47,14 @@ export const ApprovalSpecSchema = z.object({
   use: z
     .object({ at: moment, attempt: z.int().min(1).max(1_000_000), settled: z.boolean() })
     .optional(),
-  /** See Seals: without it nothing is granted. */
+  /** See Seals: without a seal nothing is granted. */
   seal: text(64).optional(),
 });
 type ApprovalSpec = z.infer<typeof ApprovalSpecSchema>;
 
 const KIND = 'Approval';
 
-/** Approvals as custom resources, in the namespace of who asked. A key is `namespace/id`. */
+/** Approvals as custom resources, in the namespace of the caller. Keys are `namespace/id`. */
 export const approvalResource = ({
   seals,
   teamOf,
@@ -80,7 +80,7 @@ export const approvalResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // Before it has a uid it says that it is pending: what grants something is bound to the object.
+    // Created as pending: a grant must be bound to the object's uid.
     if (verdict === 'bound' || (verdict === 'unbound' && spec.status === 'pending'))
       return { kind: 'record', record: recordOf(object) };
     return { kind: 'ignored' };

@@ -20,9 +20,9 @@ import { FORMAT } from '../api/resource.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 
-/** Describes what the owner of a `SandboxEnv` says; its bounds are those of `POST /envs`. */
+/** The owner's part of a `SandboxEnv`, with the bounds of `POST /envs`. */
 interface EnvSpec {
-  /** Absent: `user`. */
+  /** Default: `user`. */
   readonly access?: Access;
   readonly templateRef: TemplateRef;
   readonly mode?: EnvMode;
@@ -41,7 +41,7 @@ interface EnvSpec {
 
 const Deleting = z.enum(['none', 'keep-running', 'force']);
 
-/** Lists what a daemon adds to a `SandboxEnv`: what of it is durable and not the owner's to say. */
+/** The daemon's part of a `SandboxEnv`: durable data that the owner does not set. */
 export const ResolvedEnvSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
@@ -62,7 +62,7 @@ export const ResolvedEnvSchema = z.object({
       }),
     )
     .max(MOST_MEMBERS),
-  /** By group. */
+  /** Memory by group. */
   scaling: z.record(z.string(), z.looseObject({})).meta({ maxProperties: MOST_GROUPS }),
   conditions: z
     .array(
@@ -76,13 +76,13 @@ export const ResolvedEnvSchema = z.object({
     )
     .max(ENV_CONDITIONS.length),
   deleting: Deleting,
-  /** See Seals: what stands above is a daemon's for this object. */
+  /** See Seals: proves that a daemon wrote the fields above for this object. */
   seal: z.string().max(64).optional(),
 });
 type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
 
 export interface EnvResourceDeps extends ResourceTerms {
-  /** The cluster of members that name none. */
+  /** The cluster of members that do not name one. */
   readonly clusterId: string;
 }
 
@@ -169,7 +169,7 @@ const recordOf = (
     ...statedIn(spec as EnvSpec, { clusterId, known, createdAt: Date.parse(resolved.createdAt) }),
     scaling: resolved.scaling,
     conditions: resolved.conditions,
-    // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
+    // Deleted by kubectl, and held by another finalizer: ends as by DELETE.
     deleting:
       metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
   };
@@ -194,7 +194,7 @@ type Stated = Pick<
   | 'groups'
 >;
 
-/** Reads from the spec what the owner says of the env. */
+/** Reads the owner's part of the spec. */
 const statedIn = (
   {
     access,
@@ -263,7 +263,7 @@ const settled = (
   };
 };
 
-/** A member that names no group gets one of its own, as over REST. */
+/** A member without a group gets its own, as over REST. */
 const withGroups = (stated: Stated): Stated => {
   const groups = [...stated.groups];
   const members = stated.members.map((member): EnvMember => {

@@ -6,11 +6,11 @@ import { listPageOf } from '../api/api-objects.ts';
 import { GROUP, type OutdatedReport, type ResourceObject } from '../api/resource.ts';
 
 /**
- * The version of the definitions that script/crds.ts writes. A change of them raises it: the API
- * server cuts off what an older definition lacks, and says nothing.
+ * Version of the custom resource definitions that script/crds.ts writes. Every change raises it,
+ * since the API server silently drops fields that an older definition lacks.
  */
 export const DEFINITIONS_VERSION = 1;
-/** The annotation of a definition that has its version. */
+/** The annotation with a definition's version. */
 export const DEFINITIONS_ANNOTATION = 'sandpool.dev/definitions-version';
 
 export const PLURALS = [
@@ -28,7 +28,7 @@ export interface InstalledDefinitionsDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of each definition that is older: while there is one this replica must lead nothing. */
+  /** Receives each outdated definition. Meanwhile this replica must lead nothing. */
   readonly outdated: OutdatedReport;
 }
 
@@ -36,8 +36,8 @@ const AGAIN_MS = 30_000;
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 /**
- * Looks at the installed definitions at the start and each 30 s. One that is missing or older than
- * this replica is reported, until it is not any more. Later ones hold all that this version writes.
+ * Checks the installed definitions at the start and every 30 s. Reports missing and outdated ones
+ * until they are right. Later versions contain everything that this version writes.
  */
 export class InstalledDefinitions {
   readonly #deps: InstalledDefinitionsDeps;
@@ -49,7 +49,7 @@ export class InstalledDefinitions {
     this.#deps = deps;
   }
 
-  /** Resolves once each definition was looked at, as far as the API server allows that. */
+  /** Resolves once each definition is checked, as far as the API server permits. */
   async start(): Promise<void> {
     await this.#look();
   }
@@ -59,7 +59,7 @@ export class InstalledDefinitions {
     this.#callOff();
   }
 
-  /** Why it is not known whether the definitions are older. */
+  /** Why the definitions could not be checked. */
   warnings(): readonly string[] {
     return this.#why === undefined ? [] : [this.#why];
   }
@@ -70,7 +70,7 @@ export class InstalledDefinitions {
       await Promise.all(PLURALS.map((plural) => this.#lookAt(`${plural}.${GROUP}`)));
       this.#why = undefined;
     } catch (error) {
-      // While the API server is away what was seen last stands.
+      // While the API server is unreachable, the last result stays.
       if (isRefused(error, 403))
         this.#why =
           'whether the custom resource definitions are older than this replica can not be seen: ' +
@@ -79,7 +79,7 @@ export class InstalledDefinitions {
     }
     if (this.#stopped) return;
     this.#callOff = clock.at(clock.now() + AGAIN_MS, () => {
-      void this.#look(); // it never rejects
+      void this.#look(); // never rejects
     });
   }
 

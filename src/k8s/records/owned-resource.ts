@@ -13,15 +13,15 @@ import {
 } from '../api/resource.ts';
 import type { SealedContent, Seals } from '../api/seals.ts';
 
-/** Holds what the records of users are read and written by. */
+/** Dependencies for reading and writing users' records. */
 export interface ResourceTerms {
   readonly seals: Seals;
-  /** The team of a namespace; undefined where it is no team's. */
+  /** The team of a namespace; undefined if it has none. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly now: () => number;
 }
 
-/** A record that a user owns, with a name in the user's namespace. */
+/** A record owned by a user, with a name in the user's namespace. */
 interface Owned {
   readonly uid: string;
   readonly name: string;
@@ -29,40 +29,36 @@ interface Owned {
   readonly createdAt: number;
 }
 
-/** Describes what a daemon adds to an object of such a kind. */
+/** The daemon's part of an object. */
 interface Resolved extends Born, SealedContent {
   readonly format: number;
 }
 
 /**
- * A kind whose objects may be made by hand: a daemon adds `resolved`, under its seal. What has
- * none, or another object's, is settled first; what claims to be a daemon's and is not can't be
- * used.
+ * A kind whose objects may be made by hand. A daemon adds `resolved` under its seal. An object
+ * without it, or with another object's, is settled first. An object with a forged one is unusable.
  */
 export interface OwnedKind<T extends Owned, R extends Resolved> extends ResourceTerms {
   readonly kind: string;
   readonly plural: string;
-  /** The latest that this version can read. */
+  /** The latest format that this version reads. */
   readonly format: number;
-  /** Holds the uid. */
+  /** The field with the uid. */
   readonly label: string;
   readonly written: (
     record: Omit<T, 'revision'>,
     bornAt: string,
   ) => Written & { readonly resolved: R };
   readonly recordOf: (object: ResourceObject, resolved: R) => T;
-  /** The record as the object asks for it, where that was not granted yet. */
+  /** The requested record, if it is not granted yet. */
   readonly asked?: (record: T, resolved: R) => T | undefined;
-  /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
+  /** Grants objects that are made or changed by hand; absent if they need no grant. */
   readonly grants?: Grants<T>;
-  /** The record that an object made by hand is settled as. */
+  /** Settles a hand-made object as a record. */
   readonly settled: (object: ResourceObject) => Omit<T, 'revision'> | Fault;
 }
 
-/**
- * Makes the resource of a kind: how its records stand in objects. A record's key is
- * `namespace/name`.
- */
+/** Creates the mapping of a kind between records and objects. Record keys are `namespace/name`. */
 export const ownedResource = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
 ): Resource<T> => {
@@ -113,7 +109,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
   };
 };
 
-/** Reads an object of the kind, by what a daemon added to it. */
+/** Reads an object by the daemon's part. */
 const readingOf = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
   object: ResourceObject,
@@ -142,7 +138,7 @@ const readingOf = <T extends Owned, R extends Resolved>(
 };
 
 const resolvedOf = <R>(object: ResourceObject | undefined): R | undefined =>
-  object?.resolved as R | undefined; // by the schema of the kind
+  object?.resolved as R | undefined; // matches the schema of the kind
 
 const standingOf = ({ metadata, status }: ResourceObject): StandingObject => ({
   uid: metadata.uid,
@@ -151,10 +147,7 @@ const standingOf = ({ metadata, status }: ResourceObject): StandingObject => ({
   status,
 });
 
-/**
- * Makes the reading of an object that is neither a daemon's nor a copy that would say whose it is:
- * nobody can tell what it was.
- */
+/** The result for an object that is neither a daemon's nor a copy with a known owner. */
 const forged = (object: ResourceObject): Reading<never> => ({
   kind: 'wrong',
   object,

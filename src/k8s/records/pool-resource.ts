@@ -31,11 +31,9 @@ import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 import { z } from 'zod';
 import { POOL_CONDITIONS } from '../../model/pools/pool-condition.ts';
 
-/**
- * Describes what the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`.
- */
+/** The owner's part of a `SandboxPool`, with the bounds of `POST /sandboxpools`. */
 export interface PoolSpec extends PoolSource {
-  /** Absent: `user`. */
+  /** Default: `user`. */
   readonly access?: Access;
   readonly replicas: number;
   readonly minReplicas?: number;
@@ -46,15 +44,15 @@ export interface PoolSpec extends PoolSource {
 }
 
 export interface PoolResourceDeps extends RenderLookups, ResourceTerms {
-  /** Throws DefinitionRefused where the driver can't run it. */
+  /** Throws DefinitionRefused if the driver cannot run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** Lets pools that somebody made or resized by hand take what their owner may have. */
+  /** Grants hand-made and hand-resized pools within their owner's quota. */
   readonly grants: Grants<PoolRecord>;
 }
 
 const LONGEST_REASON = 4_096;
 
-/** No hash of any source. */
+/** Differs from every source hash. */
 const UNRENDERED = 'none';
 
 export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> =>
@@ -123,7 +121,7 @@ const resolvedOf = (record: Omit<PoolRecord, 'revision'>, bornAt: string) => {
   } satisfies ResolvedPool;
 };
 
-/** The record that the object says, whoever wrote it. */
+/** The record in the object, whoever wrote it. */
 const poolRecordOf = (
   { metadata, spec: given }: ResourceObject,
   resolved: ResolvedPool,
@@ -153,13 +151,13 @@ const poolRecordOf = (
     breaker: resolved.breaker,
     ...(resolved.unresolved ? { unresolved: unresolvedIn(resolved.unresolved) } : {}),
     ...(resolved.conditions ? { conditions: resolved.conditions } : {}),
-    // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
+    // Deleted by kubectl, and held by another finalizer: ends as by DELETE.
     deleting:
       metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
   };
 };
 
-/** The record with the size that its owner asks for by hand, where that was not granted yet. */
+/** The record with the size requested by hand, if that is not granted yet. */
 const asked = ({ requested, ...record }: PoolRecord): PoolRecord | undefined =>
   record.deleting !== false || requested === undefined
     ? undefined
@@ -195,7 +193,7 @@ type Stated = Pick<
   | 'access'
 >;
 
-/** Reads from the spec what the owner says of the pool. */
+/** Reads the owner's part of the spec. */
 const statedIn = ({
   replicas,
   minReplicas,
@@ -256,18 +254,16 @@ const renderedOf = (source: PoolSource, deps: PoolResourceDeps): RenderedPool | 
   }
 };
 
-/** As the schema of `spec` has it. */
+/** In the form of the schema of `spec`. */
 const MAX_REPLICAS = 10_000;
 
-/**
- * Lists what a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say.
- */
+/** The daemon's part of a `SandboxPool`: durable data that the owner does not set. */
 export const ResolvedPoolSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
   /**
-   * `namespace/name` and the moment under which `uid` was given: a copy of the object has another
-   * of either, and gets a uid of its own.
+   * `namespace/name` and creation time for which `uid` was assigned. A copy of the object differs
+   * in one of them, and gets its own uid.
    */
   bornAs: z.string().max(512),
   bornAt: z.iso.datetime(),
@@ -275,12 +271,12 @@ export const ResolvedPoolSchema = z.object({
   team: z.string().max(63),
   user: z.string().max(63),
   mark: z.string().max(256).optional(),
-  /** As many as the owner's quota grants. */
+  /** Replicas that the owner's quota grants. */
   replicas: z.int().min(0).max(MAX_REPLICAS),
   env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
   decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
   templateVersion: z.string().max(64).optional(),
-  /** Hash of the source that `definition` was rendered from. */
+  /** Hash of the source of `definition`. */
   renderedFrom: z.string().max(64),
   definition: z.looseObject({}),
   updateRevision: z.string().max(64),
@@ -309,7 +305,7 @@ export const ResolvedPoolSchema = z.object({
     .max(POOL_CONDITIONS.length)
     .optional(),
   deleting: z.enum(['none', 'keep-running', 'force']),
-  /** See Seals: what stands above is a daemon's for this object. */
+  /** See Seals: proves that a daemon wrote the fields above for this object. */
   seal: z.string().max(64).optional(),
 });
 

@@ -6,12 +6,12 @@ import { ENV_LABEL } from './env-resource.ts';
 import { API_VERSION, objectPath, type ResourceObject } from '../api/resource.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 
-/** Names the Secret of a pool or an env, by the uid of that. */
+/** Name of the Secret of a pool or an env, by its uid. */
 export const pullSecretNameOf = (ownerUid: string): string => `sandpool-pull-${ownerUid}`;
 
 /**
- * Registry passwords as Secrets beside the Pods, owned by the object of their pool or env once
- * there is one. They are never read.
+ * Registry passwords as Secrets beside the Pods, owned by the pool's or env's object once it
+ * exists. Sandpool never reads them.
  */
 export class PodPullSecrets implements PullSecrets {
   readonly #api: ApiClient;
@@ -41,8 +41,8 @@ export class PodPullSecrets implements PullSecrets {
   }
 
   /**
-   * Reads the uid of the owner's object in the cluster; undefined where that name is another's by
-   * now, or nobody's.
+   * The uid of the owner's object in the cluster; undefined if the name now belongs to another
+   * object or to none.
    */
   async #uidOf({ kind, namespace, name, uid }: PullSecretOwner): Promise<string | undefined> {
     try {

@@ -29,35 +29,35 @@ export interface KubernetesRecordStoreDeps {
   readonly api: ApiServer;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Milliseconds since the epoch, as the API server has it. */
+  /** The API server's time in ms since the epoch. */
   readonly now: () => number;
   readonly lookups: RecordLookups;
-  /** Lets pools made or resized by hand take what their owners' quotas allow. */
+  /** Grants hand-made and hand-resized pools within their owners' quotas. */
   readonly grants: Grants<PoolRecord>;
-  /** By which daemons know what they wrote. */
+  /** Seals by which daemons recognise their own writes. */
   readonly seals: Seals;
-  /** Told of each object of a later version: while there is one this replica must lead nothing. */
+  /** Receives each object of a later version. Meanwhile this replica must lead nothing. */
   readonly outdated: OutdatedReport;
 }
 
-/** Says what objects made by hand are filled in and checked with. */
+/** Completes and checks hand-made objects. */
 export interface RecordLookups {
   readonly instanceType: (name: string) => InstanceType | undefined;
-  /** Says what owners of pools may say themselves; absent: see RenderLookups. */
+  /** Fields that pool owners may set; see RenderLookups if absent. */
   readonly terms?: SourceTerms;
-  /** Throws DefinitionRefused where the driver can't run it. */
+  /** Throws DefinitionRefused if the driver cannot run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** The team of a namespace; undefined where it is none's. */
+  /** The team of a namespace; undefined if it has none. */
   readonly teamOf: (namespace: string) => string | undefined;
-  /** This cluster, of members that name none. */
+  /** This cluster, for members that do not name one. */
   readonly clusterId: string;
 }
 
 /**
- * Templates, pools, envs, API keys, approvals, users' quotas and worker clusters as custom
- * resources. What is made by kubectl is taken in like what is made over REST, once a replica has
- * filled in what only a daemon knows; a pool waits for its template. Writes
- * reject with a Refusal where the API server is out of reach or the namespace is missing.
+ * Templates, pools, envs, API keys, approvals, quotas and worker clusters as custom resources.
+ * Objects made by kubectl become records like those made over REST, once a replica has added the
+ * daemon's part; a pool waits for its template. Writes reject with a Refusal if the API server is
+ * unreachable or the namespace is missing.
  */
 export class KubernetesRecordStore implements RecordStore {
   readonly templates: ResourceRecords<TemplateRecord>;
@@ -105,7 +105,7 @@ export class KubernetesRecordStore implements RecordStore {
     this.clusters = new ResourceRecords({ ...deps, resource: workerClusterResource({ seals }) });
   }
 
-  /** Resolves once templates and quotas are known; pools made by hand need them. */
+  /** Resolves once templates and quotas are known, which hand-made pools need. */
   async start(): Promise<void> {
     await Promise.all([
       this.templates.watch(() => {
@@ -117,7 +117,7 @@ export class KubernetesRecordStore implements RecordStore {
     ]);
   }
 
-  /** The kinds whose status is published. */
+  /** Kinds with a published status. */
   get published() {
     const { pools, envs } = this;
     return {
@@ -125,7 +125,7 @@ export class KubernetesRecordStore implements RecordStore {
         kind: 'SandboxPool',
         plural: 'sandboxpools',
         standing: pools.standing,
-        // What the scale subresource names Pods by.
+        // The selector for the scale subresource.
         added: (uid: string) => ({ selector: `${POOL_LABEL}=${uid}` }),
       },
       env: {
@@ -137,7 +137,7 @@ export class KubernetesRecordStore implements RecordStore {
     };
   }
 
-  /** Why this replica must not be relied on, for readiness. */
+  /** Why this replica is unreliable, for readiness. */
   get problems(): readonly string[] {
     return this.#followed().flatMap(({ problems }) => problems);
   }
@@ -150,7 +150,7 @@ export class KubernetesRecordStore implements RecordStore {
     await Promise.all([...this.#always(), this.clusters].map((records) => records.stop()));
   }
 
-  /** Every kind that this replica mirrors; clusters where it is in a fleet. */
+  /** All mirrored kinds; clusters only in a fleet. */
   #followed() {
     return this.clusters.isFollowed ? [...this.#always(), this.clusters] : this.#always();
   }

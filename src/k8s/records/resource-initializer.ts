@@ -27,30 +27,29 @@ export interface ResourceInitializerDeps<T> {
 
 const FIRST_DELAY_MS = 250;
 const AGAIN_MS = 30_000;
-/** At most, after what was denied; twice as long each time, up to AGAIN_MS. */
+/** First delay after a denial; doubles each time up to AGAIN_MS. */
 const DENIED_MS = 1_000;
 const SEAL_AFTER_MS = 5_000;
 /**
- * The longest wait for a seal: with what is added a timer can still hold it, and Node ends longer
- * ones at once. Milliseconds.
+ * Longest wait for a seal in ms. With its additions it must stay below the longest delay of a Node
+ * timer, beyond which Node fires at once.
  */
 const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
 
 /**
- * Fills in what is missing of objects made or edited by hand, seals what has no seal of its own
- * yet, and writes on those that can't be used why not. What by hand is asked for more than was
- * granted is granted first. Every replica does so, each after a short random while; all writes are
- * conditional, so that the first one stands. What fails is tried again after half a minute, what is
- * denied sooner at first.
+ * Completes objects that are made or edited by hand, seals unsealed ones, and writes the reason on
+ * unusable ones. Grants hand-made requests for more first. Every replica does this after a short
+ * random delay; writes are conditional, so the first one wins. Retries failures after half a
+ * minute, and denials sooner at first.
  */
 export class ResourceInitializer<T> {
   readonly #deps: ResourceInitializerDeps<T>;
-  /** The work that is to be done, by the object's key; at most one piece for each object. */
+  /** Pending work by object key, one piece for each object. */
   readonly #waiting = new Map<
     string,
     { readonly reading: Reading<T>; readonly timer: NodeJS.Timeout }
   >();
-  /** Counts how often in a row what an object asks for was not granted, by its key. */
+  /** Number of denials in a row, by object key. */
   readonly #denials = new Map<string, number>();
   #stopped = false;
 
@@ -58,7 +57,7 @@ export class ResourceInitializer<T> {
     this.#deps = deps;
   }
 
-  /** An object as it was last seen; undefined: gone. */
+  /** Handles an object's latest state; undefined if it is gone. */
   consider(key: string, reading: Reading<T> | undefined): void {
     const before = this.#waiting.get(key);
     clearTimeout(before?.timer);
@@ -68,7 +67,7 @@ export class ResourceInitializer<T> {
       this.#arm(key, reading, this.#untilAllowed(key) + this.#untilDue(reading));
   }
 
-  /** Now, what else would wait for its next attempt; `namespace`: in there alone. */
+  /** Retries pending work now; in one namespace, if given. */
   lookAgain(namespace?: string): void {
     for (const [key, { reading, timer }] of this.#waiting) {
       if (namespace !== undefined && !key.startsWith(`${namespace}/`)) continue;
@@ -85,14 +84,14 @@ export class ResourceInitializer<T> {
     this.#denials.clear();
   }
 
-  /** ms; random, so that one of the replicas comes first. */
+  /** Random delay in ms, so that one replica comes first. */
   #untilAllowed(key: string): number {
     const denials = this.#denials.get(key) ?? 0;
     const backOff = denials === 0 ? 0 : Math.min(AGAIN_MS, DENIED_MS * 2 ** (denials - 1));
     return Math.random() * FIRST_DELAY_MS + backOff * (0.5 + Math.random() / 2);
   }
 
-  /** ms; some more for a seal, so that whoever made the object comes first. */
+  /** Extra delay in ms for a seal, so that the creator of the object comes first. */
   #untilDue(reading: Reading<T>): number {
     if (reading.kind !== 'record' || !reading.unbound || reading.mended || reading.asked) return 0;
     const createdAt = Date.parse(reading.unbound.metadata.creationTimestamp);
@@ -104,7 +103,7 @@ export class ResourceInitializer<T> {
     const timer = setTimeout(() => {
       this.#arm(key, reading, AGAIN_MS);
       this.#attempt(key, reading).catch((error: unknown) => {
-        // somebody was first, or it is gone: the watch tells
+        // another replica was first, or it is gone
         if (isRefused(error, 409) || isRefused(error, 404)) return;
         this.#deps.log.warn(
           { kind: this.#deps.resource.kind, key, error },
@@ -130,8 +129,8 @@ export class ResourceInitializer<T> {
   }
 
   /**
-   * Writes what the object is to be where its owner may have that; else says why not, and tries
-   * again later.
+   * Writes the object's granted state if its owner's quota allows; otherwise writes the reason and
+   * retries later.
    */
   async #granted(
     { key, reading, object, before }: Granting<T>,
@@ -150,7 +149,7 @@ export class ResourceInitializer<T> {
       })
       .catch(async (error: unknown) => {
         await grant?.failed(error);
-        if (error instanceof LeaseLost) this.#laterAgain(key, reading); // many are written now
+        if (error instanceof LeaseLost) this.#laterAgain(key, reading); // too many writes at once
         throw error;
       })) as ResourceObject;
     const landed = resource.read(stored);
@@ -158,7 +157,7 @@ export class ResourceInitializer<T> {
     if (verdictIn(stored.kind, stored.status?.conditions)) await this.#tell(stored, undefined);
   }
 
-  /** Tries later again what was not granted, where the object is still as it was then. */
+  /** Retries a denied request later, if the object has not changed. */
   #laterAgain(key: string, reading: Reading<T>): void {
     this.#denials.set(key, (this.#denials.get(key) ?? 0) + 1);
     const waiting = this.#waiting.get(key);
@@ -174,7 +173,7 @@ export class ResourceInitializer<T> {
     const { api, resource } = this.#deps;
     const { record, mended, unbound, asked } = reading;
     if (asked) {
-      // sealed, too
+      // also sealed
       const written = resource.write(asked.record as Omit<T, 'revision'>, asked.object);
       await this.#granted(
         { key, reading, object: asked.object, before: record },
@@ -191,7 +190,7 @@ export class ResourceInitializer<T> {
     if (mended) await this.#tell(stored || mended, undefined);
   }
 
-  /** By the condition `Ready`; undefined: all is well. */
+  /** The problem in the condition `Ready`; undefined if all is well. */
   async #tell(object: ResourceObject, fault: Fault | undefined): Promise<void> {
     const { api, log, resource } = this.#deps;
     const known = readyOf(object);
@@ -232,14 +231,14 @@ interface Granting<T> {
   readonly key: string;
   readonly reading: Reading<T>;
   readonly object: ResourceObject;
-  /** Undefined: it is new. */
+  /** Undefined for a new object. */
   readonly before: T | undefined;
 }
 
 const isFault = <T>(settled: Initialized<T> | Fault): settled is Fault => 'reason' in settled;
 const isDenial = <T>(answer: Grant<T> | Denial): answer is Denial => 'reason' in answer;
 
-/** Whether nothing of it changed but what daemons say of it. */
+/** Whether only the daemons' part has changed. */
 const asksForTheSame = (
   before: Reading<unknown> | undefined,
   now: Reading<unknown> | undefined,

@@ -31,23 +31,23 @@ export interface ResourceRecordsDeps<T> {
   readonly resource: Resource<T>;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The API server's time, in ms since the epoch. */
+  /** The API server's time in ms since the epoch. */
   readonly now: () => number;
-  /** Told before anybody hears of it otherwise; `why` is undefined once it is there no more. */
+  /** Called before other listeners; `why` is undefined once the object is gone. */
   readonly outdated: OutdatedReport;
 }
 
 const PAGE = 250;
 const CATCH_UP_MS = 5_000;
-/** API servers tell whole seconds: of when it was made, and of what time it is. */
-/** Objects that bear the label of one record: its own, and those that somebody gave it too. */
+/** The API server reports creation time and current time in whole seconds. */
+/** Objects with the label of one record: its own, and others with a copied label. */
 const MOST_LABELLED = 16;
 
 /**
  * The records of one kind as objects of the API server, in all namespaces. A revision is the
- * object's resourceVersion. What is no record is not shown: an object made or edited by hand is
- * first settled, a wrong one is told what is wrong, one of a later version is left alone and
- * counted among the problems, one in a namespace of no team is somebody else's.
+ * object's resourceVersion. Shows only records: hand-made objects are settled first, faulty ones
+ * get the reason, later versions are left alone and reported as problems, and objects in a
+ * namespace without a team belong to others.
  */
 export class ResourceRecords<T extends { readonly revision: Revision }> implements Records<T> {
   readonly #resource: Resource<T>;
@@ -56,7 +56,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
   readonly #initializer: ResourceInitializer<T>;
-  /** The records as they were last reported, by the object's key. */
+  /** The last reported records, by object key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
   readonly #tooNew = new Set<string>();
@@ -67,7 +67,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#outdated = outdated;
     this.#resource = resource;
     this.#log = log;
-    this.#api = api.lane('claims'); // requests wait for it
+    this.#api = api.lane('claims'); // requests wait for these calls
     const background = api.lane('background');
     this.#initializer = new ResourceInitializer({ api: background, resource, log, now });
     this.#mirror = new Mirror({
@@ -86,7 +86,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     measureMirror(metrics, resource.plural, () => [this.report()]);
   }
 
-  /** `namespace`: those in there alone. */
+  /** `namespace` restricts the list. */
   async list(namespace?: string): Promise<readonly T[]> {
     const records: T[] = [];
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
@@ -139,8 +139,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   /**
-   * Seals an object that was just made, since its seal can name its uid from now on. Where this
-   * fails the object stays as it was made, and the settlers seal it later.
+   * Seals a new object, whose uid is known only now. If this fails, the object stays, and the
+   * initializers seal it later.
    */
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);
@@ -157,7 +157,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     );
   }
 
-  /** Reads the object first: what others put on it stays. */
+  /** Reads the object first, to preserve others' metadata. */
   async update(record: T, permitted?: () => boolean): Promise<T> {
     const place = this.#resource.place(record);
     const path = objectPath(this.#resource.plural, place);
@@ -208,25 +208,25 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#reflector.caughtUp(CATCH_UP_MS);
   }
 
-  /** Whether anybody has asked to be told of changes. */
+  /** Whether somebody follows changes. */
   get isFollowed(): boolean {
     return this.#isFollowed;
   }
 
-  /** All records as they were last reported. */
+  /** All last reported records. */
   mirrored(): Iterable<T> {
     return this.#shown.values();
   }
 
-  /** The record as it was last reported, by the object's key. */
+  /** The last reported record, by object key. */
   shown(key: string): T | undefined {
     return this.#shown.get(key);
   }
 
-  /** The object of a record, of a kind whose status is published. */
+  /** The object of a record, for kinds with a published status. */
   readonly standing = (key: string) => standingIn(this.#mirror.get(key));
 
-  /** Looks again at what was wrong, as it may be right now; `namespace`: in there alone. */
+  /** Checks faulty objects again, since they may be right now; in one namespace, if given. */
   lookAgain(namespace?: string): void {
     this.#initializer.lookAgain(namespace);
   }
@@ -235,7 +235,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#reflector.report();
   }
 
-  /** Why this replica must not be relied on. */
+  /** Why this replica is unreliable. */
   get problems(): readonly string[] {
     const { stale } = this.#reflector;
     return stale === undefined ? [] : [`${this.#resource.plural}: ${stale}`];
@@ -279,8 +279,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   /**
-   * Reads the record in an object. One that is shown already as it was at this revision is not read
-   * again: seals and schemas cost more than the rest.
+   * Reads the record of an object. Reuses a record that is shown at the same revision, since seals
+   * and schemas cost most.
    */
   #recordIn(object: unknown): readonly T[] {
     const { namespace, name, resourceVersion } = (object as ResourceObject).metadata;
@@ -290,13 +290,13 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return reading.kind === 'record' ? [reading.record] : [];
   }
 
-  /** The record in what the API server answered; who follows hears of it first. */
+  /** The record in the API server's answer; followers receive it first. */
   #learnt(object: unknown): T | undefined {
     this.#mirror.learn(this.#versionOf(object));
     return this.#recordIn(object)[0];
   }
 
-  /** Reads the record from the answer to a write of ours. Throws where there is none. */
+  /** Reads the record from the answer to our write. Throws if it has none. */
   #written(object: unknown): T {
     const record = this.#learnt(object);
     if (!record)

@@ -22,8 +22,8 @@ import {
 import { FORMAT } from '../api/resource.ts';
 
 /**
- * Lists what a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a
- * new version.
+ * The daemon's part of a `SandboxTemplate`. `specHash` reveals edits by hand, which create a new
+ * version.
  */
 export const ResolvedTemplateSchema = z.object({
   format: z.int().min(1).max(FORMAT),
@@ -34,7 +34,8 @@ export const ResolvedTemplateSchema = z.object({
   globalId: z.string().max(64).optional(),
   managedBy: z.string().max(64).optional(),
   /**
-   * The newest first, this one too: after an edit by hand it is the only copy of what was before.
+   * Newest first, including this version: after an edit by hand it is the only copy of the earlier
+   * one.
    */
   versions: z
     .array(z.object({ version: z.string().regex(/^[0-9]{1,15}$/), spec: z.string() }))
@@ -43,7 +44,7 @@ export const ResolvedTemplateSchema = z.object({
 });
 type ResolvedTemplate = z.infer<typeof ResolvedTemplateSchema>;
 
-/** `check` throws DefinitionRefused where the driver can't run what the template says. */
+/** `check` throws DefinitionRefused if the driver cannot run the template. */
 export const templateResource = ({
   check,
 }: {
@@ -85,7 +86,7 @@ export const templateResource = ({
   initialize: initialized,
 });
 
-/** The next version of a template that was changed; a manager's copy as it was before. */
+/** The next version of a changed template; a manager's copy keeps its version. */
 const initialized = (object: ResourceObject) => {
   const {
     version = '0',
@@ -94,7 +95,7 @@ const initialized = (object: ResourceObject) => {
     ...kept
   } = (object.resolved ?? {}) as Partial<ResolvedTemplate>;
   const [before, ...earlier] = versions;
-  // a copy of a manager's is changed there alone; the copy's own replica puts its docs back
+  // only the manager changes its copy; the copy's replica restores its documents
   if (before && isCopy(kept)) {
     const spec = JSON.parse(before.spec) as TemplateSpec;
     return {
@@ -117,7 +118,7 @@ const initialized = (object: ResourceObject) => {
   };
 };
 
-/** Whether somebody changed a manager's copy, of which it is known what it was. */
+/** Whether somebody changed a manager's copy whose original is known. */
 const isEditedCopy = ({ spec }: ResourceObject, resolved: ResolvedTemplate | undefined): boolean =>
   resolved?.versions?.[0] !== undefined &&
   isCopy(resolved) &&

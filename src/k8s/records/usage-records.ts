@@ -19,15 +19,12 @@ import {
 } from '../sandboxes/sandbox-resource.ts';
 
 const PAGE = 250;
-/**
- * The most tenants whose records are listed tenant by tenant; for more tenants all records are
- * listed.
- */
+/** Up to this number of tenants, records are listed by tenant; otherwise all are listed. */
 const MOST_APART = 64;
 
 /**
- * Reads what tenants use by the API server's records: claimed sandboxes by id; pools, and what goes
- * by their size, by uid.
+ * Reads tenants' usage from the API server's records: claimed sandboxes by id, and pools and their
+ * sizes by uid.
  */
 export const usageRecords = (
   api: Pick<ApiClient, 'list'>,
@@ -58,7 +55,7 @@ export const usageRecords = (
     new Map([...pools.mirrored()].map(({ owner }) => [tenantKey(owner), owner])).values(),
 });
 
-/** Gathers the usage of those who are asked for; a record that is read twice counts once. */
+/** Collects the usage of the requested tenants; counts a record once even if read twice. */
 class Usages {
   readonly #parts: ReadonlyMap<string, Readonly<Record<QuotaResource, Map<string, RecordedPart>>>>;
 
@@ -99,8 +96,8 @@ const readSandboxes = async (
   for (let reading = read(); ;) {
     const { items, next } = listPageOf(await reading);
     if (next !== undefined) {
-      reading = read(next); // on its way while this one is taken in
-      reading.catch(() => undefined); // heard of in its turn
+      reading = read(next); // fetches the next page while this one is processed
+      reading.catch(() => undefined); // reported when its turn comes
     }
     for (const object of items) {
       const record = storedSandboxOf(object)?.record;

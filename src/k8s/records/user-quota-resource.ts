@@ -11,7 +11,7 @@ import { FORMAT } from '../api/resource.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();
 
-/** A quantity. */
+/** A Kubernetes quantity. */
 const sizeLimit = (resource: 'cpu' | 'memory') =>
   z
     .string()
@@ -20,10 +20,7 @@ const sizeLimit = (resource: 'cpu' | 'memory') =>
     .meta({ pattern: QUANTITY_PATTERN })
     .optional();
 
-/**
- * The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the
- * configuration says.
- */
+/** The spec of a `UserQuota`, named `{team}.{user}`. A missing limit is the configured one. */
 export const UserQuotaSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT).optional(),
   team: z.string(),
@@ -36,7 +33,7 @@ export const UserQuotaSpecSchema = z.object({
 });
 type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
 
-/** Made by hand as well as by daemons: whoever may write these says what users may have. */
+/** Made by hand or by daemons: the right to write these objects is the right to set quotas. */
 export const userQuotaResource = ({
   teamOf,
 }: {

@@ -7,9 +7,9 @@ import type { Seals } from '../api/seals.ts';
 const moment = z.iso.datetime();
 
 /**
- * The spec of a `WorkerCluster`, named by the cluster's id: who may link to this manager; at a
- * worker, of itself, since when it has cut its managers off. All of it is the daemons'; it has no
- * secret, of a join token its hash alone.
+ * The spec of a `WorkerCluster`, named by the cluster's id: which clusters may link to this
+ * manager. On a worker, its own object says since when it has cut off its managers. Only daemons
+ * write it. It has no secret, and of a join token only the hash.
  */
 export const WorkerClusterSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
@@ -21,14 +21,14 @@ export const WorkerClusterSpecSchema = z.object({
   publicKey: z.string().max(512).optional(),
   joinedAt: moment.optional(),
   cutOffAt: moment.optional(),
-  /** See Seals: without it nobody may link by what stands here. */
+  /** See Seals: without a seal no cluster may link. */
   seal: z.string().max(64).optional(),
 });
 type WorkerClusterSpec = z.infer<typeof WorkerClusterSpecSchema>;
 
 const KIND = 'WorkerCluster';
 
-/** The worker clusters of a manager as custom resources, in no namespace. A key is the id. */
+/** The worker clusters of a manager as custom resources without a namespace. Keys are ids. */
 export const workerClusterResource = ({
   seals,
 }: {
@@ -51,8 +51,8 @@ export const workerClusterResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // Before it has a uid nobody has joined: a key to link by is bound to the object. What lets
-    // nobody in, as that managers are cut off, holds with another pepper too.
+    // No cluster has joined before the object has a uid, which link keys are bound to. Content that
+    // grants nothing, such as a cut-off of managers, stays valid with another pepper.
     const lets = spec.publicKey !== undefined || spec.joinHash !== undefined;
     if (verdict === 'bound' || !lets || (verdict === 'unbound' && spec.publicKey === undefined))
       return { kind: 'record', record: recordOf(object) };

@@ -20,11 +20,11 @@ export interface InvolvedObject {
   readonly uid: string;
 }
 
-/** Objects whose events are remembered; of the oldest a repeated event is a new one. */
+/** Most objects with remembered events. A repeated event of a forgotten object is a new event. */
 const MOST_OBJECTS = 1_000;
-/** Different events of one object that are counted; more begin anew. */
+/** Most different events counted for an object; beyond that, counting starts again. */
 const MOST_WORDS = 16;
-/** Bounds the events of one object: so many at once, then one in a minute. */
+/** Rate of an object's events: a burst, then one a minute. */
 const EVENTS = { most: 10, perSecond: 1 / 60 };
 
 interface Noted {
@@ -34,14 +34,14 @@ interface Noted {
 
 interface Told {
   readonly allowance: Allowance;
-  /** By what was said. */
+  /** By message. */
   readonly words: Map<string, Noted>;
 }
 
 /**
- * Writes changes of conditions as Kubernetes events, for `kubectl describe`. A word that is said
- * again counts up its event. At most 10 at once and then one a minute for each object: the
- * conditions themselves say the rest.
+ * Writes changes of conditions as Kubernetes events, for `kubectl describe`. Repeated messages
+ * increase the count of their event. Writes at most 10 at once and then one a minute for each
+ * object; the conditions show the rest.
  */
 export class ObjectEvents {
   readonly #deps: ObjectEventsDeps;
@@ -51,7 +51,7 @@ export class ObjectEvents {
     this.#deps = deps;
   }
 
-  /** Notes what changed between two statuses of an object. Returns at once, never throws. */
+  /** Records the changes between two statuses of an object. Returns at once, never throws. */
   note(
     object: InvolvedObject,
     recordUid: string,
@@ -112,7 +112,7 @@ export class ObjectEvents {
           lastTimestamp,
         })
         .catch((error: unknown) => {
-          if (!isAbsent(error)) throw error; // it expired
+          if (!isAbsent(error)) throw error; // the event has expired
           return undefined;
         });
       if (again !== undefined) return;
@@ -145,7 +145,7 @@ const objectOf = ({ kind, namespace, name, uid }: InvolvedObject): InvolvedObjec
   uid,
 });
 
-/** The status of conditions of which nothing is said when they appear. */
+/** The statuses that cause no event when a condition first appears. */
 const USUAL: Readonly<Record<string, string>> = {
   TemplateResolved: 'True',
   MembersSynced: 'True',
@@ -160,7 +160,7 @@ const isNews = ({ type, status, reason }: Condition, before: readonly Condition[
   return earlier ? earlier.status !== status || earlier.reason !== reason : USUAL[type] !== status;
 };
 
-/** `Ready` says that something is lacking; the others say why. */
+/** `Ready` reports that something is missing; the other conditions say why. */
 const isTrouble = ({ type, status }: Pick<Condition, 'type' | 'status'>): boolean =>
   type === 'Degraded'
     ? status === 'True'

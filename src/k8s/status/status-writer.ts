@@ -19,12 +19,12 @@ import {
 } from '../api/resource.ts';
 import type { ObjectEvents } from './object-events.ts';
 
-/** Holds the objects of one kind, as they were last reported. */
+/** The last reported objects of one kind. */
 export interface StandingObjects {
   readonly kind: string;
   readonly plural: string;
   readonly standing: (key: string) => StandingObject | undefined;
-  /** Fields of the status that only a cluster knows, by the uid of the record. */
+  /** Status fields that only a cluster has, by the record's uid. */
   readonly added: (uid: string) => Readonly<Record<string, string>>;
 }
 
@@ -36,9 +36,9 @@ export interface StatusWriterDeps {
   readonly events: Pick<ObjectEvents, 'note' | 'forget'>;
 }
 
-/** Pause between two writes of one object. */
+/** Shortest time between two writes of one object, in ms. */
 const EVERY_MS = 1_000;
-/** One change seldom comes alone. */
+/** Changes come in groups, so wait for more. */
 const SETTLING_MS = 100;
 const PENDING_AGAIN_MS = 5_000;
 const LONGEST_PAUSE_MS = 30_000;
@@ -47,7 +47,7 @@ const LONGEST_MESSAGE = 1_024;
 interface Entry {
   readonly kind: PublishedKind;
   readonly uid: string;
-  /** Calls off the next look; undefined while it waits for its turn or is written. */
+  /** Cancels the next check; undefined while it is queued or writing. */
   callOff: (() => void) | undefined;
   dueAt: number;
   writtenAt: number;
@@ -55,15 +55,14 @@ interface Entry {
 }
 
 /**
- * Writes the status of each pool and env that this replica leads: if it changed, at most once a
- * second for each object, one write at a time, and on no connection of claims. It compares what is
- * to be said with the object as the mirror shows it, so that another writer, a lost answer or a new
- * leader needs nothing but another look. A write that fails is tried again after 1 s and then
- * longer, up to 30 s.
+ * Writes the status of the pools and envs that this replica leads: if it changed, at most once a
+ * second for each object, one write at a time, and never on connections of claims. Compares the
+ * wanted status with the mirrored object, so that another writer, a lost answer or a new leader
+ * only needs another check. Retries failures after 1 s and then longer, up to 30 s.
  */
 export class StatusWriter implements StatusPublisher {
   readonly #deps: StatusWriterDeps;
-  /** Objects that are looked at soon, or were written within a second. */
+  /** Objects to check soon, or written within the last second. */
   readonly #entries = new Map<string, Entry>();
   readonly #due = new Set<Entry>();
   #source: StatusSource = () => undefined;
@@ -93,7 +92,7 @@ export class StatusWriter implements StatusPublisher {
     if (known === undefined) this.#entries.set(key, entry);
     if (this.#due.has(entry)) return;
     const moment = Math.max(this.#deps.clock.now() + SETTLING_MS, entry.writtenAt + EVERY_MS);
-    // A pause after a failure is not cut short, and further changes put off nothing.
+    // Neither shortens the pause after a failure nor delays an existing check.
     if (entry.callOff && (entry.failures > 0 || entry.dueAt <= moment)) return;
     this.#lookAt(entry, moment);
   }
@@ -132,19 +131,19 @@ export class StatusWriter implements StatusPublisher {
     }
   }
 
-  /** Never rejects. */
+  /** Writes the status. Never rejects. */
   async #attempt(entry: Entry): Promise<void> {
     const { clock, log } = this.#deps;
     try {
       const outcome = await this.#write(entry);
       entry.failures = 0;
-      if (entry.callOff) return; // it changed in the meantime
+      if (entry.callOff) return; // changed in the meantime
       if (outcome === 'written') this.#lookAt(entry, entry.writtenAt + EVERY_MS);
       else if (outcome === 'pending') this.#lookAt(entry, clock.now() + PENDING_AGAIN_MS);
       else this.#entries.delete(`${entry.kind}/${entry.uid}`);
     } catch (error) {
       entry.failures += 1;
-      // Another write came first, or the object is gone: the next look sees it.
+      // Another write came first, or the object is gone; the next check sees it.
       if (!isRefused(error, 409) && !isRefused(error, 404) && entry.failures === 1)
         log.warn(
           { entity: entry.kind, uid: entry.uid, error },
@@ -183,8 +182,8 @@ export class StatusWriter implements StatusPublisher {
 }
 
 /**
- * Makes the status that an object is to have; undefined while a size that was asked for by hand is
- * neither granted nor denied, since the object's generation is not observed until then.
+ * The wanted status of an object. Undefined while a size requested by hand is neither granted nor
+ * denied, since the object's generation is not observed until then.
  */
 const statusOf = (
   { fields, conditions, undecided }: PublishedStatus,
