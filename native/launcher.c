@@ -64,6 +64,12 @@ char *read_whole(int fd, size_t limit, size_t *length) {
   return bytes;
 }
 
+size_t split_line(char *line, const char **fields, size_t most) {
+  size_t count = 0;
+  for (char *rest = line, *field; count < most && (field = strtok_r(NULL, " \n", &rest)); count++) fields[count] = field;
+  return count;
+}
+
 void close_from(int first) {
   if (syscall(SYS_close_range, first, ~0U, 0) < 0) fail("close_range", errno);
 }

@@ -27,6 +27,8 @@ _Noreturn void fail(const char *what, int error);
 int exit_code_of_exec(int error);
 /* Reads to the end of the file, at most `limit` bytes; the result is NUL-terminated. Fails the launcher. */
 char *read_whole(int fd, size_t limit, size_t *length);
+/* Takes a line of a file of /proc apart, in its place, into as many fields as there are and may be; returns how many. */
+size_t split_line(char *line, const char **fields, size_t most);
 /* Closes every descriptor from this one up; fails the launcher where the kernel can't, before Linux 5.9. */
 void close_from(int first);
 /* A memfd that holds these bytes, its offset at 0. Close-on-exec is not set. */

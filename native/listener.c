@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -76,11 +77,12 @@ static int read_tables(unsigned port, uid_t uid) {
     }
     char line[512];
     while (fgets(line, sizeof line, table)) {
-      unsigned local, state, owner;
-      if (sscanf(line, " %*d: %*32[0-9A-Fa-f]:%x %*32[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %u", &local, &state, &owner) != 3) continue;
-      if (local != port || state != LISTEN) continue;
+      const char *fields[8];
+      if (split_line(line, fields, LENGTH(fields)) < LENGTH(fields)) continue;
+      const char *local = strchr(fields[1], ':');
+      if (!local || strtoul(local + 1, NULL, 16) != port || strtoul(fields[3], NULL, 16) != LISTEN) continue;
       found = true;
-      if (owner == uid) continue;
+      if (strtoul(fields[7], NULL, 10) == uid) continue;
       fclose(table);
       return EACCES;
     }

@@ -57,7 +57,7 @@ static struct {
   bool alone; /* whoever started this is gone: it ends with the last sandbox */
   long long swept_at, sweep_took;
   char input[HELD_BYTES];
-} pump = {.sweep = -1};
+} pump;
 
 /* What stands in a control event. */
 static char STARTER, ARRIVALS, SWEEP;
@@ -96,6 +96,7 @@ int run_logs(char **argv) {
   }
   logs = (struct logs){.folder = -1, .file_bytes = (long long)file_bytes, .total_bytes = (long long)total_bytes, .retention = (long long)retention};
   open_folder(argv[0]);
+  pump.sweep = -1;
   pump.swept_at = now_ms() - SWEEP_MS;
   find_fifos();
 

@@ -98,10 +98,10 @@ static size_t find_names(const char *room, struct found found[MOST_FOUND]) {
   FILE *list = fopen("/proc/self/net/unix", "re");
   size_t count = 0;
   while (list && count < MOST_FOUND && fgets(line, sizeof line, list)) {
-    unsigned flags;
-    char name[128];
-    if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %127s", &flags, name) != 2) continue;
-    if (!(flags & 0x10000) || strncmp(name, start, (size_t)length) != 0 || !is_name(name + length, LONGEST_ID)) continue;
+    const char *fields[8];
+    if (split_line(line, fields, LENGTH(fields)) < LENGTH(fields)) continue;
+    const char *name = fields[7];
+    if (!(strtoul(fields[3], NULL, 16) & 0x10000) || strncmp(name, start, (size_t)length) != 0 || !is_name(name + length, LONGEST_ID)) continue;
     found[count] = (struct found){0};
     strcpy(found[count++].id, name + length);
   }
