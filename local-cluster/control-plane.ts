@@ -33,8 +33,9 @@ import { Processes } from './control-plane/processes.ts';
 import { findPrograms } from './control-plane/programs.ts';
 import { clusterRights } from './control-plane/sandpool-rights.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
-import { REAL_NODE, RealNode, realNodeImage } from './real-node.ts';
-import { builtAgent, writeAgentImage } from './real-node/agent-image.ts';
+import { REAL_NODE, RealNode } from './real-node.ts';
+import { ARCHITECTURE_LABEL, OWN_ARCHITECTURE } from '../src/k8s/sandboxes/pods/agent-programs.ts';
+import { builtAgent } from './built-agent.ts';
 import { watchedFolder } from './watched-folder.ts';
 
 export interface ControlPlaneOptions {
@@ -302,11 +303,6 @@ export class ControlPlane extends Cluster {
     ]);
     const own = join(folder, 'real-node');
     mkdirSync(own, { mode: 0o711 });
-    mkdirSync(join(own, 'images'));
-    writeAgentImage(
-      { launcher: builtAgent(), name: realNodeImage('agent') },
-      join(own, 'images/agent.tar'),
-    );
     const kubeconfig = this.#writeCertificateKubeconfig('real-node', client);
     this.#realNode = new RealNode({
       folder: own,
@@ -396,7 +392,11 @@ const aNode = (name: string): object => ({
   metadata: {
     name,
     annotations: NODE_ANNOTATION,
-    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+    labels: {
+      'kubernetes.io/hostname': name,
+      'kubernetes.io/os': 'linux',
+      [ARCHITECTURE_LABEL]: OWN_ARCHITECTURE,
+    },
   },
 });
 

@@ -38,9 +38,9 @@ export interface RealNodePlace {
 export const REAL_NODE = 'localhost';
 /**
  * On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils, tar and
- * Python; `agent`, with the agent alone, as Sandpool's own image has it.
+ * Python.
  */
-export const realNodeImage = (name: 'pause' | 'busybox' | 'tools' | 'agent'): string =>
+export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>
   `sandpool.test/${name}:1`;
 
 const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));

@@ -15,7 +15,6 @@ import { freePorts } from './control-plane/free-ports.ts';
 import { installCustomResources } from './custom-resources.ts';
 import { KeptOutput } from './kept-output.ts';
 import { rememberChild } from './started-processes.ts';
-import { realNodeImage } from './real-node.ts';
 import { knownAsUnused } from './unused-quotas.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 import { NEVER_COMES_MS } from './eventually.ts';
@@ -210,7 +209,6 @@ export class Replicas {
     const settings = {
       SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'),
       SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s',
-      SANDPOOL_KUBERNETES_AGENT_IMAGE: realNodeImage('agent'),
       SANDPOOL_SECRETS_DIR: this.#secretsDir,
       SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`,
       ...redisEnv(redis, this.#secretsDir),

@@ -112,8 +112,9 @@ static void prepare(void) {
   umask(0);
 }
 
-void serve_call(void) {
+int run_call(void) {
   struct call call = {.input = 0, .output = 1, .keeper = -1, .keeps = true, .told = time(NULL)};
+  find_home();
   prepare();
   /* The runtime reads in large pieces then, and all on the way have fewer of them. */
   fcntl(call.output, F_SETPIPE_SZ, PIPE_BYTES);
@@ -122,6 +123,7 @@ void serve_call(void) {
   enum problem problem = answer(&call);
   /* Whoever has not said that he heard it may ask. */
   if ((problem || !await_leave(&call)) && call.answer) keep_answer(&call);
+  return 0;
 }
 
 void serve_files(int listener, int idle_ms) {

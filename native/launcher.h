@@ -119,8 +119,6 @@ int enter_folder(const char *path);
 
 /* Serves those who connect; returns once nobody has asked for anything for so long. */
 void serve_files(int listener, int idle_ms);
-/* Carries out one request, which comes by fd 0 and is answered on fd 1. */
-void serve_call(void);
 
 /* seccomp.c */
 
@@ -144,7 +142,6 @@ int run_init(char **argv);
 int run_join(const char *file);
 int run_files(void);
 int run_call(void);
-int run_install(const char *folder);
 int run_exec(const char *length);
 int run_terminal(char **argv);
 int run_signal(const char *process, const char *number);

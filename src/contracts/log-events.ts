@@ -125,6 +125,7 @@ export const LOG_EVENTS = {
   'object-not-settled': 'an object made by hand can not be settled yet',
   'object-not-usable': 'an object made by hand can not be used',
   'object-status-not-written': 'the status of an object could not be written',
+  'old-agents-not-removed': 'old agents could not be removed',
   'openid-login-failed': 'a login by OpenID Connect failed',
   'openid-person-only-looks': 'a person of OpenID Connect only looks: no user is known of them',
   'openid-provider-not-asked': 'the provider of OpenID Connect can’t be asked',

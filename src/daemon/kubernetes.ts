@@ -5,6 +5,7 @@ import { sourceTerms } from './config/source-terms.ts';
 import type { Grants } from '../contracts/grants.ts';
 import type { OngoingTrace } from '../contracts/tracing.ts';
 import { apiServer } from '../k8s/api/api-client.ts';
+import { readAgents } from '../k8s/sandboxes/pods/agent-programs.ts';
 import { BoundVolumes } from '../k8s/sandboxes/bound-volumes.ts';
 import { type AccessSource, readClusterAccess } from '../k8s/api/cluster-access.ts';
 import { PodStreams } from '../k8s/streams/pod-streams.ts';
@@ -193,8 +194,7 @@ const podSettings = (settings: Config['kubernetes']): PodSettings => ({
   runAsUser: settings.runAsUser,
   runtimeClassName: settings.runtimeClassName,
   registry: settings.registry,
-  agentImage: settings.agentImage,
-  agentPullSecrets: settings.agentPullSecrets,
+  agents: readAgents(),
   labels: Object.fromEntries(
     settings.podLabels.map((text) => text.split('=', 2) as [string, string]),
   ),

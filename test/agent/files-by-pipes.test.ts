@@ -8,7 +8,7 @@ import { AgentFiles, type CallTerms } from '../../src/contracts/agent/agent-file
 import type { FilePlace } from '../../src/contracts/files.ts';
 import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { builtAgent } from '../../local-cluster/real-node/agent-image.ts';
+import { builtAgent } from '../../local-cluster/built-agent.ts';
 import { filesSuite } from '../contracts/files/files.ts';
 import { keepsAttributes } from '../support/harness/tmpfs-attributes.ts';
 import { buildLauncher } from '../support/harness/a-spawned-driver.ts';

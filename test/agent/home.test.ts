@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { builtAgent } from '../../local-cluster/real-node/agent-image.ts';
+import { builtAgent } from '../../local-cluster/built-agent.ts';
 import { agentOrder } from '../../src/k8s/streams/agent-order.ts';
 import { buildLauncher } from '../support/harness/a-spawned-driver.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';

@@ -13,7 +13,7 @@ import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { InstanceProcesses } from '../../src/k8s/processes/instance-processes.ts';
 import type { AgentWay } from '../../src/contracts/agent/process-calls.ts';
-import { builtAgent } from '../../local-cluster/real-node/agent-image.ts';
+import { builtAgent } from '../../local-cluster/built-agent.ts';
 import { processesSuite } from '../contracts/processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { buildLauncher } from '../support/harness/a-spawned-driver.ts';

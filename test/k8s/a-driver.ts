@@ -10,6 +10,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import type { MemoryApi } from './a-memory-api.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 export interface DriverSettings {
   readonly terminationGraceSeconds?: number;
@@ -38,7 +39,7 @@ export const anUnwatchedDriver = (
     teamOf: (namespace) => namespace,
     clock,
     log: quietLog,
-    pods: { runAsUser: 1_000, terminationGraceSeconds },
+    pods: { agents: testAgents, runAsUser: 1_000, terminationGraceSeconds },
     volumes: { provided: false, list: async () => [] },
   });
   return { driver, clock };

@@ -56,11 +56,12 @@ export class MemoryApi {
           .map(([, object]) => object),
       };
     },
-    create: async (path, body) => {
+    create: async (path, body, { query } = {}) => {
       const {
         metadata: { name },
       } = body as Given;
       if (this.objects.has(`${path}/${name}`)) throw refused(409, 'AlreadyExists');
+      if (query?.['dryRun'] === 'All') return body;
       return this.put(`${path}/${name}`, body);
     },
     replace: async (path, body) => {

@@ -12,6 +12,7 @@ import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 interface CreatedPod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
@@ -55,7 +56,7 @@ const launchedWith = async (
     teamOf: (namespace) => namespace,
     clock: new TestClock(),
     log: quietLog,
-    pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+    pods: { agents: testAgents, runAsUser: 1_000, terminationGraceSeconds: 0 },
   });
   await driver.launch(anOrder(definition), () => true);
   return created.filter(({ path }) => path.endsWith('/pods')).map(({ body }) => body as CreatedPod);
@@ -83,7 +84,7 @@ describe('a Pod with a forged definition', () => {
       .to.be.instanceOf(DefinitionRefused)
       .and.have.property('message')
       .that.includes('etcd-data');
-    expect(pod?.spec.volumes).to.have.lengthOf(1);
+    expect(pod?.spec.volumes).to.have.lengthOf(2); // and that of the agent
   });
 
   it('waits while the volumes cannot be listed, without a failed start', async () => {

@@ -7,6 +7,7 @@ import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition, ALICE, anOrder } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 type Create = PodCreatorDeps['api']['create'];
 
@@ -20,7 +21,8 @@ const aCreator = (create: Create, part: Partial<PodCreatorDeps> = {}): PodCreato
       missesPod: () => undefined,
       nodeTrouble: () => undefined,
     }),
-    pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    pods: { agents: testAgents, runAsUser: 65_532, terminationGraceSeconds: 0 },
+    agentMaps: { provide: async () => undefined },
     ...part,
   });
 
@@ -43,6 +45,20 @@ const launch = (creator: PodCreator, poolOwner: Tenant = ALICE, poolUid?: string
 const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
 describe('the creation of Pods', () => {
+  it('comes after the agent of their namespace', async () => {
+    const asked: string[] = [];
+    const create: Create = async (path, body) => {
+      asked.push(path.slice(path.lastIndexOf('/')));
+      return made(body);
+    };
+    const provide = async (namespace: string, { id }: { readonly id: string }): Promise<void> => {
+      expect([namespace, id]).to.deep.equal(['alpha', testAgents.programs.get('amd64')?.id]);
+      asked.push('agent');
+    };
+    await launch(aCreator(create, { agentMaps: { provide } }));
+    expect(asked).to.deep.equal(['/sandboxes', 'agent', '/pods']);
+  });
+
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
     it(`is retried, without a failed start, if the API server is unreachable: ${failure.name}`, async () => {
       const api = {

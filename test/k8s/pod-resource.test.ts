@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { launchOrderOf } from '../../src/actors/sandbox/launch-order.ts';
+import { agentProgram } from '../../src/k8s/sandboxes/pods/agent-programs.ts';
 import { checkDefinition } from '../../src/k8s/sandboxes/check-definition.ts';
 import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
 import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 interface Made {
   readonly spec: { readonly shareProcessNamespace?: boolean };
@@ -18,7 +20,11 @@ describe('the Pod of an instance', () => {
       containers: names.map((name) => ({ ...container!, name })),
     };
     return (
-      podOf(anOrder(definition), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as Made
+      podOf(anOrder(definition), 'uid', {
+        agents: testAgents,
+        runAsUser: 1_000,
+        terminationGraceSeconds: 5,
+      }) as Made
     ).spec;
   };
 
@@ -29,21 +35,29 @@ describe('the Pod of an instance', () => {
   it('uses the scheduling of its template, or none', () => {
     const placement = {
       runtimeClassName: 'gvisor',
-      nodeSelector: { disk: 'ssd' },
+      nodeSelector: { disk: 'ssd', 'kubernetes.io/arch': 'amd64' },
       tolerations: [{ operator: 'Exists' as const }],
       priorityClassName: 'low',
       hostUsers: false as const,
     };
     const placed = (part: object): object => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));
-      return (podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as Made).spec;
+      return (
+        podOf(order, 'uid', {
+          agents: testAgents,
+          runAsUser: 1_000,
+          terminationGraceSeconds: 5,
+        }) as Made
+      ).spec;
     };
     expect(placed({ placement })).to.deep.include(placement);
-    expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
+    const { nodeSelector: _, ...others } = placement;
+    expect(placed({})).to.not.have.any.keys(...Object.keys(others));
   });
 
   it('has the labels, RuntimeClass and registry of the settings, below its own', () => {
     const settings = {
+      agents: testAgents,
       runAsUser: 1_000,
       terminationGraceSeconds: 5,
       labels: { team: 'red', 'sandpool.dev/network': 'any' },
@@ -84,6 +98,7 @@ describe('the Pod of an instance', () => {
       ephemeralStorageBytes: 1_024,
     });
     const { spec } = podOf(anOrder(definition), 'uid', {
+      agents: testAgents,
       runAsUser: 1_000,
       terminationGraceSeconds: 5,
     }) as { readonly spec: { readonly containers: readonly { readonly resources: object }[] } };
@@ -96,74 +111,57 @@ describe('the Pod of an instance', () => {
     expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
   });
 
-  it('gets the agent from an init container that needs no more than the first container', () => {
-    const definition = aDefinition({
-      image: 'busybox',
-      cpuCores: 0.5,
-      requests: { cpuCores: 0.1, memoryBytes: 1_024 },
-      extendedResources: { 'nvidia.com/gpu': 2 },
-    });
-    const made = (settings: object) =>
-      podOf(
+  it('mounts the agent for its processors, and runs where those are', () => {
+    const arm = agentProgram(Buffer.from('for arm64'));
+    const agents = { own: 'amd64', programs: new Map([...testAgents.programs, ['arm64', arm]]) };
+    const specOn = (nodeSelector?: Readonly<Record<string, string>>) => {
+      const definition = aDefinition({ image: 'busybox' }, { placement: { nodeSelector } });
+      return podOf(
         anOrder({ ...definition, volumes: [{ claimName: 'data', mountPath: '/data' }] }),
         'uid',
-        { runAsUser: 1_000, terminationGraceSeconds: 5, ...settings },
+        { agents, runAsUser: 1_000, terminationGraceSeconds: 5 },
       ) as {
-        readonly metadata: { readonly annotations?: object };
+        readonly metadata: { readonly labels: Readonly<Record<string, string>> };
         readonly spec: {
-          readonly initContainers?: readonly object[];
-          readonly imagePullSecrets?: readonly object[];
-          readonly volumes: readonly { readonly name: string }[];
+          readonly nodeSelector: object;
+          readonly volumes: readonly { readonly configMap?: object }[];
           readonly containers: readonly { readonly volumeMounts: readonly object[] }[];
         };
       };
-    const { metadata, spec } = made({ agentImage: 'sandpool:1', agentPullSecrets: ['registry'] });
-    const mount = { name: 'sandpool-agent', mountPath: '/.sandpool' };
-
-    expect(spec.initContainers).to.deep.equal([
-      {
-        name: 'sandpool-agent',
-        image: 'sandpool:1',
-        command: ['/opt/sandpool/native/launcher', 'install', '/.sandpool'],
-        resources: {
-          requests: { cpu: '100m', memory: '1024' },
-          limits: { cpu: '500m', memory: String(128 * 2 ** 20) },
-        },
-        volumeMounts: [{ ...mount, readOnly: false }],
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        },
-      },
-    ]);
-    expect(spec.volumes.map(({ name }) => name)).to.deep.equal(['claim-0', 'sandpool-agent']);
-    expect(spec.containers[0]?.volumeMounts).to.deep.include({ ...mount, readOnly: true });
-    expect(spec.imagePullSecrets).to.deep.equal([{ name: 'registry' }]);
-    expect(metadata.annotations).to.deep.equal({
-      'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes': 'sandpool-agent',
+    };
+    const { metadata, spec } = specOn({ 'kubernetes.io/arch': 'arm64', disk: 'ssd' });
+    expect(spec.volumes[1]).to.deep.equal({
+      name: 'sandpool-agent',
+      configMap: { name: `sandpool-agent-${arm.id}`, defaultMode: 0o555 },
     });
+    expect(spec.containers[0]?.volumeMounts[1]).to.deep.equal({
+      name: 'sandpool-agent',
+      mountPath: '/.sandpool',
+      readOnly: true,
+    });
+    expect(spec.nodeSelector).to.deep.equal({ 'kubernetes.io/arch': 'arm64', disk: 'ssd' });
+    expect(metadata.labels['sandpool.dev/agent']).to.equal(arm.id);
 
-    const without = made({ agentPullSecrets: ['registry'] }).spec;
-    expect(without).to.not.have.any.keys('initContainers', 'imagePullSecrets');
-    expect(without.volumes).to.have.length(1);
+    const own = testAgents.programs.get('amd64')?.id;
+    expect(specOn().metadata.labels['sandpool.dev/agent']).to.equal(own);
+    expect(specOn().spec.nodeSelector).to.deep.equal({ 'kubernetes.io/arch': 'amd64' });
   });
 
-  it("mounts no container or volume at the agent's path", () => {
+  it("mounts no container or volume at the agent's path, and needs its processors", () => {
     const refusalOf = (part: object): string | undefined => {
       try {
-        checkDefinition({ ...aDefinition({ image: 'busybox' }), ...part });
+        checkDefinition({ ...aDefinition({ image: 'busybox' }), ...part }, testAgents);
         return undefined;
       } catch (error) {
         return String(error);
       }
     };
-    const [container] = aDefinition({ image: 'busybox' }).containers;
-    const named = (name: string) => refusalOf({ containers: [{ ...container, name }] });
     const mounted = (mountPath: string) => refusalOf({ volumes: [{ claimName: 'a', mountPath }] });
+    const placed = (name: string) =>
+      refusalOf({ placement: { nodeSelector: { 'kubernetes.io/arch': name } } });
 
-    expect(named('sandpool-agent')).to.include('spec.containers[0].name');
-    expect(named('main')).to.equal(undefined);
+    expect(placed('amd64')).to.equal(undefined);
+    expect(placed('s390x')).to.include('spec.nodeSelector').and.include('it may be amd64');
     for (const path of ['/.sandpool', '/.sandpool/below', '//.sandpool/'])
       expect(mounted(path)).to.include('overrides.volumes[0].mountPath');
     expect(mounted('/.sandpools')).to.equal(undefined);
@@ -172,7 +170,11 @@ describe('the Pod of an instance', () => {
   it('pulls its images again if they need a password', () => {
     const policies = (part: object): unknown => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));
-      const { spec } = podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as {
+      const { spec } = podOf(order, 'uid', {
+        agents: testAgents,
+        runAsUser: 1_000,
+        terminationGraceSeconds: 5,
+      }) as {
         readonly spec: { readonly containers: readonly { readonly imagePullPolicy?: string }[] };
       };
       return spec.containers.map(({ imagePullPolicy }) => imagePullPolicy);
@@ -185,6 +187,7 @@ describe('the Pod of an instance', () => {
   it('asks node autoscalers to keep it, and has its own grace period for evictions', () => {
     const made = (settings: Partial<Parameters<typeof podOf>[2]>) =>
       podOf(anOrder(aDefinition({ image: 'busybox' })), 'uid', {
+        agents: testAgents,
         runAsUser: 1_000,
         terminationGraceSeconds: 5,
         ...settings,
@@ -206,6 +209,7 @@ describe('the Pod of an instance', () => {
     const labels = { team: 'red', app: 'db', 'sandpool.dev/pool-uid': 'x', 'Not a label!': 'x' };
     const order = { ...anOrder(definition), labels };
     const { metadata, spec } = podOf(order, 'uid', {
+      agents: testAgents,
       runAsUser: 1_000,
       terminationGraceSeconds: 5,
     }) as { readonly metadata: { readonly labels: object }; readonly spec: object };
@@ -216,6 +220,7 @@ describe('the Pod of an instance', () => {
       'pool.sandpool.dev/app': 'db',
       'sandpool.dev/pool-uid': order.record.poolUid,
       'sandpool.dev/network': 'none',
+      'sandpool.dev/agent': testAgents.programs.get('amd64')?.id,
     });
     expect(spec).to.not.have.any.keys('podLabels', 'podAnnotations');
   });
@@ -236,6 +241,7 @@ describe('the Pod of an instance', () => {
     const borne = (given: Readonly<Record<string, string>>): Record<string, string> => {
       const pool = { ...aPool({ definition, annotations: given }), revision: '1' };
       const pod = podOf(launchOrderOf(pool, 'i', 0), 'uid', {
+        agents: testAgents,
         runAsUser: 1_000,
         terminationGraceSeconds: 5,
       }) as { readonly metadata: { readonly annotations: Record<string, string> } };
@@ -266,6 +272,7 @@ describe('the Pod of an instance', () => {
   it('explains the remedy if the kubelet cannot reach the port of its probe', () => {
     const unready = (readinessProbe: ReturnType<typeof httpProbe>): unknown => {
       const made = podOf(anOrder(aDefinition({ image: 'busybox', readinessProbe })), 'uid', {
+        agents: testAgents,
         runAsUser: 1_000,
         terminationGraceSeconds: 5,
       }) as { readonly metadata: object };

@@ -246,38 +246,19 @@ describe('streams of a Pod', () => {
       expect(under.links[1]?.command).to.deep.equal([AGENT, 'end', '41', '9']);
     });
 
-    it('runs the command directly in a Pod without an agent', async () => {
+    it('reports a missing agent, and other errors of the runtime', async () => {
+      let words = `exec: "${AGENT}": stat ${AGENT}: no such file or directory`;
       const under = await pod((link) => {
-        if (link.command[0] === AGENT)
-          return link.fail(`exec: "${AGENT}": stat ${AGENT}: no such file or directory`);
-        link.send(1, 'bare');
-        link.ws.on('message', () => {
-          if (link.came(255) !== '') link.status(3);
-        });
+        link.fail(words);
       });
-      const outcome = await exec(under, { stdin: 'in' });
-      expect([String(outcome.stdout), outcome.exitCode]).to.deep.equal(['bare', 3]);
-      expect(under.links[1]?.command).to.deep.equal(['cmd', 'a secret']);
-      expect(under.links[1]?.came(0)).to.equal('in');
-      expect(await rejection(exec(under, { cwd: '/' }))).to.be.instanceOf(NotJoinable);
-    });
-
-    it('returns 127 and 126 like a shell if the command cannot run', async () => {
-      let words = 'exec: "cmd": executable file not found in $PATH';
-      const under = await pod((link) => {
-        link.fail(link.command[0] === AGENT ? `no ${AGENT}` : words);
-      });
-      expect(await exec(under)).to.deep.include({
-        exitCode: 127,
-        stderr: Buffer.from(`${words}\n`),
-      });
-      words = 'exec: "cmd": permission denied';
-      expect(await exec(under)).to.deep.include({ exitCode: 126 });
+      const refused = async (): Promise<string> => {
+        const error = await rejection(exec(under));
+        expect(error).to.be.instanceOf(NotJoinable);
+        return error.message;
+      };
+      expect(await refused()).to.include('the agent of Sandpool can not be run');
       words = 'the runtime is on fire';
-      expect(await rejection(exec(under)))
-        .to.be.instanceOf(NotJoinable)
-        .with.property('message')
-        .that.includes('on fire');
+      expect(await refused()).to.include('on fire');
     });
 
     it('explains why it cannot join, by the state of the container', async () => {

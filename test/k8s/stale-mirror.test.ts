@@ -17,6 +17,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 /** Serves what is put into it by path; what is made gets a uid and a revision. */
 const aStore = () => {
@@ -37,8 +38,10 @@ const aStore = () => {
     return object;
   };
   const client = {
-    create: async (path: string, body: { readonly metadata: { readonly name: string } }) =>
-      put(`${path}/${body.metadata.name}`, body),
+    create: async (path: string, body: { readonly metadata: { readonly name: string } }) => {
+      if (path.endsWith('/configmaps')) return body; // the agent
+      return put(`${path}/${body.metadata.name}`, body);
+    },
     get: async (path: string) => {
       const object = objects.get(path);
       if (!object) throw absent(path);
@@ -61,7 +64,7 @@ describe('a driver with a delayed watch', () => {
       teamOf: (namespace) => namespace,
       clock: new TestClock(),
       log: quietLog,
-      pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+      pods: { agents: testAgents, runAsUser: 1_000, terminationGraceSeconds: 0 },
     });
     const { record, definition } = anOrder();
     const containers = definition.containers.map((container) => ({

@@ -20,6 +20,7 @@ import { WritesRefused } from '../support/chaos/faults/writes-refused.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { testAgents } from '../support/builders/test-agents.ts';
 
 const unused = (): never => {
   throw new Error('nothing of this suite goes into a Pod');
@@ -83,7 +84,7 @@ describe('sandboxes as Pods of a real API server', function () {
       api: hardOfHearing(api, hears),
       streams,
       volumes: { provided: false, list: async () => [] },
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+      pods: { agents: testAgents, runAsUser: 65_532, terminationGraceSeconds: 0 },
       clock,
       log: quietLog,
       outdated: () => undefined,

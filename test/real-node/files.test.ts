@@ -4,29 +4,14 @@ import { v7 } from 'uuid';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { filesSuite } from '../contracts/files/files.ts';
 import { problemOf } from '../contracts/files/place.ts';
-import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
-import { rejection } from '../support/harness/rejection.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 describe('on a real node', () => {
   const cluster = onTheRealNode();
   const pods = onRealPods(cluster);
-
-  it('are refused in a Pod that was made without the agent', async () => {
-    const under = await PodDriver.watching(cluster(), await cluster().namespace(), {
-      withoutAgent: true,
-    });
-    const { id } = await under.claimed(realOrder(under));
-    const place = { id, path: Buffer.from('/tmp') };
-    const refused = await rejection(under.driver.files.stat(place, new AbortController().signal));
-    await under.close();
-
-    expect(refused).to.include({ problem: 'unsupported' });
-    expect(refused.message).to.include('no agent of Sandpool');
-  });
 
   it('are read and written in an image without a shell', async () => {
     const { driver } = pods();

@@ -59,29 +59,4 @@ export const kubernetesSettings = z.strictObject({
         'Registry in the place of docker.io, such as registry.example.com/mirror, for images ' +
         'that name no other and are pulled without a password. Unset: docker.io.',
     }),
-  agentImage: z
-    .string('must be text')
-    .min(1, 'must not be empty')
-    .max(512)
-    .regex(/^[^\s\0]+$/, 'must be the name of an image')
-    .optional()
-    .meta({
-      description:
-        'Sandpool’s own image: an init container of every Pod takes the agent for files from ' +
-        'it. Unset: new Pods have no agent, and calls for files answer 501.',
-    }),
-  agentPullSecrets: z
-    .array(
-      z
-        .string('must be text')
-        .max(253)
-        .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be the name of a Secret'),
-      'must be a list of names',
-    )
-    .max(4)
-    .meta({
-      description:
-        'Secrets with the passwords by which agentImage is pulled. Each team’s namespace must ' +
-        'have them.',
-    }),
 });

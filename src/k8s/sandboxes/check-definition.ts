@@ -2,16 +2,14 @@ import { posix } from 'node:path';
 import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { imageFaultOf } from './image-reference.ts';
-import { AGENT_CONTAINER, AGENT_FOLDER } from './pods/pod-agent.ts';
+import { agentFor, type Agents } from './pods/agent-programs.ts';
+import { AGENT_FOLDER } from './pods/pod-agent.ts';
 import { placedProbes } from './pods/probe-places.ts';
 
 /** Throws DefinitionRefused where a Pod can not run it. */
-export const checkDefinition = (definition: InstanceDefinition): void => {
-  definition.containers.forEach(({ name, image }, index) => {
-    if (name === AGENT_CONTAINER)
-      throw new DefinitionRefused(
-        `spec.containers[${index}].name: "${name}" is the name of Sandpool’s own container`,
-      );
+export const checkDefinition = (definition: InstanceDefinition, agents: Agents): void => {
+  agentFor(definition, agents);
+  definition.containers.forEach(({ image }, index) => {
     const fault =
       image === 'host' || /^(?:dir|oci):/.test(image)
         ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +

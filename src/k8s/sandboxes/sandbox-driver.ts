@@ -23,6 +23,7 @@ import type { ClaimChange } from '../../model/claim-change.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { ApiClient, ApiServer } from '../api/api-calls.ts';
+import { AgentMaps } from './pods/agent-maps.ts';
 import { DoubtedPods } from './pods/doubted-pods.ts';
 import { PodCreator } from './pods/pod-creator.ts';
 import { checkVolumes } from './check-volumes.ts';
@@ -107,6 +108,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       untilIdleEnough: () => deps.api.calm('claims'),
       mirror: this.#mirror,
       pods: deps.pods,
+      agentMaps: new AgentMaps({ ...deps, api: this.#background, agents: deps.pods.agents }),
     });
     this.#access = new InstanceAccess({
       ...deps,
@@ -210,7 +212,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   check(definition: InstanceDefinition): void {
-    checkDefinition(definition);
+    checkDefinition(definition, this.#deps.pods.agents);
   }
 
   expect(): void {}

@@ -1,11 +1,8 @@
-/** The container has no agent of ours. */
+/** The container has no agent of ours, or none that can run on its node. */
 export class NoAgent extends Error {
   override readonly name = 'NoAgent';
 
   constructor() {
-    super(
-      'its Pod has no agent of Sandpool, since it was made while the setting ' +
-        'kubernetes.agentImage was empty',
-    );
+    super('the agent of Sandpool can not be run in its Pod');
   }
 }

@@ -16,14 +16,12 @@ import {
   STDIN,
   STDOUT,
   StatusReader,
-  type Command,
   type CommandStatus,
 } from './pod-command.ts';
 import { NoAgent } from './no-agent.ts';
 import type { PodLinks } from './pod-links.ts';
 import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import {
-  enterPod,
   enterWhileLooking,
   isNodeSilent,
   NodeSilent,
@@ -55,9 +53,6 @@ const CHUNK = 64 << 10;
  * which argv, folder, environment and input come by standard input: of the command nothing is in
  * the address, thus nothing in audit logs. A command that is cut off is ended, where it can still
  * be reached.
- *
- * In a Pod without an agent the command runs by itself: then its arguments are in the address,
- * folder and environment can't be set, and after a timeout or an abort it goes on.
  */
 export const execInPod = async (
   links: PodLinks,
@@ -87,10 +82,9 @@ class Execution {
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #outcome = new Deferred<ExecOutcome>();
   #socket: ChannelSocket | undefined;
-  #reader = new StatusReader();
+  readonly #reader = new StatusReader();
   /** The command itself was begun, or may have been. */
   #begun = false;
-  #bare = false;
   #timedOut = false;
   #over = false;
   #isEnding = false;
@@ -138,29 +132,9 @@ class Execution {
 
   async #begin(): Promise<void> {
     // The agent does nothing without its order, which is sent once the Pod was read.
-    await this.#open(
-      { argv: [AGENT, 'run', String(this.#order.length)], stdin: true },
-      enterWhileLooking,
-    );
-  }
-
-  async #beginBare(): Promise<void> {
-    const { argv, cwd, env = {}, stdin } = this.#request;
-    if (cwd !== undefined || Object.keys(env).length > 0)
-      throw new NotJoinable(
-        `${new NoAgent().message}, without which a command gets neither folder nor environment`,
-      );
-    this.#bare = true;
-    this.#output.pid = '';
-    this.#reader = new StatusReader();
-    await this.#open({ argv, stdin: stdin !== undefined });
-    this.#begun = true;
-    this.#sendInput(stdin);
-  }
-
-  async #open(command: Omit<Command, 'tty'>, enter = enterPod<ChannelSocket>): Promise<void> {
-    const opening = openCommand(this.#links, this.#target, { ...command, tty: false });
-    const socket = await enter(this.#links, this.#target, opening);
+    const argv = [AGENT, 'run', String(this.#order.length)];
+    const opening = openCommand(this.#links, this.#target, { argv, stdin: true, tty: false });
+    const socket = await enterWhileLooking(this.#links, this.#target, opening);
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({
@@ -168,7 +142,7 @@ class Execution {
         this.#take(channel, bytes);
       },
       closed: (why) => {
-        if (socket === this.#socket) this.#cut(why);
+        this.#cut(why);
       },
     });
   }
@@ -189,7 +163,7 @@ class Execution {
       if (status) this.#ended(status);
       return;
     }
-    if (!this.#begun && this.#output.pid !== undefined && !this.#bare) {
+    if (!this.#begun && this.#output.pid !== undefined) {
       this.#begun = true;
       this.#socket?.send(STDIN, this.#order);
       this.#sendInput(this.#request.stdin);
@@ -223,18 +197,9 @@ class Execution {
 
   #ended(status: CommandStatus): void {
     if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
-    if (this.#begun && !this.#bare) return this.#endedUnsaid(status);
-    if (this.#bare)
-      return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
-    if (lacksAgent(status)) {
-      this.#socket?.close();
-      this.#socket = undefined;
-      this.#beginBare().catch((error: unknown) => {
-        this.#fail(error);
-      });
-    } else {
-      this.#notBegun('failure' in status ? status.failure : 'the agent was killed');
-    }
+    if (this.#begun) return this.#endedUnsaid(status);
+    if (lacksAgent(status)) return this.#notBegun(new NoAgent().message);
+    this.#notBegun('failure' in status ? status.failure : 'the agent was killed');
   }
 
   /**
@@ -249,8 +214,6 @@ class Execution {
 
   /** The runtime could not begin it, in its own words. */
   #notBegun(failure: string): void {
-    if (this.#bare && ABSENT.test(failure)) return this.#finish(127, failure);
-    if (this.#bare && FORBIDDEN.test(failure)) return this.#finish(126, failure);
     if (isNodeSilent(failure)) {
       this.#links.silent(this.#target);
       return this.#fail(new NodeSilent({ cause: new Error(failure) }));
@@ -287,17 +250,17 @@ class Execution {
   /** In the background: whoever waits has been answered, or is when it has ended. */
   #end(): void {
     const pid = this.#output.pid;
-    if (this.#begun && pid !== undefined && pid !== '')
+    if (this.#begun && pid !== undefined)
       this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'KILL' }));
   }
 
-  #finish(exitCode: number, complaint = ''): void {
+  #finish(exitCode: number): void {
     if (this.#over) return;
     this.#over = true;
     const { stdout, stderr, truncated } = this.#output.taken();
     this.#outcome.resolve({
       stdout,
-      stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`),
+      stderr,
       exitCode: this.#timedOut ? TIMED_OUT : exitCode,
       timedOut: this.#timedOut,
       truncated,
@@ -316,16 +279,8 @@ class Execution {
 }
 
 /**
- * Match what container runtimes say of a program that is not there, and of one that can't be run.
- */
-const ABSENT = /not found|no such file/i;
-
-const FORBIDDEN = /permission denied/i;
-
-/**
  * Some runtimes answer exit codes of their own where there is no such program. One of a signal is
- * of an agent that was killed: the command must not begin by itself then, with its arguments in the
- * address.
+ * of an agent that was killed.
  */
 const lacksAgent = (status: CommandStatus): boolean =>
   'exitCode' in status

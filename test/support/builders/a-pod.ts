@@ -1,16 +1,11 @@
-import {
-  agentContainer,
-  agentMount,
-  agentVolume,
-} from '../../../src/k8s/sandboxes/pods/pod-agent.ts';
+import type { AgentProgram } from '../../../src/k8s/sandboxes/pods/agent-programs.ts';
+import { agentMount, agentVolume } from '../../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { DELAY_ANNOTATION, STAGE_LABEL } from '../../../local-cluster/control-plane/kwok-config.ts';
 
 /** What its container runs; kwok plays any. */
 export interface PodProgram {
   readonly image: string;
   readonly command: readonly string[];
-  /** Brings the agent; on simulated nodes every Pod has it. */
-  readonly agentImage?: string;
 }
 
 export interface APod {
@@ -21,6 +16,8 @@ export interface APod {
   /** `250ms`, `3s`: for the stages that take a while. */
   readonly delay?: string;
   readonly program?: PodProgram;
+  /** The agent, whose ConfigMap is there; on simulated nodes every Pod has it. */
+  readonly agent?: AgentProgram;
 }
 
 /** A pod that the restricted pod security standard lets in. */
@@ -29,7 +26,8 @@ export const aPod = ({
   namespace,
   stage,
   delay,
-  program: { agentImage, ...program } = { image: 'registry.k8s.io/pause:3.10', command: [] },
+  agent,
+  program = { image: 'registry.k8s.io/pause:3.10', command: [] },
 }: APod): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -48,14 +46,12 @@ export const aPod = ({
       runAsUser: 1_000,
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    ...(agentImage === undefined
-      ? {}
-      : { initContainers: [agentContainer(agentImage, {})], volumes: [agentVolume] }),
+    volumes: agent && [agentVolume(agent)],
     containers: [
       {
         name: 'main',
         ...program,
-        volumeMounts: agentImage === undefined ? [] : [agentMount],
+        volumeMounts: agent && [agentMount],
         securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
       },
     ],

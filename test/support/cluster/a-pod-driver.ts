@@ -1,5 +1,6 @@
 import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
+import { readAgents } from '../../../src/k8s/sandboxes/pods/agent-programs.ts';
 import { BoundVolumes } from '../../../src/k8s/sandboxes/bound-volumes.ts';
 import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';
@@ -12,7 +13,6 @@ import type {
 } from '../../../src/model/templates/template.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../../local-cluster/custom-resources.ts';
-import { realNodeImage } from '../../../local-cluster/real-node.ts';
 import { FactLog } from '../harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../builders/instance-orders.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
@@ -23,8 +23,6 @@ export interface PodDriverTerms {
   readonly graceSeconds?: number;
   /** By how much its clock is ahead of the API server's. */
   readonly aheadMs?: number;
-  /** Its Pods have no agent. */
-  readonly withoutAgent?: boolean;
 }
 
 export interface PodOrderPart {
@@ -56,7 +54,7 @@ export class PodDriver {
   static async make(
     cluster: Cluster,
     namespace: string,
-    { graceSeconds = 0, aheadMs = 0, withoutAgent = false }: PodDriverTerms = {},
+    { graceSeconds = 0, aheadMs = 0 }: PodDriverTerms = {},
   ): Promise<PodDriver> {
     const access = await readClusterAccess(
       { kubeconfig: cluster.kubeconfig('sandpool') },
@@ -82,7 +80,7 @@ export class PodDriver {
       pods: {
         runAsUser: 65_532,
         terminationGraceSeconds: graceSeconds,
-        ...(withoutAgent ? {} : { agentImage: realNodeImage('agent') }),
+        agents: readAgents(),
       },
       clock,
       log: quietLog,

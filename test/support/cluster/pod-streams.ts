@@ -7,6 +7,8 @@ import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import type { PodTarget } from '../../../src/k8s/sandboxes/pods/pod-presence.ts';
+import { readAgents } from '../../../src/k8s/sandboxes/pods/agent-programs.ts';
+import { agentMap } from '../../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';
 import { aPod, type PodProgram } from '../builders/a-pod.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
@@ -82,7 +84,10 @@ export class PodStreamsUnderTest {
   /** A Pod that runs. */
   async pod(name: string): Promise<PodTarget> {
     const namespace = this.#namespace;
-    await this.#cluster.apply(aPod({ name, namespace, program: this.#program }));
+    const { own, programs } = readAgents();
+    const agent = this.#program && programs.get(own);
+    if (agent) await this.#cluster.apply(agentMap(agent, namespace));
+    await this.#cluster.apply(aPod({ name, namespace, program: this.#program, agent }));
     await this.#cluster.kubectl(
       'wait',
       '--for=condition=Ready',

@@ -28,14 +28,12 @@ const missing = (): never => {
 export const idleProgram = (image: 'busybox' | 'tools'): PodProgram => ({
   image: realNodeImage(image),
   command: ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'],
-  agentImage: realNodeImage('agent'),
 });
 
 /** Prints what is added to /tmp/printed. */
 export const printingProgram: PodProgram = {
   image: realNodeImage('tools'),
   command: ['bash', '-c', 'touch /tmp/printed; trap exit TERM; tail -n +1 -f /tmp/printed & wait'],
-  agentImage: realNodeImage('agent'),
 };
 
 /** Orders of containers that a real node can run: its images, and main processes that are there. */
@@ -68,7 +66,6 @@ export const echoOrder = (pods: PodDriver, port: number): LaunchOrder =>
 export const echoingProgram = (port: number): PodProgram => ({
   image: realNodeImage('tools'),
   command: ['python3', '-c', ECHO, String(port)],
-  agentImage: realNodeImage('agent'),
 });
 
 /** Serves HTTP on all of its addresses. */

@@ -97,12 +97,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- if .Values.audit.stdout }}{{ $_ := set $own "audit" (dict "stdout" "on") }}{{ end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
-{{- $kubernetes := dict "agentImage" (.Values.sandboxes.agentImage | default (include "sandpool.image" .)) }}
-{{- if .Values.imagePullSecrets }}
-{{- $names := list }}
-{{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
-{{- $_ := set $kubernetes "agentPullSecrets" $names }}
-{{- end }}
+{{- $kubernetes := dict }}
 {{- if not .Values.protectSandboxes }}{{ $_ := set $kubernetes "protectSandboxes" "off" }}{{ end }}
 {{- with .Values.sandboxes.runtimeClassName }}{{ $_ := set $kubernetes "runtimeClassName" . }}{{ end }}
 {{- with .Values.sandboxes.registry }}{{ $_ := set $kubernetes "registry" . }}{{ end }}
@@ -111,7 +106,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $name, $value := .Values.sandboxes.labels }}{{ $labels = append $labels (printf "%s=%s" $name $value) }}{{ end }}
 {{- $_ := set $kubernetes "podLabels" $labels }}
 {{- end }}
-{{- $_ := set $own "kubernetes" $kubernetes }}
+{{- if $kubernetes }}{{ $_ := set $own "kubernetes" $kubernetes }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
 {{- with .Values.compatibleApi.domain }}{{ $_ := set $usual.compatibleApi "domain" . }}{{ end }}
 {{- if not .Values.service.compatiblePort }}{{ $_ := set $own "compatibleApi" (dict "listen" "none") }}{{ end }}

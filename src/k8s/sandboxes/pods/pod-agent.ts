@@ -1,41 +1,33 @@
+import type { AgentProgram } from './agent-programs.ts';
+
 /** The folder of the agent in the containers of a Pod: nothing else can be mounted there. */
 export const AGENT_FOLDER = '/.sandpool';
+const FILE = 'launcher';
 /** Where the agent stands in the containers of a Pod (native/README.md). */
-export const AGENT = `${AGENT_FOLDER}/launcher`;
+export const AGENT = `${AGENT_FOLDER}/${FILE}`;
 
-/** Where it stands in Sandpool's own image, which deploy/Dockerfile makes. */
-const AGENT_IN_IMAGE = '/opt/sandpool/native/launcher';
-/** Names the init container: no container of a template can have it. */
-export const AGENT_CONTAINER = 'sandpool-agent';
+/** On ConfigMaps with an agent, and on the Pods that mount one: the id of the agent. */
+export const AGENT_LABEL = 'sandpool.dev/agent';
+
+const NAME = 'sandpool-agent';
+/** Everybody may read and run it. */
+const MODE = 0o555;
 
 /** The mount by which a container has the agent. */
-export const agentMount = {
-  name: AGENT_CONTAINER,
-  mountPath: AGENT_FOLDER,
-  readOnly: true,
-} as const;
+export const agentMount = { name: NAME, mountPath: AGENT_FOLDER, readOnly: true } as const;
 
-/** The volume that the agent is put into. */
-export const agentVolume = { name: AGENT_CONTAINER, emptyDir: {} } as const;
-
-/** Tells the cluster autoscaler that nothing of the volume must be kept. */
-export const agentAnnotations = {
-  'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes': AGENT_CONTAINER,
-} as const;
-
-/**
- * Puts the agent into its volume. `resources` are those of the first container, so that the Pod as
- * a whole takes no more, and keeps its class of service.
- */
-export const agentContainer = (image: string, resources: object): object => ({
-  name: AGENT_CONTAINER,
-  image,
-  command: [AGENT_IN_IMAGE, 'install', AGENT_FOLDER],
-  resources,
-  volumeMounts: [{ ...agentMount, readOnly: false }],
-  securityContext: {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  },
+/** The volume that has the agent: its ConfigMap in the Pod's own namespace. */
+export const agentVolume = ({ id }: Pick<AgentProgram, 'id'>): object => ({
+  name: NAME,
+  configMap: { name: mapNameOf(id), defaultMode: MODE },
 });
+
+/** The ConfigMap of an agent. What has its name has its bytes: none is ever changed. */
+export const agentMap = ({ id, bytes }: AgentProgram, namespace: string): object => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+  metadata: { name: mapNameOf(id), namespace, labels: { [AGENT_LABEL]: id } },
+  immutable: true,
+  binaryData: { [FILE]: bytes.toString('base64') },
+});
+
+const mapNameOf = (id: string): string => `${NAME}-${id}`;

@@ -7,6 +7,8 @@ import type { ApiClient } from '../../api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../../api/api-errors.ts';
 import { cleaned } from '../cleaned-message.ts';
 import type { InstanceMirror } from '../instance-mirror.ts';
+import { agentFor } from './agent-programs.ts';
+import type { AgentMaps } from './agent-maps.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import {
   newSandboxObject,
@@ -22,6 +24,7 @@ export interface PodCreatorDeps {
   readonly untilIdleEnough: () => Promise<void>;
   readonly mirror: InstanceMirror;
   readonly pods: PodSettings;
+  readonly agentMaps: Pick<AgentMaps, 'provide'>;
 }
 
 /**
@@ -85,6 +88,9 @@ export class PodCreator {
     may();
     const stored = await this.#record(launchOrder);
     if (stored.record.claim || this.#deps.mirror.pod(launchOrder.record.id)) return stored.record;
+    const { agentMaps, pods } = this.#deps;
+    const { program } = agentFor(launchOrder.definition, pods.agents);
+    await agentMaps.provide(launchOrder.record.poolOwner.namespace, program);
     may();
     await this.#pod(launchOrder, stored.uid);
     return stored.record;

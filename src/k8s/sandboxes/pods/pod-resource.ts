@@ -8,7 +8,8 @@ import type {
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
 import { annotationsOfPool, labelsOfPool } from './metadata-of-pool.ts';
-import { agentAnnotations, agentContainer, agentMount, agentVolume } from './pod-agent.ts';
+import { agentFor, ARCHITECTURE_LABEL, type Agents } from './agent-programs.ts';
+import { AGENT_LABEL, agentMount, agentVolume } from './pod-agent.ts';
 import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from '../../records/pull-secrets.ts';
 import { POOL_LABEL } from '../sandbox-resource.ts';
@@ -40,10 +41,7 @@ export interface PodSettings {
   readonly runtimeClassName?: string;
   /** Takes the place of docker.io, if an image is pulled without a password. */
   readonly registry?: string;
-  /** Sandpool's own image, which has the agent; absent: Pods have none, and so no files. */
-  readonly agentImage?: string;
-  /** Secrets of each namespace with the passwords by which that image is pulled. */
-  readonly agentPullSecrets?: readonly string[];
+  readonly agents: Agents;
 }
 
 /**
@@ -66,7 +64,7 @@ export const endpointProbeOf = (
 
 /**
  * The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod
- * Security, no service account.
+ * Security, no service account. It mounts the ConfigMap of its agent. Throws as `agentFor`.
  */
 export const podOf = (
   { record, definition, labels = {}, annotations: given = {} }: LaunchOrder,
@@ -76,14 +74,11 @@ export const podOf = (
   const { byContainer } = placedProbes(definition);
   const mounts = definition.volumes ?? [];
   const { podLabels, podAnnotations, ...placement } = definition.placement ?? {};
-  const agent = agentOf(definition, settings);
-  const volumes = [...volumesOf(mounts), ...agent.volumes];
-  const volumeMounts = [...mountsOf(mounts), ...agent.mounts];
-  const pullSecrets = [...ownPullSecret(definition, record.poolUid), ...agent.pullSecrets];
+  const agent = agentFor(definition, settings.agents);
+  const volumeMounts = [...mountsOf(mounts), agentMount];
   const annotations = {
     ...podAnnotations,
     ...annotationsOfPool(given),
-    ...agent.annotations,
     ...(settings.protected ? PROTECTED : {}),
     ...annotationsOfProbes(byContainer),
   };
@@ -98,6 +93,7 @@ export const podOf = (
         ...podLabels,
         ...labelsOfPool(labels),
         [POOL_LABEL]: record.poolUid,
+        [AGENT_LABEL]: agent.program.id,
         ...CLOSED_NETWORK,
       },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
@@ -108,6 +104,7 @@ export const podOf = (
         ? {}
         : { runtimeClassName: settings.runtimeClassName }),
       ...placement,
+      nodeSelector: { ...placement.nodeSelector, [ARCHITECTURE_LABEL]: agent.architecture },
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -117,8 +114,7 @@ export const podOf = (
       // heeds SIGTERM. Several containers stay apart.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
       securityContext: securityContextOf(settings),
-      ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
-      ...agent.spec,
+      ...pullSecretsOf(definition, record.poolUid),
       containers: definition.containers.map((container) => ({
         ...containerOf(container, byContainer.get(container.name)?.probe, volumeMounts),
         // What is on the node may be there by another tenant's password.
@@ -126,7 +122,7 @@ export const podOf = (
           ? { imagePullPolicy: 'Always' }
           : { image: pulledAs(container.image, settings.registry) }),
       })),
-      ...(volumes.length === 0 ? {} : { volumes }),
+      volumes: [...volumesOf(mounts), agentVolume(agent.program)],
     },
   };
 };
@@ -157,34 +153,11 @@ const securityContextOf = ({ runAsUser }: PodSettings): object => ({
   seccompProfile: { type: 'RuntimeDefault' },
 });
 
-interface AgentParts {
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly spec: { readonly initContainers?: readonly object[] };
-  readonly volumes: readonly object[];
-  readonly mounts: readonly object[];
-  readonly pullSecrets: readonly { readonly name: string }[];
-}
-
-/** Makes what brings the agent into a Pod; nothing where no image has it. */
-const agentOf = (
-  { containers: [first] }: InstanceDefinition,
-  { agentImage, agentPullSecrets = [] }: PodSettings,
-): AgentParts =>
-  agentImage === undefined || first === undefined
-    ? { annotations: {}, spec: {}, volumes: [], mounts: [], pullSecrets: [] }
-    : {
-        spec: { initContainers: [agentContainer(agentImage, amountsAndDisk(first))] },
-        annotations: agentAnnotations,
-        volumes: [agentVolume],
-        mounts: [agentMount],
-        pullSecrets: agentPullSecrets.map((name) => ({ name })),
-      };
-
-const ownPullSecret = (
+const pullSecretsOf = (
   { imagePullSecret: given }: InstanceDefinition,
   poolUid: string,
-): readonly { readonly name: string }[] =>
-  given ? [{ name: pullSecretNameOf(given === true ? poolUid : given) }] : [];
+): { readonly imagePullSecrets?: readonly { readonly name: string }[] } =>
+  given ? { imagePullSecrets: [{ name: pullSecretNameOf(given === true ? poolUid : given) }] } : {};
 
 const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io']);
 
@@ -211,25 +184,15 @@ const containerOf = (
   ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
   resources: resourcesOf(container),
   readinessProbe: probe && probeOf(probe),
-  ...(volumeMounts.length === 0 ? {} : { volumeMounts }),
+  volumeMounts,
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 
 const resourcesOf = (container: ContainerDefinition): object => {
-  const devices = Object.entries(container.extendedResources ?? {});
-  return amountsAndDisk(
-    container,
-    Object.fromEntries(devices.map(([name, amount]) => [name, String(amount)])),
-  );
-};
-
-const amountsAndDisk = (
-  container: ContainerDefinition,
-  devices: Readonly<Record<string, string>> = {},
-): object => {
-  const { ephemeralStorageBytes } = container;
+  const { extendedResources = {}, ephemeralStorageBytes } = container;
+  const devices = Object.entries(extendedResources);
   const alike = {
-    ...devices,
+    ...Object.fromEntries(devices.map(([name, amount]) => [name, String(amount)])),
     ...(ephemeralStorageBytes === undefined
       ? {}
       : { 'ephemeral-storage': String(ephemeralStorageBytes) }),
