@@ -93,7 +93,10 @@ describe('a driver with a delayed watch', () => {
       'a list of idle instances',
       (driver, { poolUid, poolOwner }) => driver.idle(poolUid, poolOwner.namespace, 1),
     ],
-    ['a read of the sandbox', (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace)],
+    [
+      'a read of the sandbox',
+      (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace),
+    ],
   ] satisfies readonly (readonly [
     string,
     (driver: KubernetesSandboxDriver, record: InstanceRecord) => Promise<unknown>,
