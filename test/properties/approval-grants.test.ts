@@ -115,8 +115,8 @@ class World {
   }
 }
 
-describe('a grant for one effect', () => {
-  it('has as many effects as were consumed, whichever replicas die at whichever step', async () => {
+describe('an approval for one effect', () => {
+  it('has one effect per use, whichever replicas die at whichever step', async () => {
     await checkAsync(
       fc.asyncProperty(fc.array(fc.constantFrom(...FATES), { maxLength: 6 }), async (fates) => {
         const world = new World(true);
@@ -133,7 +133,7 @@ describe('a grant for one effect', () => {
     );
   });
 
-  it('has at most one effect where it can not be repeated', async () => {
+  it('has at most one effect if it cannot be repeated', async () => {
     await checkAsync(
       fc.asyncProperty(fc.array(fc.constantFrom(...FATES), { maxLength: 6 }), async (fates) => {
         const world = new World(false);
@@ -148,7 +148,7 @@ describe('a grant for one effect', () => {
     );
   });
 
-  it('has one effect where many use it at once', async () => {
+  it('has one effect if many callers use it at once', async () => {
     const world = new World(false);
     const { id } = await world.begin();
 

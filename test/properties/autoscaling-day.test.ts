@@ -79,10 +79,10 @@ const step: fc.Arbitrary<DayStep> = fc.oneof(
   },
 );
 
-describe('the arithmetic of autoscaling, through any day', () => {
+describe('the autoscaling arithmetic through any day', () => {
   let [decisions, rests] = [0, 0];
 
-  it('keeps its promises at each look, after a restart too, and leaves no claim waiting where there is room', () => {
+  it('keeps its promises at each evaluation, and leaves no claim waiting while there is room', () => {
     check(
       fc.property(
         group,
@@ -101,7 +101,7 @@ describe('the arithmetic of autoscaling, through any day', () => {
     );
   });
 
-  it('lets members make room for claims though nothing can be added yet, as the quota is used up', () => {
+  it('makes room for claims by shrinking other members if the quota is used up', () => {
     const day = new AutoscalingDay(
       {
         name: 'g',
@@ -139,7 +139,7 @@ describe('the arithmetic of autoscaling, through any day', () => {
     day.take({ do: 'pass', looks: 30 });
   });
 
-  it('was asked to decide in earnest', () => {
+  it('covers enough decisions', () => {
     expect(decisions).to.be.above(100);
     expect(rests, 'and rests').to.be.above(100);
   });

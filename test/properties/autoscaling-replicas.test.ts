@@ -54,7 +54,7 @@ const step: fc.Arbitrary<ReplicaStep> = fc.oneof(
 describe('two replicas that both believe to lead an autoscaling group', () => {
   let applied = 0;
 
-  it('carry out no decision twice, remove nothing that runs, and come to rest, whatever fails, is answered late or crashes', () => {
+  it('apply no decision twice, remove no running sandbox, and settle after any fault, delay or crash', () => {
     check(
       fc.property(group, fc.array(step, { maxLength: 80, size: 'max' }), (words, taken) => {
         const replicas = new AutoscalingReplicas(words, [
@@ -69,7 +69,7 @@ describe('two replicas that both believe to lead an autoscaling group', () => {
     );
   });
 
-  it('were asked to decide in earnest', () => {
+  it('cover enough decisions', () => {
     expect(applied).to.be.above(100);
   });
 });

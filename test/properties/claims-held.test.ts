@@ -53,8 +53,8 @@ const step: fc.Arbitrary<ClaimStep> = fc.oneof(
   },
 );
 
-describe('instances that claims hold', () => {
-  it('are released by every end of every claim, and a key has one sandbox at most', async function () {
+describe('instances reserved by claims', () => {
+  it('are released at every end of a claim, and a key has at most one sandbox', async function () {
     await checkAsync(
       fc.asyncProperty(fc.array(step, { maxLength: 30, size: 'max' }), async (steps) => {
         const world = await aClaimWorld();

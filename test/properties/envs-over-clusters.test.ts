@@ -191,7 +191,7 @@ const sizesHold = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number
   );
 
 describe('an env over clusters', () => {
-  it('keeps a member that its leader made while a slow link was still asked for it', async () => {
+  it('keeps a member that its leader created while a slow link still asked for it', async () => {
     const fleet = await aFleet();
     const { hub, clusters, pass } = fleet;
     clusters.w1.faults.arrives = arrivesIn(hub.clock, 3_000);
@@ -208,7 +208,7 @@ describe('an env over clusters', () => {
     expect(poolsOf(clusters.w1.world)).to.deep.equal(new Set(['a']));
   });
 
-  it('is agreed on by both sides after the last fault, and no running sandbox is lost', async function () {
+  it('is the same on both sides after the last fault, without a lost running sandbox', async function () {
     await checkAsync(
       fc.asyncProperty(fc.array(step, { maxLength: 25, size: 'max' }), async (steps) => {
         const fleet = await aFleet();

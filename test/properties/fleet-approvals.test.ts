@@ -326,7 +326,7 @@ describe('an approved claim over the clusters of a manager with two replicas', (
   before(() => world.start());
   after(() => world.stop());
 
-  it('is good for one sandbox at most, and for one where it is certain that there is none yet', async () => {
+  it('creates at most one sandbox, and repeats only if there is certainly none', async () => {
     await checkAsync(
       fc.asyncProperty(
         fc.array(fc.nat({ max: 3 }), { minLength: 3, maxLength: 3 }),

@@ -164,12 +164,12 @@ const refused = (error: unknown): void => {
 };
 
 describe('a group over clusters', () => {
-  it('keeps its bounds, and sizes on, after the last fault', async function () {
+  it('keeps its bounds, and continues sizing, after the last fault', async function () {
     const steps = fc.array(step, { maxLength: 20, size: 'max' });
     await comesRight(steps, () => GroupOverClusters.start(), { numRuns: runs(12) });
   });
 
-  it('has nothing of another cluster that was wrong count for long once all is well', () => {
+  it('recovers soon from wrong reports of another cluster', () => {
     const count = fc.nat(2 ** 31);
     const shown = fc.record({ idle: count, running: count, desired: count, pending: count });
     fc.assert(

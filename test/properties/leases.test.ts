@@ -3,8 +3,8 @@ import { checkAsync } from './check.ts';
 import { faults, LED_WITHIN_MS, LeaseWorld } from './leases.ts';
 import { runs } from '../support/harness/runs.ts';
 
-describe('leases of shards, whatever fails', function () {
-  it(`have one holder at most, and each shard is led within ${LED_WITHIN_MS / 1_000} s of calm`, async () => {
+describe('leases of shards through any fault', function () {
+  it(`have at most one holder, and each shard is led within ${LED_WITHIN_MS / 1_000} s of calm`, async () => {
     await checkAsync(
       fc.asyncProperty(faults, fc.integer(), async (faultsToCome, seed) => {
         const world = new LeaseWorld(seed);

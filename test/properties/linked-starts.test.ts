@@ -5,7 +5,7 @@ import { checkAsync } from './check.ts';
 import { faults, LINKED_WITHIN_MS, StartsWorld } from './linked-starts.ts';
 
 describe('starts of a cluster whose data folder was copied', () => {
-  it('are linked one at a time, and one is after the last fault', async function () {
+  it('are linked one at a time, and one is linked after the last fault', async function () {
     await checkAsync(
       fc.asyncProperty(faults, async (all) => {
         const world = new StartsWorld();
@@ -25,7 +25,7 @@ describe('starts of a cluster whose data folder was copied', () => {
   });
 
   for (const how of ['kill', 'power off'] as const)
-    it(`give way within 5 s to one that waits, after a ${how}, and to none before`, async () => {
+    it(`yield within 5 s to a waiting start after a ${how}, and not before`, async () => {
       const world = new StartsWorld(2);
       await world.run(30_000);
       const [first] = world.linked;
@@ -39,7 +39,7 @@ describe('starts of a cluster whose data folder was copied', () => {
       expect(world.isToldOf).to.equal(false);
     });
 
-  it('are nobody’s concern where one daemon starts anew', async () => {
+  it('report no conflict when a single daemon restarts', async () => {
     const world = new StartsWorld(1);
     for (const how of ['kill', 'power off'] as const) {
       await world.run(10_000);

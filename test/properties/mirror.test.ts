@@ -71,9 +71,9 @@ const FOUND: readonly (readonly [readonly MirrorStep[]])[] = [
   ],
 ];
 
-describe('a mirror that hears of a store by a watch, lists, reads and its own writes, in any order', () => {
+describe('a mirror with watch events, lists, reads and its own writes in any order', () => {
   for (const labels of [false, true]) {
-    it(`equals the store at rest, brings nothing dead back, and loses nothing alive${labels ? ', though labels are taken off' : ''}`, () => {
+    it(`equals the store at the end, and neither restores nor loses objects${labels ? ', even if labels are removed' : ''}`, () => {
       check(
         fc.property(mirrorSteps, (steps) => {
           const world = new MirrorWorld(labels);
@@ -116,7 +116,7 @@ const aMirror = () => {
 };
 
 describe('a mirror', () => {
-  it('does not bring back as a ghost what a read saw before the watch told its end', () => {
+  it('does not restore an object whose end the watch reported during a read', () => {
     const { mirror, shown } = aMirror();
     mirror.told(aVersion('u', 11));
     mirror.advance('11');
@@ -127,7 +127,7 @@ describe('a mirror', () => {
     expect(shown).to.deep.equal(['put u@11', 'gone u@12']);
   });
 
-  it('does not take for gone what was made while a read was on its way that found nothing', () => {
+  it('keeps an object created during a read that found nothing', () => {
     const { mirror } = aMirror();
     const found = mirror.read('a');
     mirror.learn(aVersion('u', 11));
@@ -135,7 +135,7 @@ describe('a mirror', () => {
     expect(mirror.get('a')).to.equal('u@11');
   });
 
-  it('says that the store went back where a read shows an older revision than was known before it', () => {
+  it('detects a restored store by a read of an older revision', () => {
     const { mirror } = aMirror();
     const why: string[] = [];
     mirror.onWentBack((text) => {
@@ -146,7 +146,7 @@ describe('a mirror', () => {
     expect(why).to.deep.equal(['a went back from revision 11 to 9']);
   });
 
-  it('finds by a read of what it was not told of that the store went back, and shows that', () => {
+  it('detects a restored store by a read of an object that the watch skipped, and shows the object', () => {
     const { mirror, shown } = aMirror();
     const why: string[] = [];
     mirror.onWentBack((text) => {
@@ -160,7 +160,7 @@ describe('a mirror', () => {
     expect(shown).to.deep.equal(['put u@4']);
   });
 
-  it('finds by what it makes itself that the store went back, and shows that', () => {
+  it('detects a restored store by its own creation, and shows the object', () => {
     const { mirror, shown } = aMirror();
     const why: string[] = [];
     mirror.onWentBack((text) => {
@@ -176,7 +176,7 @@ describe('a mirror', () => {
     expect(shown).to.deep.equal(['put u@4']);
   });
 
-  it('says of all that it learns of another store, until that is listed, that it counts afresh, whoever tells of it first', () => {
+  it('marks all objects of a restored store as fresh until the list, from whichever source', () => {
     const told: string[] = [];
     const mirror = new Mirror<string>({
       report: ({ type, record, afresh }) => {
@@ -210,7 +210,7 @@ describe('a mirror', () => {
     ]);
   });
 
-  it('takes every object as it stands after the store went back, and what is not there any more for gone', () => {
+  it('takes the current version of every object after a restore, and drops missing ones', () => {
     const { mirror, shown } = aMirror();
     mirror.told(aVersion('u', 11));
     mirror.told({ ...aVersion('v', 12), key: 'b' });

@@ -69,8 +69,8 @@ const deletingSteps = fc.array(
   { maxLength: 40, size: 'max' },
 );
 
-describe('the pool machine, whatever comes in whatever order', function () {
-  it('counts right, launches and replaces within all limits, and in the end is filled, with its last revision', () => {
+describe('the pool machine under any sequence of events', function () {
+  it('counts correctly, launches and replaces within all limits, and ends full, at its last revision', () => {
     check(
       fc.property(policy, replicas, steps, (rules, wanted, taken) => {
         const world = new PoolWorld(rules, wanted);
@@ -81,7 +81,7 @@ describe('the pool machine, whatever comes in whatever order', function () {
     );
   });
 
-  it('is removed in the end when it is deleted, and launches nothing meanwhile', () => {
+  it('is removed after its deletion, and launches nothing in the meantime', () => {
     check(
       fc.property(
         policy,

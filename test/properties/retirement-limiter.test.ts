@@ -41,8 +41,8 @@ const surpluses = fc.array(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength
   maxLength: 4,
 });
 
-describe('ends that nobody waits for', () => {
-  it('all come to pass in whatever order they are answered, and each has a pool look again once', async () => {
+describe('ends without a waiting caller', () => {
+  it('all complete in any order of answers, and each wakes its pool once', async () => {
     await checkAsync(
       fc.asyncProperty(surpluses, fc.infiniteStream(fc.nat()), async (given, choices) => {
         const left = new Map(
@@ -86,7 +86,7 @@ describe('ends that nobody waits for', () => {
     );
   });
 
-  it('go on in all namespaces but those that refuse them, and there once they are not refused', async function () {
+  it('continue in namespaces without refusals, and in the others once those stop', async function () {
     await checkAsync(
       fc.asyncProperty(namespaces, async (given) => {
         const clock = new TestClock();

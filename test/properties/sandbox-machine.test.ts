@@ -82,8 +82,8 @@ const aWorldAfter = (taken: readonly Step[]): SandboxWorld => {
   return world;
 };
 
-describe('the sandbox machine, whatever comes in whatever order', () => {
-  it('keeps its promises at each step, gets everywhere unstuck, and ends what it was told to end', () => {
+describe('the sandbox machine under any sequence of events', () => {
+  it('keeps its promises at each step, leaves every waiting state, and ends on request', () => {
     check(
       fc.property(steps, (taken) => {
         const world = aWorldAfter(taken);
@@ -93,7 +93,7 @@ describe('the sandbox machine, whatever comes in whatever order', () => {
     );
   });
 
-  it('ends in each state when told to', () => {
+  it('ends on request in each state', () => {
     check(
       fc.property(steps, to, (taken, teller) => {
         const world = aWorldAfter(taken);
@@ -107,7 +107,7 @@ describe('the sandbox machine, whatever comes in whatever order', () => {
     );
   });
 
-  it('asks for little at a time of a store that takes no writes', () => {
+  it('sends few requests at a time to a store that accepts no writes', () => {
     check(
       fc.property(steps, (taken) => {
         expect(aWorldAfter(taken).refuseWrites(), 'calls in one moment').to.be.at.most(20);

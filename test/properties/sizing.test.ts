@@ -91,7 +91,7 @@ const step: fc.Arbitrary<SizingStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('lag', 'catch up', 'catch up'), by }) },
 );
 
-describe('an env that its groups size, on two replicas', () => {
+describe('an env sized by its groups on two replicas', () => {
   const counted = { decisions: 0, applied: 0 };
 
   it('keeps its promises through demand, failures, edits, restarts, lost writes and two leaders', async function () {
@@ -112,7 +112,7 @@ describe('an env that its groups size, on two replicas', () => {
     );
   });
 
-  it('was asked to decide in earnest', () => {
+  it('covers enough decisions', () => {
     expect(counted.decisions).to.be.above(10);
     expect(counted.applied).to.be.above(10);
   });

@@ -38,12 +38,12 @@ const onOneProcessor = (first: fc.Arbitrary<Pools>, others: fc.Arbitrary<Pools>)
     expect(machine.filledAfterMs(HOUR_MS, indexes)).to.be.below(HOUR_MS);
   });
 
-describe('places to become ready, whatever pools there are', function () {
-  it('let every pool be filled whose instances become ready alone', () => {
+describe('start slots for any set of pools', function () {
+  it('let every pool fill whose instances become ready by themselves', () => {
     check(onOneProcessor(someOf('slow'), someOf('quick', 'slow')), { numRuns: runs(100) });
   });
 
-  it('let pools be filled beside others whose instances never become ready', () => {
+  it('let pools fill next to others whose instances never become ready', () => {
     check(onOneProcessor(someOf('quick', 'slow'), someOf('never')), { numRuns: runs(100) });
   });
 });

@@ -180,8 +180,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe('a refill that is cut off at any step, by whatever comes in whatever order', function () {
-  it('is completed by the next leader, with nothing too much, no failed start and nothing left behind', async () => {
+describe('a refill interrupted at any step', function () {
+  it('is completed by the next leader, without surplus, failed starts or leftovers', async () => {
     await checkAsync(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 8 }),

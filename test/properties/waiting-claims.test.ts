@@ -1,8 +1,8 @@
 import { aSupervisor } from '../support/harness/a-supervisor.ts';
 import { servesWaitingClaims } from './waiting-claims.ts';
 
-describe('claims that wait in one process', () => {
-  it('are served in their order, each once, and none waits while one is idle', async function () {
+describe('waiting claims in one process', () => {
+  it('are served in order, each once, and none waits while an instance is idle', async function () {
     await servesWaitingClaims(async () => {
       const { supervisor, coordination, pool, clock, claim } = await aSupervisor({
         pool: { replicas: 0 },
