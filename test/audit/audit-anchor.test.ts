@@ -31,7 +31,7 @@ const NEVER = new AbortController().signal;
 
 const END = (seq: number) => ({ seq, hash: String(seq % 10).repeat(64) });
 
-describe('the anchor of an audit', () => {
+describe('the anchor of an audit log', () => {
   let audit: AuditUnderTest;
   let told: string[];
   let failing: Error | undefined;
@@ -55,7 +55,7 @@ describe('the anchor of an audit', () => {
     await anchor.settled();
   };
 
-  it('is told at the start, and once a minute how far the chain came', async () => {
+  it("records the chain's position at the start, and once a minute after changes", async () => {
     const anchor = anAnchor();
     anchor.moved(END(1));
     await passes(anchor, 0);
@@ -69,7 +69,7 @@ describe('the anchor of an audit', () => {
     expect(told.slice(1)).to.deep.equal([`2026-01-01T00:01:00.000Z r 3:${'3'.repeat(64)}`]);
   });
 
-  it('is told the end when the daemon stops', async () => {
+  it('records the end of the chain when the daemon stops', async () => {
     const trail = await audit.begin({ anchor: anAnchor() });
     trail.note(anEntry());
     await audit.written(trail);
@@ -81,7 +81,7 @@ describe('the anchor of an audit', () => {
     );
   });
 
-  it('is tried again where it could not be told, and the audit says so meanwhile', async () => {
+  it('retries a failed record, and reports the failure in the meantime', async () => {
     const anchor = anAnchor();
     const trail = await audit.begin({ anchor });
     failing = new Error('no space');
@@ -102,7 +102,7 @@ describe('the anchor of an audit', () => {
     await trail.stop();
   });
 
-  it('does not wait for a place that never answers', async () => {
+  it('does not wait for a target that never answers', async () => {
     const anchor = anAnchor(() => new Promise(() => {}));
     anchor.moved(END(1));
     audit.clock.advance(0);
@@ -114,7 +114,7 @@ describe('the anchor of an audit', () => {
     await stopped;
   });
 
-  it('is stopped within 2 s also while a place is told that never answers', async () => {
+  it('stops within 2 s even during a record to a silent target', async () => {
     const signals: AbortSignal[] = [];
     const anchor = anAnchor((_line, signal) => {
       signals.push(signal);
@@ -133,7 +133,7 @@ describe('the anchor of an audit', () => {
     expect(anchor.problem).to.include('it took more than 2 s');
   });
 
-  it('finds a chain that was written anew, and one that was cut', async () => {
+  it('detects a rewritten and a truncated chain', async () => {
     const trail = await audit.begin({ anchor: anAnchor() });
     for (let at = 0; at < 3; at += 1) trail.note(anEntry());
     await audit.written(trail);
@@ -168,7 +168,7 @@ describe('the anchor of an audit', () => {
   });
 });
 
-describe('the place of an anchor', () => {
+describe('the target of an anchor', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-anchor-'));
@@ -177,7 +177,7 @@ describe('the place of an anchor', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('is a file that grows, and that its owner alone may read', async () => {
+  it('can be a growing file that only its owner can read', async () => {
     const path = join(folder, 'anchors');
     await anchorPlace(`file:${path}`)('one', NEVER);
     await anchorPlace(`file:${path}`)('two', NEVER);
@@ -186,7 +186,7 @@ describe('the place of an anchor', () => {
     expect(statSync(path).mode & 0o777).to.equal(0o600);
   });
 
-  it("is a program that reads the line, with nothing of the daemon's variables", async () => {
+  it("can be a program that reads the line, without the daemon's variables", async () => {
     const path = join(folder, 'tell');
     writeFileSync(
       path,
@@ -201,7 +201,7 @@ describe('the place of an anchor', () => {
     expect(readFileSync(join(folder, 'told'), 'utf8')).to.equal('a line\n0\n');
   });
 
-  it('is a program that is ended where it takes too long, with all that it started', async () => {
+  it('can be a program, which is killed with its children if it takes too long', async () => {
     const path = join(folder, 'tell');
     const pids = join(folder, 'pids');
     writeFileSync(
@@ -225,7 +225,7 @@ describe('the place of an anchor', () => {
     expect((await failed).message).to.equal(`${path} ended with SIGKILL`);
   });
 
-  it('is a program that has ended, whatever it left behind holds of it', async () => {
+  it('can be a program that has ended, even if its children hold its output open', async () => {
     const path = join(folder, 'tell');
     const left = join(folder, 'left');
     writeFileSync(
@@ -246,7 +246,7 @@ describe('the place of an anchor', () => {
     await told;
   });
 
-  it('is the syslog of the machine, which gets the line', async () => {
+  it('can be the syslog of the machine', async () => {
     const got: string[] = [];
     const syslog = createServer((connection) => {
       connection.setEncoding('utf8').on('data', (text: string) => got.push(text));
@@ -261,7 +261,7 @@ describe('the place of an anchor', () => {
     expect(got.join('')).to.match(/^<37>.*sandpool-audit: a line/);
   });
 
-  it('says that no syslog listens', async () => {
+  it('reports that no syslog listens', async () => {
     const socket = join(folder, 'log');
 
     expect((await rejection(anchorPlace('syslog', socket)('a line', NEVER))).message).to.match(
@@ -269,7 +269,7 @@ describe('the place of an anchor', () => {
     );
   });
 
-  it('says what a program complained of, and that it is not there', async () => {
+  it('reports the error output of a program, and a missing program', async () => {
     const path = join(folder, 'tell');
     writeFileSync(path, '#!/bin/sh\necho out of paper >&2; exit 3\n');
     chmodSync(path, 0o700);

@@ -5,7 +5,7 @@ import { readHead } from '../../src/services/audit/audit-folder.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { AuditUnderTest, anEntry } from './an-audit.ts';
 
-describe('the audit', () => {
+describe('the audit log', () => {
   let audit: AuditUnderTest;
   beforeEach(() => {
     audit = new AuditUnderTest();
@@ -14,7 +14,7 @@ describe('the audit', () => {
     await audit.remove();
   });
 
-  it('is lines of who, what and how it went, in a file that its owner alone may read', async () => {
+  it('has lines with caller, operation and outcome, in a file that only its owner can read', async () => {
     await audit.run(1);
 
     const [begin, write, end] = audit.lines;
@@ -44,7 +44,7 @@ describe('the audit', () => {
     expect(statSync(audit.files[0] ?? '').mode & 0o777).to.equal(0o600);
   });
 
-  it('copies to another place what it has written, line by line', async () => {
+  it('copies written lines to a second target', async () => {
     const copied: string[] = [];
     const copy = (text: string): void => void copied.push(text);
     await audit.run(3, { copy });
@@ -53,7 +53,7 @@ describe('the audit', () => {
     expect(audit.text.match(/\n/g)).to.have.lengthOf(5);
   });
 
-  it('goes on with its chain after a restart, and says how the run before ended', async () => {
+  it('continues its chain after a restart, and reports how the last run ended', async () => {
     await audit.run(1);
     const killed = await audit.begin();
     killed.note(anEntry());
@@ -73,7 +73,7 @@ describe('the audit', () => {
     expect(await audit.findings()).to.deep.equal([]);
   });
 
-  it('goes on in another file when one is full, and keeps so many', async () => {
+  it('starts another file when one is full, and keeps a bounded number', async () => {
     await audit.run(20, { fileBytes: 1_100, files: 3 });
 
     expect(audit.files).to.have.length(3);
@@ -82,7 +82,7 @@ describe('the audit', () => {
     expect(await audit.findings()).to.deep.equal([]);
   });
 
-  it('says at the start that lines are gone from the end', async () => {
+  it('reports at the start that lines are missing at the end', async () => {
     await audit.run(3);
     const lines = audit.text.split('\n');
     writeFileSync(audit.files[0] ?? '', `${lines.slice(0, 3).join('\n')}\n`);
@@ -120,7 +120,7 @@ describe('the audit', () => {
       },
     ],
   ] as const) {
-    it(`goes on beside a file that ${what}, and leaves it as it is`, async () => {
+    it(`continues next to a file that ${what}, and does not change it`, async () => {
       await audit.run(2);
       damage(audit.files[0] ?? '');
       const { size } = statSync(audit.files[0] ?? '');
@@ -133,7 +133,7 @@ describe('the audit', () => {
     });
   }
 
-  it('counts what came while it could not be written, and says so once it can', async () => {
+  it('counts lost lines while it cannot be written, and reports them afterwards', async () => {
     const trail = await audit.begin({ fileBytes: 1 });
     mkdirSync(join(audit.folder, 'audit-0000000000000002.jsonl'));
     for (let at = 0; at < 10_100; at += 1) trail.note(anEntry());
@@ -169,7 +169,7 @@ describe('the audit', () => {
     await trail.stop();
   });
 
-  it('has a line for each of the first 60 of a minute that have no good key, and one for the others', async () => {
+  it('has a line for each of the first 60 invalid keys per minute, and one for the others', async () => {
     const trail = await audit.begin();
     for (let at = 0; at < 75; at += 1) trail.note(anEntry({ caller: undefined, status: 401 }));
     audit.clock.advance(60_000);
@@ -184,7 +184,7 @@ describe('the audit', () => {
     });
   });
 
-  it('has a line for each of the first 60 refusals of a key in a minute, one for the others, and one for each that was done', async () => {
+  it('has a line per change, and for each of the first 60 refusals of a key per minute', async () => {
     const trail = await audit.begin();
     const loud = { namespace: 'red', team: 'red', user: 'eve', role: 'user', keyId: 'k2' };
     for (let at = 0; at < 75; at += 1) trail.note(anEntry({ caller: loud, status: 404 }));
@@ -207,7 +207,7 @@ describe('the audit', () => {
     ).to.deep.equal([{ count: 15, why: 'refused', keyId: 'k2', user: 'eve' }]);
   });
 
-  it('tells what was only looked at in a line a minute with its count, 60 of a key', async () => {
+  it('summarizes reads in one line a minute with their count, up to 60 lines per key', async () => {
     const trail = await audit.begin();
     const caller = { namespace: 'ops', team: 'ops', user: 'root', role: 'admin', keyId: 'k3' };
     for (let at = 0; at < 5; at += 1)
@@ -235,7 +235,7 @@ describe('the audit', () => {
     ]);
   });
 
-  it('keeps no more keys apart than it can hold', async () => {
+  it('distinguishes a bounded number of keys', async () => {
     const trail = await audit.begin();
     for (let at = 0; at < 1_100; at += 1)
       trail.count({
@@ -252,7 +252,7 @@ describe('the audit', () => {
     expect(reads.find(({ keyId }) => keyId === undefined)).to.include({ count: 100 });
   });
 
-  it('keeps the last lines at hand, also those of earlier runs', async () => {
+  it('keeps the last lines in memory, including those of earlier runs', async () => {
     await audit.run(3);
     const trail = await audit.begin();
     const kinds = async (cursor?: string) =>
@@ -266,13 +266,13 @@ describe('the audit', () => {
     await trail.stop();
   });
 
-  it('says where the chain stands in a file of its own', async () => {
+  it('stores the position of its chain in a separate file', async () => {
     await audit.run(2);
 
     expect(readHead(audit.folder)).to.deep.equal({ seq: 4, hash: audit.lines.at(-1)?.['hash'] });
   });
 
-  it('has no line of a daemon that was stopped while it started', async () => {
+  it('omits a daemon that was stopped during its start', async () => {
     await audit.run(1);
     const before = audit.text;
     const trail = audit.notBegun();
@@ -285,7 +285,7 @@ describe('the audit', () => {
     expect(audit.text).to.equal(before);
   });
 
-  it('does not begin where its folder can not be used', async () => {
+  it('fails to start if its folder is unusable', async () => {
     writeFileSync(join(audit.folder, 'file'), '');
 
     expect(

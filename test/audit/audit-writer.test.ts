@@ -15,7 +15,7 @@ describe('the writer of audit files', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('leaves no line of a call that rejected, also where only the head could not be written', async () => {
+  it('leaves no line of a rejected call, even if only the head failed', async () => {
     symlinkSync('/dev/full', join(folder, HEAD_FILE));
     const writer = await AuditWriter.open({ folder, fileBytes: 1_000, files: 2 }, undefined);
 

@@ -5,7 +5,7 @@ import { readHead } from '../../src/services/audit/audit-folder.ts';
 import { verifyAudit } from '../../src/services/audit/verify-audit.ts';
 import { AuditUnderTest } from './an-audit.ts';
 
-describe('an audit that is verified', () => {
+describe('the verification of an audit log', () => {
   let audit: AuditUnderTest;
   /** Three files of several lines each. */
   beforeEach(async () => {
@@ -22,7 +22,7 @@ describe('an audit that is verified', () => {
     writeFileSync(file(at), `${change(lines).join('\n')}\n`);
   };
 
-  it('has nothing to say of one that is whole', async () => {
+  it('finds nothing in a complete log', async () => {
     const report = await verifyAudit(audit.files, [readHead(audit.folder) ?? []].flat());
 
     expect(audit.files).to.have.length(3);
@@ -31,13 +31,13 @@ describe('an audit that is verified', () => {
     expect(report.last).to.deep.equal(readHead(audit.folder));
   });
 
-  it('has nothing to say where the oldest file was rotated away', async () => {
+  it('finds nothing if the oldest file was rotated away', async () => {
     rmSync(file(0));
 
     expect(await audit.findings()).to.deep.equal([]);
   });
 
-  it('finds a line that was changed', async () => {
+  it('finds a changed line', async () => {
     edit(1, (lines) =>
       lines.map((line, at) => (at === 1 ? line.replace('"user":"ada"', '"user":"eve"') : line)),
     );
@@ -45,7 +45,7 @@ describe('an audit that is verified', () => {
     expect(await audit.findings()).to.deep.equal([{ kind: 'changed', file: 1, line: 2 }]);
   });
 
-  it('finds a line that was changed and has a new hash of its own', async () => {
+  it('finds a changed line with a new hash', async () => {
     edit(1, (lines) =>
       lines.map((line, at) => (at === 1 ? rewritten(line, { user: 'eve' }) : line)),
     );
@@ -53,13 +53,13 @@ describe('an audit that is verified', () => {
     expect(await audit.findings()).to.deep.equal([{ kind: 'changed', file: 1, line: 3 }]);
   });
 
-  it('finds a line that is gone', async () => {
+  it('finds a missing line', async () => {
     edit(1, (lines) => lines.filter((_, at) => at !== 1));
 
     expect(await audit.findings()).to.deep.equal([{ kind: 'missing', file: 1, line: 2 }]);
   });
 
-  it('finds lines whose places were changed', async () => {
+  it('finds swapped lines', async () => {
     edit(1, ([one = '', two = '', ...rest]) => [two, one, ...rest]);
 
     expect((await audit.findings()).map(({ kind }) => kind)).to.include.members([
@@ -68,7 +68,7 @@ describe('an audit that is verified', () => {
     ]);
   });
 
-  it('finds a file that is gone, and files that have each other’s names', async () => {
+  it('finds a missing file, and files with swapped names', async () => {
     const [, one = '', two = ''] = audit.files;
     renameSync(one, `${one}.kept`);
     expect(await audit.findings()).to.deep.equal([{ kind: 'missing', file: 1, line: 1 }]);
@@ -81,7 +81,7 @@ describe('an audit that is verified', () => {
       .and.to.deep.include({ kind: 'reordered', file: 2, line: 1 });
   });
 
-  it('finds lines that were cut off the end, and a file that ends within a line', async () => {
+  it('finds a truncated end, and a file that ends within a line', async () => {
     const bytes = readFileSync(file(2)).length;
     edit(2, (lines) => lines.slice(0, -1));
     expect(await audit.findings()).to.deep.include({ kind: 'cut', file: 2, line: 1 });
@@ -90,14 +90,14 @@ describe('an audit that is verified', () => {
     expect((await audit.findings()).map(({ kind }) => kind)).to.deep.equal(['cut', 'cut']);
   });
 
-  it('finds a line that is none, however long', async () => {
+  it('finds an invalid line of any length', async () => {
     edit(1, (lines) => lines.map((line, at) => (at === 1 ? 'x'.repeat(200_000) : line)));
     const found = await audit.findings();
 
     expect(found[0]).to.deep.equal({ kind: 'changed', file: 1, line: 2 });
   });
 
-  it('finds a chain that was written anew, by a hash that was kept elsewhere', async () => {
+  it('finds a rewritten chain, by a hash stored elsewhere', async () => {
     const kept = readHead(audit.folder);
     let end = { seq: 0, hash: '0'.repeat(64) };
     for (const path of audit.files) {
