@@ -14,7 +14,7 @@ import { rejection } from '../support/harness/rejection.ts';
 
 const HOME = '/home/sandbox';
 
-describe('files by the client', () => {
+describe('files with the client', () => {
   let server: TestServer;
   let client: SandpoolClient;
   let id: string;
@@ -41,7 +41,7 @@ describe('files by the client', () => {
   const write = (path: string | Buffer, text: string, options = {}) =>
     writeFile(client, { sandboxId: id, path }, { content: pieces(text), ...options });
 
-  it('writes, reads, lists, moves and removes', async () => {
+  it('can be written, read, listed, moved and removed', async () => {
     const written = await write(`${HOME}/a/note`, 'hello', { mode: 0o750, parents: true });
     const place = { sandboxId: id, path: `${HOME}/a/note` };
     const { kind, size, mode, close } = await readContent(client, place);
@@ -70,13 +70,13 @@ describe('files by the client', () => {
     expect(gone).to.be.instanceOf(ApiError).and.have.property('errorCode', 'FILE_NOT_FOUND');
   });
 
-  it('names files by bytes where they are no UTF-8', async () => {
+  it('are named by bytes if they are not UTF-8', async () => {
     const path = Buffer.concat([Buffer.from(`${HOME}/`), Buffer.from([0xff, 0xfe])]);
     await write(path, 'strange');
     expect(await contentOf(path)).to.equal('strange');
   });
 
-  it('unpacks an archive into a folder, and reads one', async () => {
+  it('can be unpacked from an archive, and read as one', async () => {
     const archive = await tarOf([{ name: 'note', content: 'hello' }]);
     const tree = { sandboxId: id, path: `${HOME}/tree` };
     const unpacked = await unpackArchive(client, tree, pieces(archive));
@@ -89,7 +89,7 @@ describe('files by the client', () => {
       .and.include('hello');
   });
 
-  it('stops sending where the service says no first', async () => {
+  it('are not sent further if the service refuses first', async () => {
     const sent = new Endless();
     const refused = await rejection(
       writeFile(
@@ -103,7 +103,7 @@ describe('files by the client', () => {
     await sent.ended;
   });
 
-  it('changes nothing where the content can not be read to its end, and says why', async () => {
+  it('stay unchanged, with the reason, if the content cannot be read to its end', async () => {
     const failing = async function* () {
       yield Buffer.from('new');
       throw new Error('the disk is broken');
@@ -117,7 +117,7 @@ describe('files by the client', () => {
     expect(await contentOf(`${HOME}/note`)).to.equal('old');
   });
 
-  it('ends by a signal, with its reason', async () => {
+  it('are cancelled by a signal, with its reason', async () => {
     const abort = new AbortController();
     const sent = new Endless(() => abort.abort(new Error('enough')));
     const place = { sandboxId: id, path: `${HOME}/note`, signal: abort.signal };
@@ -144,7 +144,7 @@ describe('a stream of the client', () => {
     server.close();
   });
 
-  it('is sent no faster than it is taken, and is given up where nothing is taken', async () => {
+  it('is sent no faster than it is read, and ends if nothing is read', async () => {
     respond = () => {};
     const sent = new Endless();
     const failed = await rejection(
@@ -155,7 +155,7 @@ describe('a stream of the client', () => {
     await sent.ended;
   });
 
-  it('waits for its own content as long as that takes', async () => {
+  it('waits for its own content without a limit', async () => {
     respond = (request, response) => void request.resume().on('end', () => response.end('{}'));
     let seenSilent = 0;
     const slow = async function* () {
@@ -178,7 +178,7 @@ describe('a stream of the client', () => {
     expect([answer, seenSilent]).to.deep.equal([{}, 5]);
   });
 
-  it('fails where the answer is cut off, or stands still', async () => {
+  it('fails if the answer is truncated or stalls', async () => {
     let cut = (): void => {};
     respond = (_request, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('half');

@@ -20,7 +20,7 @@ describe('the client', () => {
     await server.close();
   });
 
-  it('puts parts of the path, the query and the body where the document has them', async () => {
+  it('puts parts of the path, the query and the body into their documented places', async () => {
     const admin = new SandpoolClient({ server: server.url, apiKey: 'k', namespace: 'team-blue' });
     await client.call('getReadiness');
     await client.call('setIdleTimeout', {
@@ -46,7 +46,7 @@ describe('the client', () => {
     expect(server.seen[0]?.headers['service-api-key']).to.equal('spk_the_key');
   });
 
-  it('rejects with all that an error body tells', async () => {
+  it('rejects with all fields of an error body', async () => {
     server.answer = () => ({
       status: 429,
       headers: { 'retry-after': '5' },
@@ -70,7 +70,7 @@ describe('the client', () => {
     });
   });
 
-  it('copes with an error that has no body of ours', async () => {
+  it("handles an error without the service's body", async () => {
     server.answer = () => ({ status: 502, text: '<html>bad gateway</html>' });
     const error = (await rejection(aSandbox(client))) as ApiError;
     expect([error.status, error.errorCode, error.message]).to.deep.equal([
@@ -80,12 +80,12 @@ describe('the client', () => {
     ]);
   });
 
-  it('says so when a success is not JSON', async () => {
+  it('reports a success that is not JSON', async () => {
     server.answer = () => ({ text: 'hello' });
     expect((await rejection(aSandbox(client))).message).to.match(/did not answer JSON/);
   });
 
-  it('gives up by its deadline', async () => {
+  it('times out at its deadline', async () => {
     server.answer = () => undefined;
     const hasty = new SandpoolClient({ server: server.url, apiKey: 'k', deadlineMs: 50 });
     const error = (await rejection(aSandbox(hasty))) as ConnectionFailed;
@@ -93,7 +93,7 @@ describe('the client', () => {
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'DEADLINE']);
   });
 
-  it('gives a command its own time beside the deadline', async () => {
+  it('extends the deadline by the time of a command', async () => {
     let answer = (): void => {};
     const answered = new Promise<void>((resolve) => {
       answer = resolve;
@@ -117,7 +117,7 @@ describe('the client', () => {
     hasty.close();
   });
 
-  it('can be told to give up', async () => {
+  it('can be cancelled', async () => {
     server.answer = () => undefined;
     const abort = new AbortController();
     const call = rejection(
@@ -127,7 +127,7 @@ describe('the client', () => {
     expect((await call).message).to.equal('enough');
   });
 
-  it('tells a refused connection by its code', async () => {
+  it('reports a refused connection by its code', async () => {
     const [port] = await freePorts(1);
     const nobody = new SandpoolClient({ server: `http://127.0.0.1:${port}`, apiKey: 'k' });
     const error = (await rejection(aSandbox(nobody))) as ConnectionFailed;
@@ -135,14 +135,14 @@ describe('the client', () => {
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'ECONNREFUSED']);
   });
 
-  it('says that there is no key, and not that there is no connection', async () => {
+  it('reports a missing key as such, not as a missing connection', async () => {
     const keyless = new SandpoolClient({ server: server.url, apiKey: 'a\nb' });
     const error = await rejection(aSandbox(keyless));
     keyless.close();
     expect(error.message).to.match(/^there is no API key that can be sent: /);
   });
 
-  it('follows no redirect, so that the key goes nowhere else', async () => {
+  it('follows no redirects, so that the key stays private', async () => {
     server.answer = () => ({ status: 302, headers: { location: 'http://127.0.0.1:1/' }, body: {} });
     expect(((await rejection(aSandbox(client))) as ApiError).status).to.equal(302);
     expect(server.seen).to.have.length(1);

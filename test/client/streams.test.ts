@@ -25,7 +25,7 @@ describe('streams of the client', () => {
     server.answer = () => ({ headers: { 'content-type': 'text/event-stream' }, text });
   };
 
-  it('gives each line of a log, and tells what is missing and that it is over', async () => {
+  it('return each line of a log, what is missing, and the end', async () => {
     answer(
       'retry: 1000\n\n:\n\nevent: reset\ndata: {"sandboxId":"s"}\n\nid: 7\ndata: {"line":"a\\r","timestamp":"T"}\n\nid: 9\ndata: {"line":"b","partial":true}\n\nevent: end\ndata: {"sandboxId":"s"}\n\n',
     );
@@ -54,7 +54,7 @@ describe('streams of the client', () => {
     });
   });
 
-  it('gives each event', async () => {
+  it('return each event', async () => {
     answer(
       [
         'event: begin\nid: 2\ndata: {}\n\nid: 3\ndata: {"reason":"Claimed"}\n\n',
@@ -73,7 +73,7 @@ describe('streams of the client', () => {
     expect(server.seen[0]?.url).to.equal('/events?all=true&begin=true');
   });
 
-  it('rejects where the service says no, or nothing', async () => {
+  it('reject if the service refuses or does not answer', async () => {
     server.answer = () => ({
       status: 429,
       headers: { 'retry-after': '5' },
@@ -89,7 +89,7 @@ describe('streams of the client', () => {
     expect(silent).to.be.instanceOf(ConnectionFailed).and.include({ code: 'DEADLINE' });
   });
 
-  it('ends at an abort, with its reason', async () => {
+  it('end at an abort, with its reason', async () => {
     server.answer = () => undefined;
     const controller = new AbortController();
     const following = rejection(client.stream('followEvents', { signal: controller.signal }));
@@ -99,7 +99,7 @@ describe('streams of the client', () => {
       .and.include({ message: 'enough' });
   });
 
-  it('asks for logs and events', async () => {
+  it('request logs and events', async () => {
     await client.call('getSandboxLogs', { params: { sandboxId: 's' }, query: { sinceSeconds: 5 } });
     await client.call('listSandboxEvents', { params: { sandboxId: 's' } });
     expect(server.seen.map(({ url }) => url)).to.deep.equal([

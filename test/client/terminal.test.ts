@@ -31,7 +31,7 @@ describe('the client’s terminal', () => {
     });
   const behind = (): FakeTerminal => daemon.terminals[0] as FakeTerminal;
 
-  it('opens with its token in a header and its size', async () => {
+  it('opens with its token in a header, and its size', async () => {
     const terminal = await open();
     expect(daemon.asked[0]).to.deep.equal({
       clusterId: 'local',
@@ -60,7 +60,7 @@ describe('the client’s terminal', () => {
     terminal.close();
   });
 
-  it('gives all output, then the exit code', async () => {
+  it('returns all output, then the exit code', async () => {
     const terminal = await open();
     const output = randomBytes(3 * 1024 * 1024);
     behind().print(output);
@@ -75,14 +75,14 @@ describe('the client’s terminal', () => {
     });
   });
 
-  it('sends input of any length in messages that the server takes', async () => {
+  it('sends input of any length in messages that the server accepts', async () => {
     const terminal = await open();
     terminal.stream.write(Buffer.alloc(300_000, 'x'));
     await eventually(() => behind().typedBytes === 300_000, 'all is typed');
     terminal.close();
   });
 
-  it('tells how it ended when the shell did not end by itself', async () => {
+  it("reports the cause of an end other than the shell's", async () => {
     const terminal = await open();
     behind().end();
     expect(await terminal.ended).to.deep.equal({
@@ -99,7 +99,7 @@ describe('the client’s terminal', () => {
     await eventually(() => behind().closes > 0, 'the terminal is given back');
   });
 
-  it('rejects with the server’s own words where the upgrade is refused', async () => {
+  it("rejects with the server's message if the upgrade is refused", async () => {
     daemon.refuseWith = sandboxNotRunning('Stopping');
     const error = (await rejection(open())) as ApiError;
     expect([error.name, error.status, error.errorCode, error.message]).to.deep.equal([
@@ -110,7 +110,7 @@ describe('the client’s terminal', () => {
     ]);
   });
 
-  it('rejects with ConnectionFailed where nobody listens', async () => {
+  it('rejects with ConnectionFailed if nothing listens', async () => {
     const error = (await rejection(
       openTerminal({
         server: new URL('http://127.0.0.1:1'),
@@ -124,7 +124,7 @@ describe('the client’s terminal', () => {
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'ECONNREFUSED']);
   });
 
-  it('rejects with ConnectionFailed where the upgrade is not answered in time', async () => {
+  it('rejects with ConnectionFailed if the upgrade is not answered in time', async () => {
     daemon.hold = new Promise(() => {});
     const error = (await rejection(
       openTerminal({
