@@ -84,7 +84,7 @@ const firingAt = (
  * The drills hold the rules' expressions against real daemons with this evaluator; promtool says
  * the same of the same cases.
  */
-describe('the alert rules, evaluated as the drills do', () => {
+describe('alert rules evaluated for the drills', () => {
   const rules = alertRules();
   const book = new RuleBook();
 
@@ -98,7 +98,7 @@ describe('the alert rules, evaluated as the drills do', () => {
     });
   }
 
-  it('refuses what it does not know, in place of a guess', () => {
+  it('are refused if they contain unknown syntax', () => {
     for (const text of [
       'avg by (job) (a)',
       'a{b!="c"}',

@@ -40,7 +40,7 @@ const askedFor = (
     }),
   );
 
-describe('dashboard and alert rules', () => {
+describe('the dashboard and alert rules', () => {
   const known = new Map<string, readonly string[]>();
 
   before(async () => {
@@ -63,7 +63,7 @@ describe('dashboard and alert rules', () => {
     ),
   ];
 
-  it('ask for metrics and labels that there are', () => {
+  it('use existing metrics and labels', () => {
     const wrong = expressions.flatMap(([where, expression]) =>
       askedFor(expression).flatMap(({ name, labels }) => {
         const own = known.get(name);
@@ -88,7 +88,7 @@ describe('dashboard and alert rules', () => {
     expect(Object.keys(METRICS).filter((name) => !shown.has(name))).to.deep.equal([]);
   });
 
-  it('have panels with ids of their own that do not overlap', () => {
+  it('have panels with unique ids that do not overlap', () => {
     const squares = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),
     );
@@ -97,7 +97,7 @@ describe('dashboard and alert rules', () => {
     expect(new Set(squares).size).to.equal(squares.length);
   });
 
-  it('tell of each alert how bad it is, what it means, and where to read on', () => {
+  it('give each alert a severity, a meaning and a link', () => {
     const page = textOf('docs/operating.md');
     for (const { alert, labels, annotations } of RULES) {
       expect(['critical', 'warning', 'info'], alert).to.include(labels.severity);
@@ -110,7 +110,7 @@ describe('dashboard and alert rules', () => {
     );
   });
 
-  it('have a runbook each that begins with a command, and says what its output means', () => {
+  it('have a runbook per alert that begins with a command and explains its output', () => {
     const sections = textOf('docs/operating.md').split(/^### /m);
     const without = RULES.filter(({ alert }) => {
       const section = sections.find((text) => text.startsWith(`${alert}\n`)) ?? '';
@@ -120,13 +120,13 @@ describe('dashboard and alert rules', () => {
     expect(without.map(({ alert }) => alert)).to.deep.equal([]);
   });
 
-  it('have cases in which each alert fires', () => {
+  it('have a test case in which each alert fires', () => {
     const cases = textOf('deploy/prometheus/alerts.test.yaml');
 
     expect(RULES.filter(({ alert }) => !cases.includes(`alertname="${alert}"`))).to.deep.equal([]);
   });
 
-  it('have a drill each that makes it fire and clear on a real daemon, and a row of docs/drills.md', () => {
+  it('have a drill per alert on a real daemon, and a row of docs/drills.md', () => {
     const code = DRILLS.map((path) => textOf(`test/${path}`)).join('\n');
     const titles = [...code.matchAll(/^  it\('([^:']+):/gm)]
       .map(([, named = '']) => named)

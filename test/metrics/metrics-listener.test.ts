@@ -33,7 +33,7 @@ describe('MetricsListener', () => {
 
   const taken = (): number => (other.address() as AddressInfo).port;
 
-  it('answers GET /metrics in the text format of Prometheus, and nothing else', async () => {
+  it('returns GET /metrics in the text format of Prometheus, and nothing else', async () => {
     const port = await aListener().start({ host: HOST, port: 0 });
     const address = `http://${HOST}:${port}/metrics`;
 
@@ -55,7 +55,7 @@ describe('MetricsListener', () => {
       taken: ({ address }) => void warnings.push(address),
     });
 
-  it('rejects if the address that was given is taken, and says what to do', async () => {
+  it('rejects if the configured address is in use, with the remedy', async () => {
     const error = await rejection(notThere(true, []));
 
     expect(String(error)).to.contain(
@@ -63,14 +63,14 @@ describe('MetricsListener', () => {
     );
   });
 
-  it('goes without where the default address is taken, and says so once', async () => {
+  it('starts without a listener if the default address is in use, and reports it once', async () => {
     const warnings: string[] = [];
 
     expect(await notThere(false, warnings)).to.equal(undefined);
     expect(warnings).to.deep.equal([`${HOST}:${taken()}`]);
   });
 
-  it('can be stopped before it was started, and twice', async () => {
+  it('can be stopped before its start, and twice', async () => {
     const listener = aListener();
     await listener.stop();
     const port = await listener.start({ host: HOST, port: 0 });

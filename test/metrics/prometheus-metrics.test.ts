@@ -5,7 +5,7 @@ import { PrometheusMetrics } from '../../src/daemon/metrics/prometheus-metrics.t
 import { seriesOf } from '../support/harness/exposition.ts';
 
 describe('PrometheusMetrics', () => {
-  it('adds up what is counted, by its labels', async () => {
+  it('counts by labels', async () => {
     const metrics = new PrometheusMetrics();
 
     metrics.count('sandpool_claims_total', { result: 'claimed' });
@@ -17,7 +17,7 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_claims_total', { result: 'quota' })).to.equal(1);
   });
 
-  it('tells how a claim or a start can end before the first does, so that the first is an increase', async () => {
+  it('lists the outcomes of claims and starts in advance, so that the first is an increase', async () => {
     const series = seriesOf(await new PrometheusMetrics().text());
 
     for (const result of [
@@ -34,7 +34,7 @@ describe('PrometheusMetrics', () => {
       expect(series.value('sandpool_start_failures_total', { cause }), cause).to.equal(0);
   });
 
-  it('sorts what is observed into buckets', async () => {
+  it('sorts observations into buckets', async () => {
     const metrics = new PrometheusMetrics();
 
     metrics.observe('sandpool_claim_seconds', { result: 'claimed' }, 0.004);
@@ -50,7 +50,7 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_claim_seconds_count', { result: 'claimed' })).to.equal(2);
   });
 
-  it('reads what is known anyway anew each time, and forgets what is there no more', async () => {
+  it('reads current values each time, and drops missing ones', async () => {
     const metrics = new PrometheusMetrics();
     let pools = [
       { labels: { phase: 'Ready' }, value: 2 },
@@ -66,7 +66,7 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_pools', { phase: 'Failed' })).to.equal(undefined);
   });
 
-  it('says nothing of what nobody tells, such as a certificate that there is not', async () => {
+  it('omits values without a reader, such as a missing certificate', async () => {
     const metrics = new PrometheusMetrics();
     metrics.read('sandpool_ready', () => [{ labels: {}, value: 0 }]);
 
@@ -77,7 +77,7 @@ describe('PrometheusMetrics', () => {
     expect(series.names.filter((name) => ofFleet.test(name))).to.deep.equal([]);
   });
 
-  it('adds what several readers say of one metric, counters too', async () => {
+  it('adds up the values of several readers of one metric, including counters', async () => {
     const metrics = new PrometheusMetrics();
     metrics.read('sandpool_fenced_writes_total', () => [{ labels: {}, value: 3 }]);
     metrics.read('sandpool_fenced_writes_total', () => [{ labels: {}, value: 4 }]);
@@ -86,7 +86,7 @@ describe('PrometheusMetrics', () => {
     expect(seriesOf(await metrics.text()).value('sandpool_fenced_writes_total', {})).to.equal(7);
   });
 
-  it('tells a counter that is read of those that there are alone, however many there were', async () => {
+  it('shows a read counter only for current labels, however many there were', async () => {
     const metrics = new PrometheusMetrics();
     let round = 0;
     metrics.read('sandpool_links_refused_total', () => [
@@ -100,7 +100,7 @@ describe('PrometheusMetrics', () => {
       ).to.deep.equal([{ reason: `r${round}` }]);
   });
 
-  it('counts under other what would be one series too many', async () => {
+  it('counts series beyond the limit as other', async () => {
     const metrics = new PrometheusMetrics();
     const { most } = METRICS.sandpool_conflicts_total;
 
@@ -112,7 +112,7 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_conflicts_total', { operation: 'other' })).to.equal(5);
   });
 
-  it('keeps a status also under other: who uses the series up hides no failure', async () => {
+  it('keeps a status within other, so that no failure is hidden', async () => {
     const metrics = new PrometheusMetrics();
     for (let i = 0; i < METRICS.sandpool_http_requests_total.most; i++)
       metrics.count('sandpool_http_requests_total', {
@@ -135,7 +135,7 @@ describe('PrometheusMetrics', () => {
     ).to.equal(1);
   });
 
-  it('writes a label in full, whatever stands in it', async () => {
+  it('writes any label in full', async () => {
     const metrics = new PrometheusMetrics();
 
     metrics.count('sandpool_claims_total', { result: 'a"b\\c\nd' });
@@ -143,7 +143,7 @@ describe('PrometheusMetrics', () => {
     expect(await metrics.text()).to.contain('sandpool_claims_total{result="a\\"b\\\\c\\nd"} 1');
   });
 
-  it('tells of Node and the process too', async () => {
+  it('includes metrics of Node and the process', async () => {
     const names = seriesOf(await new PrometheusMetrics().text()).names;
 
     expect(names).to.include.members([
@@ -158,7 +158,7 @@ describe('PrometheusMetrics', () => {
 describe('the catalogue of metrics', () => {
   const all = Object.entries<MetricSpec>(METRICS);
 
-  it('names metrics as Prometheus wants it', () => {
+  it("uses names that follow Prometheus's conventions", () => {
     for (const [name, { kind, buckets }] of all) {
       expect(name).to.match(/^sandpool_[a-z_]+$/);
       expect(name.endsWith('_total'), name).to.equal(kind === 'counter');
@@ -167,7 +167,7 @@ describe('the catalogue of metrics', () => {
     }
   });
 
-  it('names nobody: no user, team, key or sandbox, and namespaces of pools alone', () => {
+  it('identifies no user, team, key or sandbox, and namespaces only for pools', () => {
     const named = all.flatMap(([name, { labels }]) =>
       labels
         .filter((label) => /tenant|user|team|owner|key|sandbox|namespace|address/.test(label))
@@ -179,7 +179,7 @@ describe('the catalogue of metrics', () => {
     );
   });
 
-  it('has room for 3,000 series, and 6 of each cluster of a fleet, and cannot have more', () => {
+  it('allows 3,000 series and 6 per cluster of a fleet, and cannot exceed them', () => {
     const most = (those: typeof all): number =>
       those.reduce((sum, [, { labels, most: combinations, buckets, stays }]) => {
         const alike = buckets ? buckets.length + 3 : 1;

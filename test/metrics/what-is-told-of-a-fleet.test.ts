@@ -13,7 +13,7 @@ import { eventually } from '../support/harness/eventually.ts';
 
 const serve = (): void => undefined;
 
-describe('what is told of a fleet', () => {
+describe('the metrics of a fleet', () => {
   let clock: TestClock;
   let fleet: FleetUnderTest;
   let metrics: MemoryMetrics;
@@ -49,7 +49,7 @@ describe('what is told of a fleet', () => {
     const refused = (reason: RefusedReason): number | undefined =>
       metrics.shown('sandpool_links_refused_total', { reason });
 
-    it('is how each cluster that has joined is linked, until it is removed', async () => {
+    it('show the link of each joined cluster, until it is removed', async () => {
       const nothing = [undefined, undefined, undefined, undefined, undefined];
       await fleet.registry.invite('w1');
       expect(of('w1'), 'it was invited alone').to.deep.equal(nothing);
@@ -70,7 +70,7 @@ describe('what is told of a fleet', () => {
       expect(of('w1')).to.deep.equal(nothing);
     });
 
-    it('is each link that was not taken in, by the reason', async () => {
+    it('count each refused link, by reason', async () => {
       expect([refused('not-joined'), refused('not-opened')]).to.deep.equal([0, 0]);
       const { token } = await fleet.registry.invite('w1');
       const first = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
@@ -88,7 +88,7 @@ describe('what is told of a fleet', () => {
     });
   });
 
-  it('is at a worker how it stands with each of its managers', async () => {
+  it('show on a worker the status of each of its managers', async () => {
     const here = `ws://127.0.0.1:${fleet.port}`;
     const [too, nowhere] = [`ws://localhost:${fleet.port}`, 'ws://127.0.0.1:1'];
     let links: WorkerLinks | undefined;

@@ -17,8 +17,8 @@ import { onRedis } from '../support/harness/on-redis.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('what is told of claims', () => {
-  it('is how each ended, and its steps', async () => {
+describe('the metrics of claims', () => {
+  it('count each by outcome, with its steps', async () => {
     const metrics = new MemoryMetrics();
     const { claim, pool, supervisor, clock } = await aSupervisor({
       metrics,
@@ -53,7 +53,7 @@ describe('what is told of claims', () => {
     ).to.have.length.at.least(2);
   });
 
-  it('is that none was idle', async () => {
+  it('count claims without an idle instance', async () => {
     const metrics = new MemoryMetrics();
     const { claim, pool } = await aSupervisor({ metrics, pool: { replicas: 0 } });
 
@@ -64,8 +64,8 @@ describe('what is told of claims', () => {
   });
 });
 
-describe('what is told of state machines', () => {
-  it('is each move, each start, and how late a deadline was', async () => {
+describe('the metrics of state machines', () => {
+  it('count moves and starts, and measure late deadlines', async () => {
     const metrics = new MemoryMetrics();
     const { supervisor, pool, clock } = await aSupervisor({ metrics, pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one idle');
@@ -98,7 +98,7 @@ describe('what is told of state machines', () => {
       },
     ],
   ] as const) {
-    it(`is that a start failed because it ${cause === 'died' ? 'died' : 'was refused'}`, async () => {
+    it(`count a failed start because it ${cause === 'died' ? 'died' : 'was refused'}`, async () => {
       const metrics = new MemoryMetrics();
       const driver = new FakeSandboxDriver();
       spoil(driver);
@@ -117,8 +117,8 @@ describe('what is told of state machines', () => {
   }
 });
 
-describe('what is told of a driver', () => {
-  it('is each call by how it ended, and what was in its way', async () => {
+describe('the metrics of a driver', () => {
+  it('count each call by outcome and error', async () => {
     const metrics = new MemoryMetrics();
     const fake = new FakeSandboxDriver();
     const driver = measuredDriver(fake, metrics);
@@ -151,10 +151,10 @@ describe('what is told of a driver', () => {
   });
 });
 
-describe('what is told of the store', () => {
+describe('the metrics of the store', () => {
   const redis = onRedis();
 
-  it('is each statement of the database', async () => {
+  it('include each statement of the database', async () => {
     const metrics = new MemoryMetrics();
     const file = await aDatabase({ metrics });
     try {
@@ -176,7 +176,7 @@ describe('what is told of the store', () => {
     }
   });
 
-  it('is each script of Redis, also where it does not answer', async () => {
+  it('include each script of Redis, even without an answer', async () => {
     const metrics = new MemoryMetrics();
     const link = new RedisLink({
       settings: redis().settings,
@@ -200,7 +200,7 @@ describe('what is told of the store', () => {
     ).to.equal(1);
   });
 
-  it('is each request to the API server by kind; a refusal is no failure', async () => {
+  it('include each request to the API server by kind, and do not count a refusal as a failure', async () => {
     const metrics = new MemoryMetrics();
     const statuses = [200, 409, 500];
     const api = await aFakeApiServer((_request, response) => {
@@ -234,7 +234,7 @@ describe('what is told of the store', () => {
     }
   });
 
-  it('is since when a mirror has heard nothing', async () => {
+  it('include the time since a mirror last received something', async () => {
     const metrics = new MemoryMetrics();
     const collection = new FakeCollection();
     const api = await aFakeApiServer((request, response) => {
