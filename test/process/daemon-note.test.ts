@@ -20,7 +20,7 @@ describe('daemon.json', () => {
     );
   };
 
-  it('tells where the running daemon listens, until it stops', () => {
+  it('shows the address of the running daemon, until it stops', () => {
     expect(readPidFile(folder)).to.equal(undefined);
 
     writePidFile(folder, 'http://127.0.0.1:8080');
@@ -33,7 +33,7 @@ describe('daemon.json', () => {
     expect(readPidFile(folder)).to.equal(undefined);
   });
 
-  it('counts as absent when its daemon is dead, also when the pid is another process by now', () => {
+  it('counts as absent when its daemon is dead, even if the pid was reused', () => {
     writePidFile(folder, 'http://127.0.0.1:8080');
 
     change({ startTime: '1' });
@@ -46,7 +46,7 @@ describe('daemon.json', () => {
     expect(readPidFile(folder)).to.equal(undefined);
   });
 
-  it('counts as absent when it is broken', () => {
+  it('counts as absent when it is malformed', () => {
     for (const text of [
       '',
       '{',

@@ -72,7 +72,7 @@ describe("the daemon's process", () => {
   };
 
   for (const signal of ['SIGINT', 'SIGTERM']) {
-    it(`stops in order at the first ${signal}, says what is left, and ends with 0`, async () => {
+    it(`stops in order at the first ${signal}, reports what is left, and exits with 0`, async () => {
       const { code } = await started();
       daemon.stopping.resolve();
 
@@ -110,7 +110,7 @@ describe("the daemon's process", () => {
     await code;
   });
 
-  it('stops and ends with 1 when the daemon says that it cannot go on', async () => {
+  it('stops and exits with 1 when the daemon reports that it cannot continue', async () => {
     const { code } = await started();
     daemon.stopping.resolve();
 
@@ -120,7 +120,7 @@ describe("the daemon's process", () => {
     expect(happened).to.include.members(['error daemon failed', 'stop', 'left 3']);
   });
 
-  it('stops what a failed start has opened, and passes its cause on', async () => {
+  it('stops what a failed start has opened, and passes on the cause', async () => {
     daemon.start = () => Promise.reject(new Error('the port is taken'));
     daemon.stopping.resolve();
 
@@ -129,7 +129,7 @@ describe("the daemon's process", () => {
     expect(deadlines.size + process.listenerCount('SIGINT')).to.equal(0);
   });
 
-  it('stops a daemon that was told to while it was starting', async () => {
+  it('stops a daemon that was cancelled during its start', async () => {
     const starting = withResolvers();
     daemon.start = async () => {
       await starting.promise;
@@ -145,7 +145,7 @@ describe("the daemon's process", () => {
     expect(happened).to.include('left 3');
   });
 
-  it('gives up a start that waits for others, some time after the signal', async () => {
+  it('cancels a start that waits for others, some time after the signal', async () => {
     daemon.start = () => new Promise(() => undefined);
     daemon.stopping.resolve();
     const code = runDaemon(daemon, deps);
@@ -161,7 +161,7 @@ describe("the daemon's process", () => {
     expect(deadlines.size).to.equal(0);
   });
 
-  it('does not start a daemon that was told to stop while it was composed', async () => {
+  it('does not start a daemon that was cancelled while it was composed', async () => {
     daemon.start = () => Promise.reject(new Error('started all the same'));
     daemon.stopping.resolve();
 

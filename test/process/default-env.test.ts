@@ -14,7 +14,7 @@ const CALLER: Caller = {
   keyId: 'k',
 };
 
-describe('what the first start makes', () => {
+describe("the first start's resources", () => {
   let operations: FakeOperations;
   beforeEach(() => {
     operations = new FakeOperations();
@@ -51,13 +51,13 @@ describe('what the first start makes', () => {
       .and.have.nested.property('scaleUpPolicy.mode', 'Moderate');
   };
 
-  it('is an env whose one member grows with demand and comes back', async () => {
+  it('include an env whose only member grows and shrinks with demand', async () => {
     await make();
     isWhole();
     expect(operations.pools.get(KEY)).to.deep.include({ name: 'default', replicas: 4 });
   });
 
-  it('leaves a pool of its name as it is', async () => {
+  it('do not change an existing pool of the same name', async () => {
     await operations.createPool(CALLER, {
       name: 'default',
       source: { templateName: 'default' },
@@ -69,7 +69,7 @@ describe('what the first start makes', () => {
     expect([env(), operations.pools.get(KEY)?.replicas]).to.deep.equal([undefined, 7]);
   });
 
-  it('is a pool alone where it must not grow', async () => {
+  it('include just a pool if growth is disabled', async () => {
     await make({ maxReplicas: 4 });
     expect([env(), operations.pools.get(KEY)?.replicas]).to.deep.equal([undefined, 4]);
   });
@@ -87,18 +87,18 @@ describe('what the first start makes', () => {
         .and.have.nested.property('scaleUpPolicy.mode', 'Moderate');
     };
 
-    it('is an env whose one member rests at no replicas and grows with demand', async () => {
+    it('include an env whose only member rests at no replicas and grows with demand', async () => {
       await make();
       isMade();
       isWhole();
     });
 
-    it('is the same beside a default pool that must not grow', async () => {
+    it('are the same next to a default pool without growth', async () => {
       await make({ maxReplicas: 4 });
       isMade();
     });
 
-    it('is finished if an interrupted first start left an env without a member', async () => {
+    it('are completed if an interrupted first start left an env without a member', async () => {
       await make({ most: 0 });
       await operations.createEnv(CALLER, {
         name: INTERPRETER,
@@ -117,14 +117,14 @@ describe('what the first start makes', () => {
       ['its template is missing', {}, { templates: [] }],
       ['the quota has room for one pool only', {}, { quota: 1 }],
     ] as const)
-      it(`is nothing if ${why}`, async () => {
+      it(`are omitted if ${why}`, async () => {
         await make(sizes, terms);
         expect(both()).to.deep.equal([undefined, undefined]);
         isWhole();
       });
   });
 
-  it('is what a member gets again: of each pool that grows its sizes', () => {
+  it('give recreated members the sizes of every growing pool', () => {
     const owner = { namespace: 'team-default', team: 'default', user: 'default' };
     const [ofDefault, ofInterpreter] = [
       { owner, name: 'default', replicas: 4, maxReplicas: 64 },
@@ -135,7 +135,7 @@ describe('what the first start makes', () => {
     expect(firstMembers(configOf({ most: 0 }))).to.deep.equal([ofDefault]);
   });
 
-  describe('finishes what an interrupted one began', () => {
+  describe('complete the work of an interrupted start', () => {
     beforeEach(async () => {
       await operations.createEnv(CALLER, {
         name: 'default',
@@ -147,12 +147,12 @@ describe('what the first start makes', () => {
       });
     });
 
-    it('that made no member', async () => {
+    it('without a member', async () => {
       await make();
       isWhole();
     });
 
-    it('that left the group as it came', async () => {
+    it('with an unchanged group', async () => {
       await operations.addMember(CALLER, 'default', {
         name: 'default',
         replicas: 4,
@@ -162,7 +162,7 @@ describe('what the first start makes', () => {
       isWhole();
     });
 
-    it('that had the env list a member, whose pool its leader makes', async () => {
+    it('with a listed member, whose pool its leader creates', async () => {
       await operations.addMember(CALLER, 'default', {
         name: 'default',
         replicas: 4,

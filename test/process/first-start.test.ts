@@ -40,7 +40,7 @@ describe('a start of the daemon', () => {
     return authenticate({ apiKeys, pepper, clock });
   };
 
-  it('makes key files that only their owner may read, and leaves good ones alone', async () => {
+  it('creates key files that only their owner can read, and keeps valid ones', async () => {
     await start();
     const before = [keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')];
     const ask = await start();
@@ -54,7 +54,7 @@ describe('a start of the daemon', () => {
     ]);
   });
 
-  it('has the first keys live on once half of their time is over, for what they make ends with them', async () => {
+  it('renews the first keys in the second half of their life, before their creations end with them', async () => {
     await start();
     const kept = [keyIn('admin.key'), keyIn('tenant.key')];
     const ends = (): readonly number[] =>
@@ -70,7 +70,7 @@ describe('a start of the daemon', () => {
     expect([keyIn('admin.key'), keyIn('tenant.key')]).to.deep.equal(kept);
   });
 
-  it('makes new first keys where the pepper was lost, which leaves no key good', async () => {
+  it('creates new first keys if the pepper was lost, which invalidates all keys', async () => {
     await start();
     unlinkSync(pathOf('pepper'));
     const ask = await start();
@@ -80,7 +80,7 @@ describe('a start of the daemon', () => {
     ]);
   });
 
-  it('makes a first key anew whose file is damaged, or holds one of another role', async () => {
+  it('recreates a first key whose file is damaged or has another role', async () => {
     await start();
     writeFileSync(pathOf('tenant.key'), keyIn('admin.key'));
     writeFileSync(pathOf('admin.key'), 'spk_\n');
@@ -91,7 +91,7 @@ describe('a start of the daemon', () => {
     ]);
   });
 
-  it('is refused where the pepper is damaged', () => {
+  it('fails if the pepper is damaged', () => {
     readOrMakePepper(dataDir);
     writeFileSync(pathOf('pepper'), '');
     expect(() => readOrMakePepper(dataDir)).to.throw(/pepper is damaged: restore a backup/);

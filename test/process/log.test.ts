@@ -43,7 +43,7 @@ describe('the log', () => {
     expect(line.trimEnd()).to.not.include('\n');
   });
 
-  it('says the code of an event that has one', () => {
+  it('includes the code of an event', () => {
     const codes = logged((log) => {
       log.info({}, 'daemon started');
       log.info({}, 'lease-gained');
@@ -53,7 +53,7 @@ describe('the log', () => {
     expect(codes).to.deep.equal(['daemon-started', 'lease-gained', undefined]);
   });
 
-  it('leaves out what is below its level', () => {
+  it('omits lines below its level', () => {
     const lines = logged((log) => {
       log.info({}, 'a');
       log.warn({}, 'b');
@@ -74,7 +74,7 @@ describe('the log', () => {
     expect(line).to.include('outer').and.include('inner');
   });
 
-  it('never shows a secret, by its field or by its shape', () => {
+  it('never shows a secret, by field or by shape', () => {
     const lines = logged((log) => {
       log.warn(
         {
@@ -93,7 +93,7 @@ describe('the log', () => {
     expect(lines[2]).to.include('spk_0123456789abcdef_[secret]');
   });
 
-  it('changes its level while it runs', () => {
+  it('changes its level at runtime', () => {
     const lines = logged((log) => {
       log.debug({}, 'a');
       log.level = 'debug';
@@ -105,7 +105,7 @@ describe('the log', () => {
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['b']);
   });
 
-  it('is text for people on a terminal', () => {
+  it('is plain text on a terminal', () => {
     const plain = (line: string): string => logText(line).replaceAll(/\u001b\[\d+m/g, '');
     const [line = '', failed = ''] = logged((log) => {
       log.info(
@@ -123,8 +123,8 @@ describe('the log', () => {
   });
 });
 
-describe('lines for a descriptor whose disk is full', () => {
-  it('are lacking, and neither end the process nor keep it from ending', async () => {
+describe('log lines on a full disk', () => {
+  it('are lost, without an effect on the process or its end', async () => {
     const full = openSync('/dev/full', 'w');
     let output: LineOutput | undefined;
     await new Promise<void>((lacking) => {

@@ -3,13 +3,13 @@ import { namespaceOf, teamOf } from '../../src/daemon/assembly/namespaces.ts';
 
 describe('the namespace of a team', () => {
   for (const pattern of ['{team}', 'sandboxes-{team}', '{team}-x', 'a-{team}-{team}-b']) {
-    it(`is told back from ${pattern}`, () => {
+    it(`is parsed back from ${pattern}`, () => {
       for (const team of ['a', 'red', 'red-x', 'x-x'])
         expect(teamOf(pattern, namespaceOf(pattern, team))).to.equal(team);
     });
   }
 
-  it("is nobody's where the pattern does not make it", () => {
+  it('is unknown if the pattern does not match', () => {
     expect([
       teamOf('sandboxes-{team}', 'kube-system'),
       teamOf('{team}-x', 'red'),

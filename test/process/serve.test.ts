@@ -29,7 +29,7 @@ describe('sandpool serve', () => {
   });
   after(() => daemon.dispose());
 
-  it('says where it listens and where the keys lie, and refuses a second start on its data folder', async () => {
+  it('prints its address and the key files, and refuses a second start on its data folder', async () => {
     const { dataDir, run: first } = daemon;
     const address = /ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(first.stdout())?.[1];
 
@@ -47,7 +47,7 @@ describe('sandpool serve', () => {
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
   });
 
-  it('starts no sandbox, and says which setting has another address, if its own is taken', async () => {
+  it('starts no sandbox if its address is in use, and names the setting', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-taken-'));
     const taken = `127.0.0.1:${daemon.run.port}`;
     try {
@@ -66,7 +66,7 @@ describe('sandpool serve', () => {
     }
   });
 
-  it('comes before others of the machine where that is allowed, and what it starts does not', () => {
+  it('has a better scheduling priority if allowed, which its sandboxes do not inherit', () => {
     const [usual, spawner] = [getPriority(), spawnerPid(daemon.dataDir)];
     const first = usual === 0 && mayHavePriority() ? -5 : usual;
 
@@ -74,7 +74,7 @@ describe('sandpool serve', () => {
     expect(spawner && getPriority(spawner)).to.equal(usual);
   });
 
-  it('stops at SIGINT and at SIGTERM, leaves its sandboxes, and says how many', async () => {
+  it('stops at SIGINT and SIGTERM, keeps its sandboxes, and prints their number', async () => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const run = signal === 'SIGINT' ? daemon.run : await daemon.start();
       await stocked(daemon.client(), 4);
@@ -86,7 +86,7 @@ describe('sandpool serve', () => {
   });
 });
 
-describe('sandpool serve, on a folder without a daemon', () => {
+describe('sandpool serve without a daemon in the data folder', () => {
   let dataDir: string;
   let child: ChildProcess | undefined;
   beforeEach(() => {
@@ -116,7 +116,7 @@ describe('sandpool serve, on a folder without a daemon', () => {
     return { child: started, said, end };
   };
 
-  it('waits for an API server that is not there, says so in log and readiness, and ends with 0 when told to', async () => {
+  it('waits for a missing API server, reports it in log and readiness, and stops with 0', async () => {
     const [awayPort] = await freePorts(1);
     const kubeconfig = join(dataDir, 'kubeconfig');
     writeFileSync(
@@ -169,7 +169,7 @@ describe('sandpool serve, on a folder without a daemon', () => {
     expect(await daemon.end).to.equal(0);
   });
 
-  it('names every fault of its configuration and ends with 1', async () => {
+  it('reports every fault of its configuration, and exits with 1', async () => {
     const file = join(dataDir, 'my.yaml');
     writeFileSync(file, 'pidsMax: 0\nlisten: here\n');
 

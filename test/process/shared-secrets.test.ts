@@ -11,7 +11,7 @@ import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('the secrets that replicas share', () => {
+describe('the secrets shared by replicas', () => {
   const TEXT = { keyId: 'abcdefghijkl', secret: 'S'.repeat(43) };
   const KEY = formatApiKey(TEXT);
   const TENANT = { namespace: 'ns', team: 'default', user: 'default' };
@@ -47,7 +47,7 @@ describe('the secrets that replicas share', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('have the admin key work on every replica, whichever of them comes first', async () => {
+  it('make the admin key work on every replica, whichever comes first', async () => {
     const replicas = [await aReplica(), await aReplica()];
     await Promise.all(replicas.map(ensure));
 
@@ -59,7 +59,7 @@ describe('the secrets that replicas share', () => {
     expect(await store.list()).to.have.length(1);
   });
 
-  it('keep it good: a start renews it in the second half of its life', async () => {
+  it('are renewed by a start in the second half of their life', async () => {
     const apiKeys = await aReplica();
     await ensure(apiKeys);
     const until = apiKeys.find(TEXT.keyId)?.expiresAt ?? 0;
@@ -71,7 +71,7 @@ describe('the secrets that replicas share', () => {
     expect(apiKeys.find(TEXT.keyId)?.expiresAt).to.equal(until + 600);
   });
 
-  it('refuse to go on with another pepper, or another key of that id', async () => {
+  it('are refused with another pepper, or another key of that id', async () => {
     await ensure(await aReplica());
     write('0b'.repeat(32), KEY);
     expect((await rejection(ensure(await aReplica()))).message).to.include('pepper');
@@ -79,7 +79,7 @@ describe('the secrets that replicas share', () => {
     expect((await rejection(ensure(await aReplica()))).message).to.include('admin.key');
   });
 
-  it('name the file that is missing or wrong, and never quote it', () => {
+  it('are named by file if missing or wrong, and never quoted', () => {
     for (const [pepper, key, named] of [
       ['secret-ish', KEY, 'pepper'],
       ['0a'.repeat(31), KEY, 'pepper'],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readyText, stoppedText } from '../../src/daemon/process/start-up-text.ts';
 
-describe('what the daemon tells a person', () => {
+describe('the start-up message', () => {
   const startUp = {
     address: 'http://127.0.0.1:8080',
     dataDir: '/var/lib/sandpool',
@@ -12,7 +12,7 @@ describe('what the daemon tells a person', () => {
     isTerminal: true,
   };
 
-  it('names the address, the key files and three lines to try', () => {
+  it('shows the address, the key files and three commands to try', () => {
     const lines = readyText(startUp).split('\n');
 
     expect(lines).to.include('Sandpool is ready at http://127.0.0.1:8080');
@@ -26,7 +26,7 @@ describe('what the daemon tells a person', () => {
     ]);
   });
 
-  it('gives a link to the console at the first start alone, and to a terminal alone', () => {
+  it('shows a link to the console only at the first start, and only on a terminal', () => {
     const consoleLink = 'http://127.0.0.1:8080/console/link?token=x';
 
     expect(readyText(startUp)).to.not.contain('onsole');
@@ -40,7 +40,7 @@ describe('what the daemon tells a person', () => {
     );
   });
 
-  it('gives lines that work as they stand, elsewhere and with another data folder too', () => {
+  it('shows commands that work unchanged, elsewhere and with another data folder too', () => {
     const text = readyText({
       ...startUp,
       workingDir: '/home/me',
@@ -54,7 +54,7 @@ describe('what the daemon tells a person', () => {
     expect(text).to.include(`$(cat '/tmp/my data/keys/tenant.key')`);
   });
 
-  it('says at the end how many sandboxes are left, and how to end them', () => {
+  it('shows at the end how many sandboxes are left, and how to end them', () => {
     expect(stoppedText(0, startUp)).to.equal('Sandpool has stopped; no sandbox is left.\n');
     expect(stoppedText(1, startUp))
       .to.include('1 sandbox is left')
