@@ -13,7 +13,7 @@ const base62 = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...BASE62), minLength, maxLength });
 
 describe('the text of an API key', () => {
-  it('is read back as it was written', () => {
+  it('can be parsed back', () => {
     fc.assert(
       fc.property(base62(12, 32), base62(32, 64), (keyId, secret) => {
         expect(parseApiKey(formatApiKey({ keyId, secret }))).to.deep.equal({ keyId, secret });
@@ -21,7 +21,7 @@ describe('the text of an API key', () => {
     );
   });
 
-  it('does not survive a change of any one character', () => {
+  it('is invalid after a change of any character', () => {
     const key = formatApiKey({ keyId: 'A'.repeat(16), secret: '7'.repeat(43) });
     for (let at = 0; at < key.length; at += 1) {
       for (const other of ['0', 'Z', '_', 'é', '\n']) {
@@ -34,7 +34,7 @@ describe('the text of an API key', () => {
     }
   });
 
-  it('is spelled in hexadecimal digits too, and read back', () => {
+  it('can be written in hexadecimal digits too, and parsed back', () => {
     const key = formatApiKey({ keyId: 'A'.repeat(16), secret: '7'.repeat(43) });
 
     const spelled = toCompatibleForm(key);
@@ -47,7 +47,7 @@ describe('the text of an API key', () => {
     expect(blankApiKeys(`it says ${spelled}.`)).to.equal('it says e2b_[secret].');
   });
 
-  it('is of one known form', () => {
+  it('has one known form', () => {
     // The checksum is the CRC-32 of what stands before it, in base 62, as computed by another tool.
     expect(
       formatApiKey({ keyId: 'abcdefghijkl', secret: '0123456789ABCDEFGHIJKLMNOPQRSTUV' }),

@@ -32,8 +32,8 @@ const holds = (text: string, part: Partial<PolicySubject> = {}): boolean => {
   return ruleFor([rule], subject(part)) !== undefined;
 };
 
-describe('the policy of approvals', () => {
-  it('has rules whose conditions all hold', () => {
+describe('the approval policy', () => {
+  it('applies a rule if all its conditions hold', () => {
     expect(holds('require')).to.equal(true);
     expect(
       holds('require method=POST|DELETE operation=deletePool role=user team=default'),
@@ -51,7 +51,7 @@ describe('the policy of approvals', () => {
     expect(holds('require key=open', { gated: true })).to.equal(false);
   });
 
-  it('has paths with segments that may be any', () => {
+  it('accepts wildcards as path segments', () => {
     expect(holds('require path=/sandboxpools/*')).to.equal(true);
     expect(holds('require path=/**')).to.equal(true);
     expect(holds('require path=/sandboxpools/**')).to.equal(true);
@@ -61,7 +61,7 @@ describe('the policy of approvals', () => {
     expect(holds('require path=/sandboxpools/we')).to.equal(false);
   });
 
-  it('has paths in the form of requests, however they are written', () => {
+  it('compares paths in the form of requests, however they are written', () => {
     const path = '/sandboxes/s/processes/a%3Ab%2F%C3%A9';
     for (const written of ['a:b%2Fé', 'a%3ab%2fé', '%61:b%2F%C3%A9'])
       expect(
@@ -71,7 +71,7 @@ describe('the policy of approvals', () => {
     expect(holds('deny method=POST|PUT|PATCH|DELETE path=/sandboxpools/**')).to.equal(true);
   });
 
-  it('knows every operation that a key may ask', () => {
+  it('includes every operation that a key can request', () => {
     const rows = routesOf(new FakeOperations()).filter(
       ({ access, rules }) => access !== 'open' && !rules?.as,
     );
@@ -84,7 +84,7 @@ describe('the policy of approvals', () => {
     });
   });
 
-  describe('reads fields of the body', () => {
+  describe('on fields of the body', () => {
     const on = (condition: string, value: unknown, verdict = 'deny'): boolean =>
       holds(`${verdict} operation=createPool ${condition}`, {
         ...{ operation: 'createPool', method: 'POST', path: '/sandboxpools' },
@@ -106,7 +106,7 @@ describe('the policy of approvals', () => {
       expect(on('body.poolName!=a', { poolName: 'local::a' }), 'of another cluster').to.equal(true);
     });
 
-    it('holds for no field that is left out, but by !=', () => {
+    it('matches no missing field, except by !=', () => {
       for (const value of [undefined, {}, { gated: null }, [], 'text']) {
         expect(on('body.gated=true', value)).to.equal(false);
         expect(on('body.gated>1', value)).to.equal(false);
@@ -115,7 +115,7 @@ describe('the policy of approvals', () => {
       expect(on('body.constructor!=x', { a: 1 })).to.equal(true);
     });
 
-    it('counts what can not be told for what is stricter', () => {
+    it('decides for the stricter verdict if a condition is undecidable', () => {
       const [strange, mixed] = [{ replicas: ['many'] }, { members: [{ n: 1 }, { n: 20 }] }];
       for (const [verdict, expected] of [
         ['deny', true],
@@ -153,7 +153,7 @@ describe('the policy of approvals', () => {
     });
   });
 
-  it('counts the strictest verdict of all that a request comes to', () => {
+  it('uses the strictest verdict for a request with several operations', () => {
     const strictest = (...texts: readonly string[]) =>
       strictestOf([undefined, ...rulesOf(...texts)]);
     expect(strictest('allow', 'require', 'deny', 'allow')?.verdict).to.equal('deny');
@@ -162,7 +162,7 @@ describe('the policy of approvals', () => {
     expect(strictest()).to.equal(undefined);
   });
 
-  it('is refused with every fault named', () => {
+  it('is refused with all faults named', () => {
     const rules = [
       'hold method=GET',
       'require verb=GET',
@@ -199,7 +199,7 @@ describe('the policy of approvals', () => {
       expect(faults?.faults[at]?.problem).to.include(rule.split(' ')[1]?.split('=')[0] ?? rule);
   });
 
-  it('is empty as shipped, and the sample holds admins, gated keys, and an admin’s POST /api-keys', () => {
+  it("is empty as shipped, and the sample gates admins, gated keys, and an admin's POST /api-keys", () => {
     expect(loadConfig({ env: { HOME: '/' } }).config.approvals.rules).to.deep.equal([]);
     const { rules } = loadConfig({
       env: { HOME: '/' },

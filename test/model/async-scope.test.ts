@@ -9,7 +9,7 @@ const turn = (): Promise<void> =>
   });
 
 describe('the scope of a request', () => {
-  it('is what a request does, however many there are at a time', async () => {
+  it('covers all work of a request, with any number at a time', async () => {
     const scope = new AsyncScope<OngoingTrace>();
     const [one, other] = [aTrace(), aTrace()];
     const seen: boolean[] = [];
@@ -25,7 +25,7 @@ describe('the scope of a request', () => {
     expect(scope.current()).to.equal(undefined);
   });
 
-  it('is not what a request leaves behind, however it ended', async () => {
+  it('excludes work that a request leaves behind, however it ended', async () => {
     for (const end of [
       () => undefined,
       () => {

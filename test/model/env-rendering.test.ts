@@ -48,7 +48,7 @@ const lookups = {
   instanceType: (name: string) => TYPES.find((type) => type.name === name),
 };
 
-describe('what a member of an env is started from', () => {
+describe('the definition of an env member', () => {
   const partOf = (overrides: EnvOverrides = {}, config: MemberConfig = {}, version?: string) =>
     memberPoolPart({ templateRef: { name: 't', version }, overrides }, { config });
   const definitionOf = (
@@ -110,7 +110,7 @@ describe('what a member of an env is started from', () => {
     EnvOverrides,
     (made: InstanceDefinition) => boolean,
   ])[]) {
-    it(`heeds the override ${name}`, () => {
+    it(`applies the override ${name}`, () => {
       expect(effect(definitionOf(overrides)), JSON.stringify(overrides)).to.equal(true);
     });
   }
@@ -126,7 +126,7 @@ describe('what a member of an env is started from', () => {
     expect(definitionOf({ updateStrategy: { autoUpdate: false } })).to.deep.equal(plain);
   });
 
-  it("is as large as the template's default type, the member's own type, or its inlineResources say, the last that says so", () => {
+  it("has the size of the template's type, the member's type or inlineResources, the last one set", () => {
     expect([plain.cpu, plain.memory]).to.deep.equal(['1', '512Mi']);
     expect(definitionOf({}, { multiplier: 1 })).to.include({ cpu: '500m', memory: '256Mi' });
     expect(definitionOf({}, { instanceType: 'large' })).to.include({ cpu: '2', memory: '2Gi' });
@@ -135,7 +135,7 @@ describe('what a member of an env is started from', () => {
     ).to.include({ cpu: '2', memory: '3Gi' });
   });
 
-  it('is of the version that the env names', () => {
+  it('uses the template version of the env', () => {
     expect(definitionOf({}, {}, '2').idleTimeoutMs).to.equal(60_000);
     expect(renderPool(partOf({}, {}, '2').source, lookups).templateVersion).to.equal('2');
     expect(() => definitionOf({}, {}, '1')).to.throw(
@@ -143,7 +143,7 @@ describe('what a member of an env is started from', () => {
     );
   });
 
-  it('is to be rendered anew exactly where its source is another', () => {
+  it('is rendered again only if its source differs', () => {
     const part = partOf();
     const pool: PoolRecord = {
       uid: 'u',
@@ -171,7 +171,7 @@ describe('what a member of an env is started from', () => {
 });
 
 describe('a merge patch', () => {
-  it('removes by null, merges objects, and replaces all else', () => {
+  it('removes fields by null, merges objects, and replaces the rest', () => {
     expect(
       mergePatch({ a: 1, b: { c: 2, d: 3 }, e: [1, 2] }, { a: null, b: { c: null, f: 4 }, e: [3] }),
     ).to.deep.equal({ b: { d: 3, f: 4 }, e: [3] });

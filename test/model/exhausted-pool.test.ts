@@ -3,7 +3,7 @@ import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 
 const NONE = { idle: 0, running: 0, starting: 1, stopping: 0, retiring: 0, failed: 0 };
 
-describe('the refusal of a claim where no node takes an instance', () => {
+describe('the refusal of a claim that no node has room for', () => {
   for (const [nodes, message, hint] of [
     [
       'are tainted',
@@ -27,7 +27,7 @@ describe('the refusal of a claim where no node takes an instance', () => {
       'no node has room',
     ],
   ] as const) {
-    it(`says what helps where all ${nodes}`, () => {
+    it(`explains the remedy if all ${nodes}`, () => {
       const { detail } = noIdleInstance({ name: 'p' }, NONE, {
         reason: 'Unschedulable',
         message: `Unschedulable: ${message}`,
@@ -46,21 +46,21 @@ describe('the refusal of a claim from a pool without instances', () => {
       }
     ).hint;
 
-  it('advises to give a sandbox back only if one runs', () => {
+  it('advises deleting a sandbox only if one is running', () => {
     expect(hintOf(1)).to.equal(
       'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/p',
     );
     expect(hintOf(0)).to.equal('raise replicas with PUT /v1/sandboxpools/p');
   });
 
-  it('advises to wait if instances are not started yet, rather than to enlarge the pool', () => {
+  it('advises waiting, rather than a larger pool, if instances are still starting', () => {
     for (const running of [0, 1])
       expect(hintOf(running, undefined, 2)).to.equal(
         'instances wait to be started; claim with waitTimeoutSeconds, or try again shortly',
       );
   });
 
-  it('advises first to wait if an env grows the pool', () => {
+  it('advises waiting first if an env grows the pool', () => {
     expect(hintOf(0, 'e')).to.match(/^claim with waitTimeoutSeconds so that one is started/);
   });
 });

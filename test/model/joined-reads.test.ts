@@ -3,7 +3,7 @@ import { JoinedReads } from '../../src/lib/joined-reads.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('reads that come together', () => {
+describe('joined reads', () => {
   const turn = (): Promise<void> =>
     new Promise((resolve) => {
       setImmediate(resolve);
@@ -27,7 +27,7 @@ describe('reads that come together', () => {
     return { read, ends };
   };
 
-  it('are each one of its own where they come one after the other', async () => {
+  it('are separate if they come one after the other', async () => {
     const { read, ends } = aReader();
     const first = read();
     ends[0]?.good();
@@ -39,7 +39,7 @@ describe('reads that come together', () => {
     expect(await second).to.equal(1);
   });
 
-  it('share one that begins after all of them asked, once the one under way is over', async () => {
+  it('share the next read if they come during one', async () => {
     const { read, ends } = aReader();
     const first = read();
     const later = [read(), read(), read()];
@@ -56,7 +56,7 @@ describe('reads that come together', () => {
     expect(await other).to.equal(1);
   });
 
-  it('do not wait for one that takes long', async () => {
+  it('do not wait for a slow read', async () => {
     const { read, ends } = aReader();
     const first = read();
     const second = read();
@@ -68,7 +68,7 @@ describe('reads that come together', () => {
     expect(await first).to.equal(0);
   });
 
-  it('fail together, and none later for that', async () => {
+  it('fail together, without an effect on later reads', async () => {
     const { read, ends } = aReader();
     const first = rejection(read());
     const later = [rejection(read()), rejection(read())];
@@ -87,7 +87,7 @@ describe('reads that come together', () => {
     expect(await last).to.equal(2);
   });
 
-  it('leave nothing behind, whatever comes in between', async () => {
+  it('leave nothing behind, in any order of events', async () => {
     const reads = new JoinedReads();
     let done = 0;
     const all = Array.from({ length: 1_000 }, async (_, n) => {

@@ -35,7 +35,7 @@ const PLACED = {
   hostUsers: false,
 };
 
-describe('where the Pods of a template run', () => {
+describe("the placement of a template's Pods", () => {
   const faultOf = (fields: object): string => {
     const { error } = SPEC.safeParse({ ...BARE, ...fields });
     return error?.issues[0]?.path.join('.') ?? 'none';
@@ -77,15 +77,15 @@ describe('where the Pods of a template run', () => {
     ['too many labels', { podLabels: labels(33) }, 'podLabels'],
     ['a long annotation', { podAnnotations: { a: 'x'.repeat(4_097) } }, 'podAnnotations.a'],
   ] as const)
-    it(`does not have ${what} on Pods`, () => {
+    it(`refuses ${what} on Pods`, () => {
       expect(faultOf(fields)).to.equal(path);
     });
 
-  it('is in the definition as the template has it', () => {
+  it('is in the definition as in the template', () => {
     expect(renderDefinition(SPEC.parse({ ...BARE, ...PLACED })).placement).to.deep.equal(PLACED);
   });
 
-  it('changes nothing of a definition that says nothing of it', () => {
+  it('does not change a definition without it', () => {
     const definition = renderDefinition(SPEC.parse(BARE));
     expect(definition).to.not.have.property('placement');
     expect(updateRevisionOf(definition)).to.equal('5b845a2447259541');
@@ -151,13 +151,13 @@ describe('where the Pods of a template run', () => {
     ['ephemeralStorage', { ephemeralStorage: 'much' }],
     ['none', { extendedResources: { 'nvidia.com/gpu': 1_000_000 }, ephemeralStorage: '1Mi' }],
   ] as const) {
-    it(`has devices and disk by their field: ${JSON.stringify(fields).slice(0, 60)}`, () => {
+    it(`refuses devices and disk by their field: ${JSON.stringify(fields).slice(0, 60)}`, () => {
       const found = faultOf({ containers: [{ ...BARE.containers[0], ...fields }] });
       expect(found).to.equal(field === 'none' ? field : `containers.0.${field}`);
     });
   }
 
-  it('may be as large as its bounds', () => {
+  it('can be as large as its bounds', () => {
     expect(
       faultOf({
         runtimeClassName: 'a'.repeat(253),
@@ -185,14 +185,14 @@ describe('an inline template', () => {
   };
 
   for (const [field, value] of Object.entries(PLACED)) {
-    it(`does not say ${field}`, () => {
+    it(`cannot set ${field}`, () => {
       expect(faultOf({ [field]: value })).to.equal(
         `template.${field}: ${field} is only for templates that an admin stored`,
       );
     });
   }
 
-  it('names no devices and no disk', () => {
+  it('cannot request devices or disk', () => {
     for (const fields of [
       { extendedResources: { 'nvidia.com/gpu': 1 } },
       { ephemeralStorage: '1Gi' },
@@ -206,7 +206,7 @@ describe('an inline template', () => {
     }
   });
 
-  it('does not have the host’s network', () => {
+  it("cannot use the host's network", () => {
     expect(faultOf({ network: 'host' })).to.equal(
       'template.network: host is only for templates that an admin stored',
     );

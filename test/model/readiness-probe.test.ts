@@ -39,7 +39,7 @@ describe('a readinessProbe', () => {
     });
   });
 
-  it('takes every field', () => {
+  it('accepts every field', () => {
     expect(
       rendered({
         readinessProbe: {
@@ -80,7 +80,7 @@ describe('a readinessProbe', () => {
     ).to.deep.equal({ kind: 'tcp', port: 1 });
   });
 
-  it("of an endpoint asks the endpoint's own port where it names none", () => {
+  it("of an endpoint uses the endpoint's own port by default", () => {
     const { endpoints } = rendered(
       {},
       {
@@ -96,7 +96,7 @@ describe('a readinessProbe', () => {
     expect(endpoints?.['raw']?.readinessProbe?.action).to.deep.equal({ kind: 'tcp', port: 82 });
   });
 
-  it('asks exactly one thing, of the sandbox itself', () => {
+  it('has exactly one action, on the sandbox itself', () => {
     const one =
       'spec.containers.0.readinessProbe: must have exactly one of exec, httpGet, tcpSocket';
     expect(faults({ readinessProbe: {} })).to.deep.equal([one]);
@@ -142,7 +142,7 @@ describe('a readinessProbe', () => {
     ]);
   });
 
-  it('is named by no endpoint twice, nor by a port that is not there', () => {
+  it('cannot name an endpoint twice, or a missing port', () => {
     expect(
       faults(
         {},

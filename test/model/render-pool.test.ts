@@ -46,7 +46,7 @@ const lookups = {
   instanceType: (name: string) => (name === 'large' ? LARGE : undefined),
 };
 
-describe('what a pool’s instances are started from', () => {
+describe("the definition of a pool's instances", () => {
   const rendered = (source: PoolSource) => renderPool(source, lookups);
   const first = (source: PoolSource) => rendered(source).definition.containers[0]!;
   const faultOf = (source: PoolSource): string => {
@@ -59,7 +59,7 @@ describe('what a pool’s instances are started from', () => {
     return 'none';
   };
 
-  it('is the template, and its version', () => {
+  it('comes from the template, with its version', () => {
     const { definition, templateVersion } = rendered({ templateName: 'web' });
     expect(templateVersion).to.equal('3');
     expect(definition).to.include({
@@ -77,14 +77,14 @@ describe('what a pool’s instances are started from', () => {
     });
   });
 
-  it('is an inline template the same, without a version', () => {
+  it('comes from an inline template in the same way, without a version', () => {
     const inline = rendered({ template: WEB });
     expect(inline.definition).to.deep.equal(rendered({ templateName: 'web' }).definition);
     expect(inline.updateRevision).to.equal(rendered({ templateName: 'web' }).updateRevision);
     expect(inline).to.not.have.property('templateVersion');
   });
 
-  it('is an image alone, with the size that is asked for', () => {
+  it('comes from an image only, with the requested size', () => {
     const { definition } = rendered({
       overrides: { image: 'tool:7' },
       cpu: '250m',
@@ -100,7 +100,7 @@ describe('what a pool’s instances are started from', () => {
     expect(definition).to.include({ cpu: '250m', memory: '32Mi', network: 'none' });
   });
 
-  it('gives the first container its size, the most particular wish of each resource first', () => {
+  it('sizes the first container, with the most specific setting per resource', () => {
     const sizeOf = (source: PoolSource) => {
       const { cpuCores, memoryBytes, requests } = first({ templateName: 'web', ...source });
       return [
@@ -148,7 +148,7 @@ describe('what a pool’s instances are started from', () => {
     );
   });
 
-  it('takes the image of the overrides, unless new instances are to have the template’s', () => {
+  it("uses the image of the overrides, unless the policy selects the template's", () => {
     expect(first({ templateName: 'web', overrides: { image: 'other:2' } })).to.include({
       image: 'other:2',
       name: 'main',
@@ -193,7 +193,7 @@ describe('what a pool’s instances are started from', () => {
     ]);
   });
 
-  it('has another revision wherever it differs, and the same where a wish changes nothing', () => {
+  it('has a new revision for every difference, and the same one for settings without an effect', () => {
     const { updateRevision } = rendered({ templateName: 'web' });
     expect(
       rendered({
@@ -244,14 +244,14 @@ describe('what a pool’s instances are started from', () => {
       'template.endpoints[0].port: must be a port from 1 to 65535, or the name of a port of the container',
     ],
   ] as const satisfies readonly (readonly [PoolSource, string])[]) {
-    it(`is none: ${JSON.stringify(source).slice(0, 70)}`, () => {
+    it(`is invalid: ${JSON.stringify(source).slice(0, 70)}`, () => {
       expect(faultOf(source)).to.equal(fault);
     });
   }
 });
 
-describe('a change of what was asked for', () => {
-  it('leaves what it does not name, within the overrides too', () => {
+describe("a patch of a pool's source", () => {
+  it('keeps fields that it does not name, even within the overrides', () => {
     const before = {
       templateName: 'web',
       cpu: '1',
@@ -265,7 +265,7 @@ describe('a change of what was asked for', () => {
     });
   });
 
-  it('puts an inline template in the place of a named one, and the other way round', () => {
+  it('replaces a named template by an inline one, and the reverse', () => {
     const inline = mergedSource({ templateName: 'web', cpu: '1' }, { template: WEB });
     expect(inline).to.deep.equal({ template: WEB, cpu: '1' });
     expect(mergedSource(inline, { templateName: 'web' })).to.deep.equal({
@@ -274,7 +274,7 @@ describe('a change of what was asked for', () => {
     });
   });
 
-  it('is told by its hash, whatever the order of the fields', () => {
+  it('has the same hash in any order of fields', () => {
     expect(sourceHashOf({ cpu: '1', templateName: 'web' })).to.equal(
       sourceHashOf({ templateName: 'web', cpu: '1' }),
     );

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { SharedReads } from '../../src/lib/shared-reads.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('uncached reads that are shared', () => {
+describe('shared uncached reads', () => {
   const turn = (): Promise<void> =>
     new Promise((resolve) => {
       setImmediate(resolve);
@@ -20,7 +20,7 @@ describe('uncached reads that are shared', () => {
     return { clock, read, reads };
   };
 
-  it('are one for all who ask before it begins', async () => {
+  it('serve all callers that ask before the read begins', async () => {
     const { read, reads } = aReader();
     expect(await Promise.all([reads.read('a'), reads.read('a'), reads.read('b')])).to.deep.equal([
       'a 1',
@@ -30,7 +30,7 @@ describe('uncached reads that are shared', () => {
     expect(read).to.deep.equal(['a', 'b']);
   });
 
-  it('come at most once in 250 ms for one key, and are never older than who asks', async () => {
+  it('happen at most once in 250 ms per key, and are never older than the request', async () => {
     const { clock, read, reads } = aReader();
     await reads.read('a');
     const later = Promise.all([reads.read('a'), reads.read('a')]);
@@ -41,7 +41,7 @@ describe('uncached reads that are shared', () => {
     expect(await later).to.deep.equal(['a 2', 'a 2']);
   });
 
-  it('pass a failure on to all who share it, and are tried again by the next', async () => {
+  it('report a failure to all callers, and are repeated for the next one', async () => {
     const clock = new TestClock();
     let fails = true;
     const reads = new SharedReads({

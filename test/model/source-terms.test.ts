@@ -9,7 +9,7 @@ const templateOf = (...images: readonly string[]) =>
     containers: images.map((image, index) => ({ name: `c${index}`, image })),
   });
 
-describe('what owners of pools may say themselves', () => {
+describe('the limits on pool sources', () => {
   const faultOf = (source: PoolSource, terms: Partial<SourceTerms>): string => {
     const document = {
       apiVersion: 'sandpool.dev/v1alpha1' as const,
@@ -46,7 +46,7 @@ describe('what owners of pools may say themselves', () => {
     ['host:5000/evil', false],
     ['host:1', true],
   ] as const) {
-    it(`${isAllowed ? 'allows' : 'refuses'} ${image} by the list of images`, () => {
+    it(`${isAllowed ? 'allow' : 'refuse'} ${image} by the list of images`, () => {
       expect(faultOf({ overrides: { image } }, { images })).to.equal(
         isAllowed ? 'none' : 'overrides.image',
       );
@@ -56,7 +56,7 @@ describe('what owners of pools may say themselves', () => {
     });
   }
 
-  it('asks of the images that instances are started from, and of every container', () => {
+  it('apply to the images of instances, in every container', () => {
     expect(faultOf({ template: templateOf('host', 'evil') }, { images })).to.equal(
       'template.containers[1].image',
     );
@@ -70,12 +70,12 @@ describe('what owners of pools may say themselves', () => {
     );
   });
 
-  it('asks nothing of a stored template, and allows every image without a list', () => {
+  it('do not apply to a stored template, and allow every image without a list', () => {
     expect(faultOf({ templateName: 'stored' }, { images })).to.equal('none');
     expect(faultOf({ overrides: { image: 'evil' } }, {})).to.equal('none');
   });
 
-  it('may be no template of their own', () => {
+  it("can forbid users' own templates", () => {
     expect(faultOf({ template: templateOf('host') }, { inlineTemplates: 'nobody' })).to.equal(
       'template',
     );

@@ -31,7 +31,7 @@ const changed = (times: number, padding = ''): TemplateRecord => {
 };
 
 describe('versions of a template', () => {
-  it('are whole numbers as text, each with what it said', () => {
+  it('are whole numbers as text, each with its content', () => {
     const record = changed(2);
 
     expect(record).to.deep.include({
@@ -47,7 +47,7 @@ describe('versions of a template', () => {
     expect(specOfVersion(record, '1')).to.deep.equal(saying('1').spec);
   });
 
-  it('are kept to the number of 20, the current one among them', () => {
+  it('are limited to 20, including the current one', () => {
     const record = changed(30);
 
     const kept = Array.from({ length: 33 }, (_, version) => version).filter(
@@ -56,7 +56,7 @@ describe('versions of a template', () => {
     expect(kept).to.deep.equal(Array.from({ length: 20 }, (_, index) => index + 12));
   });
 
-  it('are fewer where they are large, and never none', () => {
+  it('are fewer if they are large, but at least one', () => {
     const record = changed(30, 'x'.repeat(100_000));
 
     expect(record.earlier).to.have.length(2);
@@ -64,7 +64,7 @@ describe('versions of a template', () => {
     expect(specOfVersion(record, '31')).to.not.equal(undefined);
   });
 
-  it('are kept without their docs', () => {
+  it('are stored without their docs', () => {
     const record = nextVersion(
       { ...first, document: saying('1', { docs: 'long' }) },
       saying('2', { docs: 'longer' }),

@@ -5,7 +5,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 
 describe('parseTraceParent', () => {
-  it('reads what W3C Trace Context says', () => {
+  it('reads W3C Trace Context', () => {
     expect(parseTraceParent(`00-${TRACE}-${SPAN}-01`)).to.deep.equal({
       traceId: TRACE,
       parentId: SPAN,
@@ -18,12 +18,12 @@ describe('parseTraceParent', () => {
     });
   });
 
-  it('minds no flag that it does not know', () => {
+  it('ignores unknown flags', () => {
     expect(parseTraceParent(`00-${TRACE}-${SPAN}-fe`)).to.have.property('sampled', false);
     expect(parseTraceParent(`00-${TRACE}-${SPAN}-ff`)).to.have.property('sampled', true);
   });
 
-  it('reads a later version as far as it knows it', () => {
+  it('reads the known fields of a later version', () => {
     expect(parseTraceParent(`cc-${TRACE}-${SPAN}-01`)).to.have.property('traceId', TRACE);
     expect(parseTraceParent(`cc-${TRACE}-${SPAN}-01-what-comes`)).to.have.property(
       'traceId',

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { unsafeFieldIn } from '../../src/model/templates/unsafe-fields.ts';
 
-describe('fields that are refused for safety', () => {
+describe('fields refused for safety', () => {
   const found = (value: unknown): string | undefined => unsafeFieldIn(value)?.path.join('.');
 
   const container = (part: object) => ({
@@ -45,13 +45,13 @@ describe('fields that are refused for safety', () => {
   ];
 
   for (const [path, document] of UNSAFE) {
-    it(`has ${path}`, () => {
+    it(`include ${path}`, () => {
       expect(found(document)).to.equal(path);
       expect(unsafeFieldIn(document)?.problem).to.match(/^is refused for safety: /);
     });
   }
 
-  it('has nothing of what asks for nothing, names the same in a value, or only looks alike', () => {
+  it('exclude values of similar names, and fields without an effect', () => {
     expect(
       found(
         container({
@@ -68,7 +68,7 @@ describe('fields that are refused for safety', () => {
       expect(found(value)).to.equal(undefined);
   });
 
-  it('is found in bounded time and stack, however deep a value is', () => {
+  it('are found in bounded time and stack, at any depth of a value', () => {
     let deep: unknown = { privileged: true };
     for (let level = 0; level < 100_000; level += 1) deep = { deep };
 
