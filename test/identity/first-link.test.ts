@@ -32,11 +32,11 @@ describe('the link of a first start', () => {
     return await console?.ownersLinkAt(ADDRESS);
   };
 
-  it('is of this machine', async () => {
+  it('is for this machine only', async () => {
     expect(await linkOf()).to.match(/^http:\/\/localhost:8080\/console\/link\?token=[\w-]{43}$/);
   });
 
-  it('is none where operators are there before the first start, or can’t be read', async () => {
+  it('is missing if operators exist before the first start, or cannot be read', async () => {
     const file = join(folder, 'keys', 'operators.json');
     const ada = { name: 'ada', role: 'operator', passwordHash: '$argon2id$x' };
     writeFileSync(file, JSON.stringify({ operators: [ada] }));

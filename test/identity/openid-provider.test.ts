@@ -143,7 +143,7 @@ describe('OpenID Connect', () => {
     return await client.finish(answer, expected);
   };
 
-  it('proves who a person is, and gives the role of their groups', async () => {
+  it('identifies a person, and returns the role of their groups', async () => {
     const before = Date.now();
     const { authenticatedAt, ...person } = await logIn();
 
@@ -156,7 +156,7 @@ describe('OpenID Connect', () => {
     expect(Number(authenticatedAt)).to.be.within(before - 1_000, Date.now());
   });
 
-  it('asks by the code flow with PKCE, state and nonce, each time new ones', async () => {
+  it('uses the code flow with PKCE, and a new state and nonce each time', async () => {
     const [one, other] = [
       await client.begin({ redirectUri: REDIRECT, again: false }),
       await client.begin({ redirectUri: REDIRECT, again: true }),
@@ -181,7 +181,7 @@ describe('OpenID Connect', () => {
       expect(one.expected[part]).to.have.length.at.least(32).and.to.not.equal(other.expected[part]);
   });
 
-  it('gives nobody a role whose groups have none', async () => {
+  it('gives no role to a person without a group role', async () => {
     for (const groups of [
       undefined,
       'visitors',
@@ -194,7 +194,7 @@ describe('OpenID Connect', () => {
     }
   });
 
-  it('has whoever it knows no user of look, and no more: they might decide for themselves', async () => {
+  it('lets unknown users read only, so that they approve nothing of their own', async () => {
     const many = Array.from({ length: 33 }, (_, n) => `user-${n}`);
     for (const preferred_username of [undefined, '', [], 7, many]) {
       hostile.given.claims = (good) => ({ ...good, preferred_username });
@@ -225,13 +225,13 @@ describe('OpenID Connect', () => {
     'with another algorithm': (given) => (given.header = { alg: 'HS256', kid: 'k' }),
   };
   for (const [what, attack] of Object.entries(attacks))
-    it(`takes no ID token ${what}`, async () => {
+    it(`rejects an ID token ${what}`, async () => {
       attack(hostile.given);
 
       expect(await rejection(logIn())).to.include({ code: 'FORBIDDEN' });
     });
 
-  it('takes no answer with another state, an error, or the code of another browser', async () => {
+  it('rejects an answer with another state, an error, or the code of another browser', async () => {
     expect(await rejection(logIn({ state: 'another' }))).to.include({ code: 'FORBIDDEN' });
     expect(await rejection(logIn({ query: 'error=access_denied' }))).to.include({
       code: 'FORBIDDEN',
@@ -243,7 +243,7 @@ describe('OpenID Connect', () => {
     });
   });
 
-  it('takes no earlier login for one that was to be new', async () => {
+  it('rejects an earlier login if a new one was required', async () => {
     hostile.given.claims = (good) => ({ ...good, auth_time: Number(good['iat']) - 3_600 });
     const silent = await logIn();
 
@@ -251,7 +251,7 @@ describe('OpenID Connect', () => {
     expect(await rejection(logIn({ again: true }))).to.include({ code: 'FORBIDDEN' });
   });
 
-  it('says that the provider is away, and asks it again the next time', async () => {
+  it('reports that the provider is unavailable, and retries the next time', async () => {
     await hostile.stop();
     const away = await rejection(client.begin({ redirectUri: REDIRECT, again: false }));
 

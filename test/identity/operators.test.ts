@@ -19,7 +19,7 @@ import { rejection } from '../support/harness/rejection.ts';
 const PASSWORD = 'correct horse battery staple';
 
 describe('passwords', () => {
-  it('are hashed by argon2id, each with a salt of its own', async () => {
+  it('are hashed by argon2id, each with its own salt', async () => {
     const passwords = argon2Passwords();
     const [one, other] = [await passwords.hash(PASSWORD), await passwords.hash(PASSWORD)];
 
@@ -31,7 +31,7 @@ describe('passwords', () => {
     expect(await passwords.verify(PASSWORD, '$argon2id$broken')).to.equal(false);
   });
 
-  it('are looked at a few at a time, and no more wait than 64', async () => {
+  it('are checked a few at a time, with a queue of at most 64', async () => {
     const passwords = argon2Passwords();
     const hash = await quickHash(PASSWORD, { memoryCost: 8, timeCost: 1 });
     const outcomes = await Promise.allSettled(
@@ -53,7 +53,7 @@ describe('the file of operators', () => {
 
   const ada = { name: 'ada', role: 'operator', users: ['ada-ci'], passwordHash: '$argon2id$x' };
 
-  it('is the owner’s alone, and read again when it has changed', () => {
+  it('is private, and read again after a change', () => {
     const [one, other] = [new OperatorsFile(path), new OperatorsFile(path)];
     expect(other.list()).to.deep.equal([]);
     one.put({ ...ada, role: 'operator', addedAt: 'now' });
@@ -77,7 +77,7 @@ describe('the file of operators', () => {
     ['with a name twice', JSON.stringify({ operators: [ada, { ...ada, role: 'admin' }] })],
     ['with the owner’s name', JSON.stringify({ operators: [{ ...ada, name: 'owner' }] })],
   ])
-    it(`lets nobody in where it is ${what}`, () => {
+    it(`admits nobody if it is ${what}`, () => {
       mkdirSync(join(folder, 'keys'));
       writeFileSync(path, text ?? '');
       const operators = new OperatorsFile(path);
@@ -86,14 +86,14 @@ describe('the file of operators', () => {
         expect(look).to.throw(/nobody can log in/);
     });
 
-  it('lets nobody in where it can’t be looked for', () => {
+  it('admits nobody if it cannot be searched', () => {
     mkdirSync(join(folder, 'keys'));
     symlinkSync(path, path);
 
     expect(() => new OperatorsFile(path).list()).to.throw(/nobody can log in/);
   });
 
-  it('is changed over the control socket, and each change is told to the audit', async () => {
+  it('is changed over the control socket, and each change is audited', async () => {
     const operators = new OperatorsFile(path);
     const audit: string[] = [];
     const ended: string[] = [];
@@ -156,7 +156,7 @@ describe('the file of operators', () => {
     expect(audit.join()).to.not.contain(PASSWORD).and.to.not.contain('argon2');
   });
 
-  it('is not the daemon’s to write on Kubernetes, which says where operators stand', async () => {
+  it('is read-only on Kubernetes, and the daemon explains how to change it', async () => {
     const commands = new OperatorCommands({
       operators: new OperatorsFile(path),
       change: undefined,
