@@ -69,7 +69,7 @@ describe('dead letters', () => {
     receiver.received.length = 0;
   };
 
-  it('are known to all replicas, and sent again by any, signed anew, until they are taken', async () => {
+  it('are shared by all replicas, and sent again by any, with a new signature, until they are accepted', async () => {
     const one = replica();
     await aDead(one, 'a');
     await keeps(one, 1);
@@ -90,7 +90,7 @@ describe('dead letters', () => {
     expect(receiver.received.every((message) => isSigned(message))).to.equal(true);
   });
 
-  it('that nobody takes again stay, with what was in the way last', async () => {
+  it('that are refused again stay, with the last error', async () => {
     const under = replica();
     await aDead(under, 'a');
     await keeps(under, 1);
@@ -106,7 +106,7 @@ describe('dead letters', () => {
     expect(await kept(under)).to.have.length(1);
   });
 
-  it('are told of in the log where they can’t be kept, and hold nothing up', async () => {
+  it('that cannot be stored are logged, and delay nothing', async () => {
     const under = replica();
     letters.away = true;
     await aDead(under, 'a');
@@ -120,7 +120,7 @@ describe('dead letters', () => {
     expect(receiver.ids()).to.deep.equal(['b.requested']);
   });
 
-  it('lie on the disk over a restart', async () => {
+  it('stay on disk over a restart', async () => {
     const folder = aFolder();
     const before = await aDatabase({}, folder);
     await sqliteDeadLetters(before.database, clock).keep('one', aDeadLetter('a'));

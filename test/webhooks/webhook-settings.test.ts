@@ -55,7 +55,7 @@ describe('the webhooks of a daemon', () => {
     return { approvals, participant: approvals.participant, records, clock };
   };
 
-  it('are told once their approval is led, by the secret of the file', async () => {
+  it('are sent once their approval has a leader, with the secret of the file', async () => {
     const { approvals, participant, records, clock } = await opened(`${SECRET}\n`);
     await approvals.start();
     await records.create(anApproval('a', clock.now()));
@@ -72,7 +72,7 @@ describe('the webhooks of a daemon', () => {
     expect(receiver.received.every((message) => isSigned(message))).to.equal(true);
   });
 
-  it('need a secret that can not be guessed; the fault names its file alone', async () => {
+  it('need a secret of sufficient length, and the error names just its file', async () => {
     const fault = await opened('hunter2').then(
       () => '',
       (error: unknown) => String(error),

@@ -47,7 +47,7 @@ describe('webhooks', () => {
   const deadLetters = ({ webhooks }: TestWebhooks, at = 0) =>
     webhooks.report()[at]?.deadLetters ?? [];
 
-  it('are told what becomes of an approval, signed, and nothing of what was sent', async () => {
+  it('report the states of an approval, signed, without the content of the request', async () => {
     const { webhooks, clock } = replica([receiver.url]);
     const at = clock.now();
     const pending = anApproval('a', at);
@@ -117,7 +117,7 @@ describe('webhooks', () => {
     });
   });
 
-  it('are told once however often a record comes, and nothing that is too old', async () => {
+  it('are sent once for repeated records, and not for old ones', async () => {
     const { webhooks, clock } = replica([receiver.url]);
     webhooks.note(anApproval('old', clock.now() - GIVE_UP_MS));
     for (let n = 0; n < 3; n++) webhooks.note(anApproval('a', clock.now()));
@@ -128,7 +128,7 @@ describe('webhooks', () => {
     expect(receiver.ids()).to.have.members(['a.requested', 'b.requested']);
   });
 
-  it('that fail are told again, later and later, by the same id and another timestamp', async () => {
+  it('that fail are retried at growing intervals, with the same id and a new timestamp', async () => {
     receiver.answers.push(status(500), status(404), status(429));
     const under = replica([receiver.url]);
     const { webhooks, clock, metrics } = under;
@@ -153,7 +153,7 @@ describe('webhooks', () => {
     ]);
   });
 
-  it('that hang are given up after a while, told again, and keep nothing from others', async () => {
+  it('that hang time out, are retried, and do not delay others', async () => {
     const other = await aSecond();
     receiver.answers.push(hang);
     const under = replica([receiver.url, other.url]);
@@ -172,7 +172,7 @@ describe('webhooks', () => {
     ]);
   });
 
-  it('that redirect are not followed; a message that nobody took is a dead letter', async () => {
+  it('that redirect are not followed, and an undelivered message becomes a dead letter', async () => {
     const target = await aSecond();
     for (let n = 0; n < 200; n++) receiver.answers.push(status(307, { Location: target.url }));
     const under = replica([receiver.url]);
@@ -197,7 +197,7 @@ describe('webhooks', () => {
     ).to.equal(1);
   });
 
-  it('that are not there say so, and no secret, path or token is in log or report', async () => {
+  it('to a missing receiver report it, without secret, path or token in log or report', async () => {
     const [port] = await freePorts(1);
     const origin = `http://127.0.0.1:${port}`;
     const under = replica([`${origin}/hooks/secret-path?token=secret-token`]);
@@ -232,7 +232,7 @@ describe('webhooks', () => {
     });
   });
 
-  it('are told by the leader, and by whoever leads next where it could not', async () => {
+  it('are sent by the leader, or by the next leader if it failed to', async () => {
     const clock = new TestClock();
     const marks = aCoordination(clock);
     const [one, other] = [
@@ -256,7 +256,7 @@ describe('webhooks', () => {
     expect(receiver.ids()).to.deep.equal(['a.requested', 'b.requested', 'b.requested']);
   });
 
-  it('are not told again after a restart what they took, but what they did not', async () => {
+  it('are sent again after a restart only if they were not accepted', async () => {
     const clock = new TestClock();
     const rows = new MemoryAnswerRows();
     const before = replica([receiver.url], { clock, marks: await keptMarks(clock, rows) });
@@ -274,7 +274,7 @@ describe('webhooks', () => {
     expect(receiver.ids()).to.deep.equal(['a.requested', 'b.requested', 'b.requested']);
   });
 
-  it('are told also where it can not be noted what they were told', async () => {
+  it('are sent even if their delivery cannot be recorded', async () => {
     const away = async (): Promise<never> => {
       throw unavailable('away');
     };
@@ -287,7 +287,7 @@ describe('webhooks', () => {
     expect(under.log).to.have.length(1);
   });
 
-  it('keep no request and no decision waiting', async () => {
+  it('do not delay requests or decisions', async () => {
     receiver.answers.push(hang, hang, hang);
     const under = await anApprovingServer(['require operation=createPool']);
     stopped.push(under);
