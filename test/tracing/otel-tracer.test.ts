@@ -41,7 +41,7 @@ describe('OtelTracer', () => {
     await collector.stop();
   });
 
-  it("sends a request as a span of its client's trace, and its steps below it", async () => {
+  it("sends a request as a span of its client's trace, with its steps below", async () => {
     const span = aTracer().begin(PARENT);
     const now = performance.now();
     span.step('admit', now, now + 2.5);
@@ -87,7 +87,7 @@ describe('OtelTracer', () => {
     expect(collector.posts[0]).to.include({ path: '/v1/traces', type: 'application/json' });
   });
 
-  it("sends what was asked of another service as a span below the request's, under the id that the other one is told", async () => {
+  it('sends a call to another service as a span below the request, with the id that it forwards', async () => {
     const span = aTracer().begin(PARENT);
     const [good, failed] = [span.call('GET pods'), span.call('PUT sandboxes')];
     good.ended('good', {});
@@ -116,7 +116,7 @@ describe('OtelTracer', () => {
     ]);
   });
 
-  it('sends headers, and compresses where that is asked for', async () => {
+  it('sends the configured headers, and compresses if configured', async () => {
     const tracer = aTracer({ headers: { authorization: 'Bearer abc' }, compression: 'gzip' });
     tracer.begin(undefined).end('GET /quotas', {}, 'good');
 
@@ -127,7 +127,7 @@ describe('OtelTracer', () => {
     });
   });
 
-  it('tells of 32 such requests at most', async () => {
+  it('sends at most 32 such calls', async () => {
     const span = aTracer().begin(PARENT);
     for (let n = 0; n < 100; n += 1) span.call('GET pods').ended('good', {});
     span.end('POST /sandboxes', {}, 'good');
@@ -136,7 +136,7 @@ describe('OtelTracer', () => {
     expect(collector.spans).to.have.length(33);
   });
 
-  it('begins a trace of its own where the client has none', async () => {
+  it('starts its own trace for a client without one', async () => {
     const span = aTracer().begin(undefined);
     span.end('GET /quotas', {}, 'failed');
 
@@ -147,7 +147,7 @@ describe('OtelTracer', () => {
     expect(collector.spans[0]?.status).to.deep.equal({ code: 2 });
   });
 
-  it('records nothing of a request whose client records nothing, or that is not among the percentage', async () => {
+  it('records no request that the client does not record or the sampling omits', async () => {
     const tracer = aTracer({ samplePercent: 0 });
     for (const span of [tracer.begin({ ...PARENT, sampled: false }), tracer.begin(undefined)]) {
       expect(span.sampled).to.equal(false);
@@ -160,7 +160,7 @@ describe('OtelTracer', () => {
     expect(collector.spans.map(({ name }) => name)).to.deep.equal(['POST /sandboxes']);
   });
 
-  it('sends what is left when it stops', async () => {
+  it('sends the rest when it stops', async () => {
     const tracer = aTracer({ delayMs: 60_000 });
     tracer.begin(undefined).end('GET /quotas', {}, 'good');
 
@@ -169,7 +169,7 @@ describe('OtelTracer', () => {
     expect(collector.spans).to.have.length(1);
   });
 
-  it('says once that the collector takes nothing, drops it, and says once that it does again', async () => {
+  it('reports once that the collector refuses spans, drops them, and reports the recovery once', async () => {
     const said: string[] = [];
     const log: Log = {
       ...quietLog,
@@ -201,7 +201,7 @@ describe('OtelTracer', () => {
     ]);
   });
 
-  it('keeps no more than so many while the collector is away, and holds nobody up', async () => {
+  it('buffers a bounded number during an outage of the collector, and delays no requests', async () => {
     const tracer = aTracer({ delayMs: 60_000, endpoint: 'http://127.0.0.1:1' });
 
     for (let i = 0; i < 20_000; i++) tracer.begin(undefined).end('GET /quotas', {}, 'good');
