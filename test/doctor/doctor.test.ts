@@ -70,7 +70,7 @@ describe('the doctor', function () {
     return file;
   };
 
-  it('finds nothing wrong with an empty data folder on a machine that can make sandboxes', async () => {
+  it('finds no problems in an empty data folder on a capable machine', async () => {
     for (const name of [
       'node',
       'bubblewrap',
@@ -85,7 +85,7 @@ describe('the doctor', function () {
       expect(await status(name), name).to.equal('ok');
   });
 
-  it('misses bubblewrap and the launcher', async () => {
+  it('reports missing bubblewrap and launcher', async () => {
     expect((await findings('bubblewrap', {}, { bwrapPath: join(folder, 'none') }))[0]).to.include({
       status: 'problem',
       advice: 'install it: apt-get install bubblewrap',
@@ -97,7 +97,7 @@ describe('the doctor', function () {
     expect(await status('sandboxes', { isolation: 'none' })).to.equal('warning');
   });
 
-  it('says in bubblewrap’s words why no sandbox can be started', async () => {
+  it('quotes bubblewrap on why no sandbox can be started', async () => {
     const broken = join(folder, 'bwrap');
     writeFileSync(
       broken,
@@ -110,7 +110,7 @@ describe('the doctor', function () {
     });
   });
 
-  it('names what the kernel counts by user where all sandboxes have one, the daemon’s', async () => {
+  it("names limits per user if all sandboxes run as the daemon's user", async () => {
     const [finding] = await findings('shared limits', {}, { uid: 1_000 });
     expect(finding).to.include({
       status: 'warning',
@@ -121,7 +121,7 @@ describe('the doctor', function () {
     expect(await status('shared limits', { isolation: 'none' }, { uid: 0 })).to.equal('ok');
   });
 
-  it('sees accounts and containers in the range of host uids', async function () {
+  it('reports accounts and containers in the range of host uids', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
     writeFileSync(
       join(folder, 'passwd'),
@@ -137,7 +137,7 @@ describe('the doctor', function () {
     expect(await status('uid range')).to.equal('warning');
   });
 
-  it('sees a data folder that is open to others, or is no folder', async () => {
+  it('reports a data folder that is open to others or is not a folder', async () => {
     chmodSync(dataDir, 0o755);
     expect((await findings('data folder'))[0]).to.include({
       status: 'warning',
@@ -147,7 +147,7 @@ describe('the doctor', function () {
     expect(await status('data folder', { dataDir: join(folder, 'file') })).to.equal('problem');
   });
 
-  it('sees keys that others may read, and keys without their pepper', async () => {
+  it('reports keys that others can read, and keys without their pepper', async () => {
     mkdirSync(join(dataDir, 'keys'));
     for (const name of ['pepper', 'admin.key', 'tenant.key'])
       writeFileSync(join(dataDir, 'keys', name), 'x', { mode: 0o600 });
@@ -160,14 +160,14 @@ describe('the doctor', function () {
     expect((await findings('keys'))[0]).to.include({ status: 'problem' });
   });
 
-  it('looks into a database that nobody holds', async () => {
+  it('checks a database that no daemon uses', async () => {
     const file = await aStore();
     expect((await findings('store'))[0]?.message).to.match(/^\d\.\d MiB, sound$/);
     truncateSync(file, 300_000);
     expect(await status('store')).to.equal('problem');
   });
 
-  it('tells a database of a newer version, and one that is none', async () => {
+  it('reports a database of a newer version, and a file of another kind', async () => {
     const file = await aStore();
     const newer = connect(file, { busyTimeoutMs: 0 });
     newer.exec('PRAGMA user_version = 9999');
@@ -179,7 +179,7 @@ describe('the doctor', function () {
     expect((await findings('store'))[0]?.message).to.include('not a database');
   });
 
-  it('advises a backup for a damaged database only, not for a locked one or a full disk', async function () {
+  it('advises a backup only for a damaged database, not for a locked one or a full disk', async function () {
     const adviceAbout = async (damage: (file: string) => void): Promise<string | undefined> => {
       damage(await aStore());
       return (await findings('store'))[0]?.advice;
@@ -215,7 +215,7 @@ describe('the doctor', function () {
     }
   });
 
-  it('tells that a port is taken', async () => {
+  it('reports a port in use', async () => {
     const other: Server = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const address = other.address();
@@ -242,14 +242,14 @@ describe('the doctor', function () {
     expect(await status('port', { listen: '192.0.2.1:80' })).to.equal('problem');
   });
 
-  it('sees a clock that went back', async () => {
+  it('reports a clock that went back', async () => {
     const later = new Date(Date.now() + 3_600_000);
     writeFileSync(join(dataDir, 'daemon.json'), '{}');
     utimesSync(join(dataDir, 'daemon.json'), later, later);
     expect((await findings('clock'))[0]?.status).to.equal('warning');
   });
 
-  it('names the command that corrects a clock that was wrong at the first start', async () => {
+  it('shows the command that corrects a clock that was wrong at the first start', async () => {
     const { uptimeMs, bootId } = machineTime();
     const at = Date.now() - 7_200_000;
     writeFileSync(join(dataDir, 'clock.json'), JSON.stringify({ bootId, uptimeMs, at }));
@@ -261,7 +261,7 @@ describe('the doctor', function () {
     });
   });
 
-  it('tells a daemon that does not answer', async () => {
+  it('reports a daemon that does not answer', async () => {
     const silent: Server = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = silent.address();

@@ -11,7 +11,7 @@ import { brokenPools, keyEnds } from '../../src/daemon/doctor/service-checks.ts'
 
 const DAY_MS = 24 * 3_600_000;
 
-describe('the doctor, of a daemon that runs', () => {
+describe('the doctor with a running daemon', () => {
   let dataDir: string;
   let server: Server;
   /** What it answers, by path and query. */
@@ -52,7 +52,7 @@ describe('the doctor, of a daemon that runs', () => {
       uid: undefined,
     });
 
-  it('counts the pools that can’t start instances, and names some', async () => {
+  it('counts the pools that cannot start instances, and names some', async () => {
     expect(await found(brokenPools)).to.deep.equal([
       { name: 'pools', status: 'ok', message: 'none is Failed or Degraded' },
     ]);
@@ -77,7 +77,7 @@ describe('the doctor, of a daemon that runs', () => {
     ]);
   });
 
-  it('counts the keys that end soon, on every page', async () => {
+  it('counts the keys that expire soon, on every page', async () => {
     const aKey = (name: string, days: number, issued = -30) => ({
       name,
       issuedAt: new Date(Date.now() + issued * DAY_MS).toISOString(),
@@ -97,7 +97,7 @@ describe('the doctor, of a daemon that runs', () => {
     });
   });
 
-  it('says so where the admin key is refused, and nothing where no daemon runs', async () => {
+  it('reports a refused admin key, and nothing without a daemon', async () => {
     writeFileSync(join(dataDir, 'keys/admin.key'), 'old-key');
     for (const check of [brokenPools, keyEnds]) {
       expect((await found(check)).map(({ status }) => status)).to.deep.equal(['warning']);
