@@ -42,12 +42,12 @@ describe('/home/user of a Pod', () => {
     return (stdout + stderr).replace(/^\d+\n/, '').replaceAll(/ended 0\n/g, '');
   };
 
-  it('is the home by another name, for every program', () => {
+  it('is an alias of the home for every program', () => {
     expect(said('cd /home/user/sub && pwd && pwd -P')).to.equal('/home/user/sub\n/home/own/sub\n');
     expect(said('pwd; readlink /home/user', { cwd: '/home/user' })).to.equal(`${HOME}\n${HOME}\n`);
   });
 
-  it('is the home as a working folder alone where no link can be made', () => {
+  it('maps to the home only as a working folder if no link can be created', () => {
     const bind = '--ro-bind';
     expect(said('pwd', { bind, cwd: '/home/user' })).to.equal('/home/own\n');
     expect(said('pwd', { bind, cwd: '/home/user/sub' })).to.equal('/home/own/sub\n');
@@ -56,13 +56,13 @@ describe('/home/user of a Pod', () => {
     expect(said('pwd', { bind, cwd: '/home/username' })).to.include('No such file or directory');
   });
 
-  it("stays the image's own where that has one", () => {
+  it("stays the image's own folder if the image has one", () => {
     mkdirSync(join(homes, 'user'));
     expect(said('pwd -P', { cwd: '/home/user' })).to.equal('/home/user\n');
     expect(said('pwd', { cwd: '/home/user/sub' })).to.include('No such file or directory');
   });
 
-  it('leads nowhere where there is no home', () => {
+  it('leads nowhere without a home', () => {
     for (const home of ['/home/none', '/home/user', 'own', ''])
       expect(said('[ -L /home/user ] || echo none', { home })).to.equal('none\n');
   });

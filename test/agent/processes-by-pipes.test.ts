@@ -108,7 +108,7 @@ describe('the holder of a process in a Pod', () => {
     };
   };
 
-  it('takes its process with it, of which then nothing is known', async () => {
+  it('ends with its process, which is then unknown', async () => {
     const { processId, pid } = await start('exec sleep 1000');
     process.kill(holderOf(pid), 'SIGKILL');
     await eventually(
@@ -121,7 +121,7 @@ describe('the holder of a process in a Pod', () => {
     await eventually(() => !isThere(pid), 'its process is killed');
   });
 
-  it('takes an input and a signal once, also where an answer is lost', async () => {
+  it('applies an input and a signal once, even if the answer is lost', async () => {
     const script =
       'trap "echo caught" USR1; echo ready; read line; echo "$line"; sleep 1000 & wait; kill $!; wc -c';
     const { processId } = await start(script, { stdin: true });
@@ -138,7 +138,7 @@ describe('the holder of a process in a Pod', () => {
     expect(reading.text('stdout')).to.equal('ready\nline\ncaught\n0\n');
   });
 
-  it('starts a process once, and is removed, where answers are lost', async () => {
+  it('starts a process once, and can be removed, even if answers are lost', async () => {
     loseAnswers(2);
     const { processId } = await start('exec sleep 1000');
     expect(await pipes.processes.list(ID)).to.have.length(1);
@@ -147,7 +147,7 @@ describe('the holder of a process in a Pod', () => {
     expect(await pipes.processes.list(ID)).to.have.length(0);
   });
 
-  it('serves no other user, nor is looked into by one like its own', async function () {
+  it('serves no other user, and cannot be inspected by processes of the same user', async function () {
     const { processId, pid } = await start('exec sleep 1000');
     const memory = `cat /proc/${holderOf(pid)}/environ`;
     expect(() => execFileSync('sh', ['-c', memory], { ...NOBODY, stdio: 'pipe' })).to.throw(
@@ -159,7 +159,7 @@ describe('the holder of a process in a Pod', () => {
     expect(await pipes.processes.list(ID)).to.have.length(0);
   });
 
-  it('is found beside others of its name that say anything, or nothing', async () => {
+  it('is found next to impostors of its name', async () => {
     const { processId } = await start('exec sleep 1000');
     const room = pipes.uid.replaceAll('-', '');
     const liars = [Buffer.alloc(0), Buffer.alloc(1 << 20, 'E')].map((words, number) =>
