@@ -40,12 +40,12 @@ describe('the configuration', () => {
     return [];
   };
 
-  it('makes no daemon a manager and a worker at once', () => {
+  it('cannot make a daemon both manager and worker', () => {
     const env = { SANDPOOL_ROLE: 'manager', SANDPOOL_FLEET_MANAGERS: 'wss://hub.example.com' };
     expect(faultsOf(() => loadConfig({ env })).join()).to.include('a manager is no worker');
   });
 
-  it('has the documented defaults without any file, variable or flag', () => {
+  it('has the documented defaults without files, variables or flags', () => {
     const { config } = loadConfig({ env: {} });
 
     expect(config.listen).to.deep.equal({ host: '127.0.0.1', port: 8080 });
@@ -75,7 +75,7 @@ describe('the configuration', () => {
     expect(config.templatesDir).to.match(/\/config\/templates$/);
   });
 
-  it('lets a flag go before a variable, a variable before a file, a file before the default', () => {
+  it('prefers flags to variables, variables to a file, and the file to defaults', () => {
     const file = aFile('pidsMax: 11\nparallelStarts: 12\nclusterId: c13\nquotas: { pools: 14 }\n');
 
     const { config, origins } = loadConfig({
@@ -93,7 +93,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('takes ports of the shipped files for usual ones, which another daemon of the machine may have', () => {
+  it('treats ports of the shipped files as defaults, which another daemon may use', () => {
     const kubernetes = fileURLToPath(new URL('../../config/kubernetes.yaml', import.meta.url));
     const env = { SANDPOOL_REDIS_URLS: 'redis://127.0.0.1:6379' };
     const asked = (argvOptions: NamedTexts): readonly boolean[] => {
@@ -108,7 +108,7 @@ describe('the configuration', () => {
     expect(asked({ config: aFile(readFileSync(kubernetes, 'utf8')) })).to.deep.equal([true, true]);
   });
 
-  it('takes the collector of traces from where OpenTelemetry has it, unless one is set', () => {
+  it("uses OpenTelemetry's collector of traces unless one is set", () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 
     expect(loadConfig({ env: {} }).config.tracing.endpoint).to.equal(undefined);
@@ -131,7 +131,7 @@ describe('the configuration', () => {
     );
   });
 
-  it('takes headers, compression and attributes of traces from where OpenTelemetry has them, unless they are set', () => {
+  it("uses OpenTelemetry's headers, compression and attributes of traces unless they are set", () => {
     const env = {
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic YTpi==, x-tenant=a%2Cb',
       OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
@@ -159,7 +159,7 @@ describe('the configuration', () => {
     ).to.equal('none');
   });
 
-  it('refuses what is no header or attribute, and does not repeat it', () => {
+  it('refuses an invalid header or attribute without quoting it', () => {
     for (const [name, text, setting] of [
       ['OTEL_EXPORTER_OTLP_HEADERS', 'hunter2', 'tracing.headers'],
       ['OTEL_EXPORTER_OTLP_HEADERS', 'a b=hunter2', 'tracing.headers'],
@@ -174,7 +174,7 @@ describe('the configuration', () => {
         .and.not.includes('hunter2');
   });
 
-  it('takes webhooks with the files of their secrets, and repeats no address that it refuses', () => {
+  it('accepts webhooks with secret files, and quotes no refused address', () => {
     const load = (...webhooks: readonly string[]) =>
       loadConfig({ env: { SANDPOOL_APPROVALS_WEBHOOKS: webhooks.join(',') } });
     const { config, given } = load('https://a.example.com/x?token=t  secretFile=/run/a b');
@@ -199,7 +199,7 @@ describe('the configuration', () => {
     }
   });
 
-  it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {
+  it('reads the file named by --config, or else by SANDPOOL_CONFIG', () => {
     const file = aFile('pidsMax: 77\n');
 
     expect(loadConfig({ env: { SANDPOOL_CONFIG: file } }).config.pidsMax).to.equal(77);
@@ -209,7 +209,7 @@ describe('the configuration', () => {
     ).to.equal(77);
   });
 
-  it('reports every fault of every source at once, each with its setting and its origin', () => {
+  it('reports every fault of every source at once, with its setting and origin', () => {
     const file = aFile(
       'pidsMax: many\nquotas:\n  sandboxs: 5\nlistne: "x"\nbreaker: 3\nhistory: { listWindow: 200h }\n',
     );
@@ -239,7 +239,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('says which setting was probably meant, also one of another group, and nothing where none is near', () => {
+  it('suggests the nearest setting, even of another group, and none if none is near', () => {
     const problem = (text: string): string | undefined =>
       /did you mean (.*)\?/.exec(
         faultsOf(() => loadConfig({ argvOptions: { config: aFile(text) }, env: {} }))[0] ?? '',
@@ -252,7 +252,7 @@ describe('the configuration', () => {
     expect(problem(`${'x'.repeat(100_000)}: 1`)).to.equal(undefined);
   });
 
-  it('refuses a file that is missing, not YAML, or says a thing twice, without quoting it', () => {
+  it('refuses a file that is missing, malformed or ambiguous, without quoting it', () => {
     const load = (file: string) =>
       faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
 
@@ -269,13 +269,13 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('names a setting that no source gives', () => {
+  it('names a required setting without a value', () => {
     expect(faultsOf(() => loadConfig({ env: {}, files: [] }))).to.include(
       'pidsMax is not set (no source)',
     );
   });
 
-  it('never takes a prototype key for a setting', () => {
+  it('never accepts a prototype key as a setting', () => {
     const file = aFile(
       '__proto__: { pidsMax: 9 }\nconstructor: 1\nquotas: { __proto__: { pools: 1 } }\n',
     );
@@ -303,7 +303,7 @@ describe('the configuration', () => {
     expect(config.pidsMax).to.equal(256);
   });
 
-  it('takes a relative path in a file from the folder of that file', () => {
+  it('resolves a relative path in a file from the folder of that file', () => {
     const file = aFile('dataDir: data\ntemplatesDir: ../t\n');
 
     const { config } = loadConfig({ argvOptions: { config: file }, env: {} });
@@ -312,7 +312,7 @@ describe('the configuration', () => {
     expect(config.templatesDir).to.equal(join(folder, '../t'));
   });
 
-  it('does not mind the variables that Kubernetes sets for a service called sandpool', () => {
+  it('ignores the variables that Kubernetes sets for a service called sandpool', () => {
     expect(() =>
       loadConfig({
         env: { SANDPOOL_SERVICE_HOST: '10.0.0.1', SANDPOOL_PORT_8080_TCP: 'tcp://10.0.0.1:8080' },
@@ -334,7 +334,7 @@ describe('the configuration', () => {
     for (const { description } of listSettings()) expect(lines).to.include(`# ${description}`);
   });
 
-  it('has no flag for a secret, since everybody can read a command line', () => {
+  it('has no flag for a secret, since everybody can read command lines', () => {
     const secrets = listSettings().filter(({ secret }) => secret);
 
     expect(secrets.map(({ path }) => path)).to.deep.equal([
@@ -357,7 +357,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('finds the data folder by flag, variable, file and default, in that order', () => {
+  it('finds the data folder by flag, variable, file or default, in that order', () => {
     const file = aFile('dataDir: /from/file\n');
 
     expect(

@@ -30,7 +30,7 @@ describe('the file of instance types', () => {
     throw new Error('it was taken');
   };
 
-  it('is shipped, and can be read', () => {
+  it('is shipped and valid', () => {
     expect(readInstanceTypes(SHIPPED)[0]).to.deep.equal({
       name: 'small',
       showName: 'Small',
@@ -44,7 +44,7 @@ describe('the file of instance types', () => {
     });
   });
 
-  it('fills in what is left out: requests are the limits', () => {
+  it('derives missing requests from the limits', () => {
     expect(
       read(
         'instanceTypes: [{ name: one, baseResources: { requests: { cpu: 0.5 }, limits: { cpu: 2, memory: 1Gi } } }]',
@@ -64,7 +64,7 @@ describe('the file of instance types', () => {
     ]);
   });
 
-  it('has all its faults named at once, by field', () => {
+  it('is refused with all its faults, by field', () => {
     expect(
       faultsOf(`instanceTypes:
   - { name: One, baseResources: { limits: { cpu: 2, memory: 1Gi } } }
@@ -79,7 +79,7 @@ describe('the file of instance types', () => {
     ]);
   });
 
-  it('refuses a name given twice, a type without memory, and what is no list', () => {
+  it('refuses a duplicate name, a type without memory, and anything but a list', () => {
     const twice = '{ name: one, baseResources: { limits: { cpu: 1, memory: 1Gi } } }';
 
     expect(faultsOf(`instanceTypes: [${twice}, ${twice}]`)[1]).to.equal(
@@ -91,7 +91,7 @@ describe('the file of instance types', () => {
     expect(faultsOf('[]')[1]).to.contain('expected object');
   });
 
-  it('says which file is missing or no YAML', () => {
+  it('is named if it is missing or malformed', () => {
     expect(() => readInstanceTypes(join(folder, 'none.yaml'))).to.throw(
       `can't read instance types from ${join(folder, 'none.yaml')}`,
     );

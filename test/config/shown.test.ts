@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/daemon/config/config.ts';
 import { configJson, configYaml, masked } from '../../src/daemon/config/shown.ts';
 
-describe('the configuration as it is shown', () => {
-  it('is a file of settings that says the same when it is read back', () => {
+describe('the displayed configuration', () => {
+  it('is a settings file with the same meaning', () => {
     const first = loadConfig({
       env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example,https://b.example' },
       argvOptions: { listen: '[::1]:0', namespacePattern: 't-{team}' },
@@ -21,7 +21,7 @@ describe('the configuration as it is shown', () => {
     expect(again.config).to.deep.equal(first.config);
   });
 
-  it('has the origin of each value beside it', () => {
+  it('shows the origin of each value', () => {
     const { given } = loadConfig({
       env: { SANDPOOL_PIDS_MAX: '64', SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example' },
       argvOptions: { uidRangeFirst: '5000' },
