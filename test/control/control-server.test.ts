@@ -59,7 +59,7 @@ describe('the control socket', () => {
     return told;
   };
 
-  it('stops once the commands that it was given are carried out', async () => {
+  it('stops once its running commands are done', async () => {
     const told = await toldByStop('/write', (begun, goOn, tell) => ({
       commands: {
         '/write': async () => {
@@ -74,7 +74,7 @@ describe('the control socket', () => {
     expect(told).to.deep.equal(['written', 'stopped']);
   });
 
-  it('stops once a backup that it called off has ended', async () => {
+  it('stops once a cancelled backup has ended', async () => {
     const told = await toldByStop('/backup', (begun, goOn, tell) => ({
       backup: async (signal) => {
         begun();
@@ -88,7 +88,7 @@ describe('the control socket', () => {
     expect(told).to.deep.equal(['called off', 'stopped']);
   });
 
-  it('is not there where the daemon was stopped before it came to it', async () => {
+  it('is not opened if the daemon was stopped earlier', async () => {
     const server = aServer({});
     await server.stop();
     await server.start();
