@@ -39,8 +39,8 @@ class Slots {
   }
 }
 
-describe('slots that tenants share', () => {
-  it("are given tenant by tenant in turn, and to each tenant's tasks in their order", () => {
+describe('slots shared by tenants', () => {
+  it("go to tenants in turn, and to each tenant's tasks in order", () => {
     const shared = new Slots(1, 1);
     for (const name of ['a1', 'a2', 'a3']) shared.ask('ann', name);
     for (const name of ['b1', 'b2']) shared.ask('bob', name);
@@ -49,14 +49,14 @@ describe('slots that tenants share', () => {
     expect(shared.underWay).to.have.lengthOf(0);
   });
 
-  it("are never all one tenant's where it may not have all, though its tasks never end", () => {
+  it('never all go to a tenant with a share, even if its tasks never end', () => {
     const shared = new Slots(4, 3);
     for (let n = 0; n < 100; n++) shared.ask('ann');
     shared.ask('bob');
     expect(shared.begun).to.deep.equal(['ann', 'ann', 'ann', 'bob']);
   });
 
-  it('refuse, without any effect, who has too many waiting, and all where too many wait', () => {
+  it('refuse a tenant with too many waiting tasks, and all tenants beyond the total', () => {
     const shared = new Slots(1, 1, 3, 2);
     for (let n = 0; n < 3; n++) shared.ask('ann');
     expect(shared.ask('ann')).to.equal(undefined);
@@ -66,7 +66,7 @@ describe('slots that tenants share', () => {
     expect(shared.begun).to.deep.equal(['ann', 'ann', 'bob', 'ann']);
   });
 
-  it('pass over what was taken back, and are released once', () => {
+  it('skip cancelled tasks, and are released once', () => {
     const shared = new Slots(1, 1);
     let release: () => void = () => undefined;
     shared.slots.request('ann', (done) => {
@@ -80,7 +80,7 @@ describe('slots that tenants share', () => {
     expect(shared.begun).to.deep.equal(['bob']);
   });
 
-  it('are given to tasks that are over at once, however many there are', () => {
+  it('go to any number of tasks that end at once', () => {
     const shared = new Slots(1, 1, 100_000, 100_000);
     shared.ask('ann');
     let count = 0;
@@ -98,7 +98,7 @@ describe('slots that tenants share', () => {
     does: fc.constantFrom('ask', 'ask', 'end', 'end of'),
   });
 
-  it('never pass a tenant over for two tasks of another, hold their limits, and leave nothing waiting in vain', () => {
+  it("serve every waiting task within the limits, without two turns of a tenant before another's", () => {
     check(
       fc.property(
         fc.integer({ min: 1, max: 5 }),
@@ -149,7 +149,7 @@ describe('slots that tenants share', () => {
     );
   });
 
-  it('are taken in time, or given up', async () => {
+  it('are taken in time, or cancelled', async () => {
     const slots = new FairSlots({
       most: () => 1,
       mostOfTenant: (most) => most,

@@ -40,7 +40,7 @@ const anyBytes = fc.oneof(
 const jsonOf = (text: TextBytes): string => Buffer.concat([...text.json()]).toString('utf8');
 
 describe('text as bytes', () => {
-  it('is the JSON that the whole of it would be as one string', () => {
+  it('equals the JSON of the whole string', () => {
     fc.assert(
       fc.property(anyBytes, (bytes) => {
         expect(jsonOf(new TextBytes(bytes))).to.equal(JSON.stringify(bytes.toString('utf8')));
@@ -51,7 +51,7 @@ describe('text as bytes', () => {
     );
   });
 
-  it('leaves out a last character that was cut', () => {
+  it('omits a truncated last character', () => {
     fc.assert(
       fc.property(anyBytes, (bytes) => {
         const expected = JSON.stringify(
@@ -62,7 +62,7 @@ describe('text as bytes', () => {
     );
   });
 
-  it('is never longer than what was counted for it, however it came', () => {
+  it('never exceeds its computed length, in whatever pieces it arrived', () => {
     fc.assert(
       fc.property(anyBytes, fc.integer({ min: 1, max: 9 }), (bytes, step) => {
         const inside = Buffer.byteLength(JSON.stringify(bytes.toString('utf8'))) - 2;

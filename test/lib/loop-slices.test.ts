@@ -24,7 +24,7 @@ describe('slices of the event loop', () => {
       setImmediate(resolve);
     });
 
-  it('lets the loop go round after a few milliseconds of what the tasks lead to', async () => {
+  it('yield to the event loop after a few milliseconds of work', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) slices.put(task(name, 2));
     await theLoop();
     expect(done).to.deep.equal(['a', 'b']);
@@ -33,18 +33,18 @@ describe('slices of the event loop', () => {
     expect(done).to.deep.equal(['a', 'b', 'c', 'd', 'e']);
   });
 
-  it('runs cheap tasks in one turn', async () => {
+  it('run cheap tasks in one turn', async () => {
     for (let n = 0; n < 300; n += 1) slices.put(task(String(n), 0));
     await theLoop();
     expect(done).to.have.length(300);
   });
 
-  it('runs a task at once where none waits', () => {
+  it('run a task at once if none waits', () => {
     slices.put(() => done.push('a'));
     expect(done).to.deep.equal(['a']);
   });
 
-  it('keeps the order, also of what tasks put and of what is flushed', async () => {
+  it('keep the order, including tasks added by tasks and flushed tasks', async () => {
     slices.put(() => {
       done.push('a');
       slices.put(() => done.push('c'));

@@ -4,11 +4,11 @@ import { isSameData, omitUndefined } from '../../src/lib/plain-data.ts';
 describe('isSameData', () => {
   const data = { pool: { name: 'a', counts: [1, 2], mark: null }, gated: true };
 
-  it('says yes to equal data', () => {
+  it('returns true for equal data', () => {
     expect(isSameData(data, structuredClone(data))).to.equal(true);
   });
 
-  it('counts a field that is undefined as none, on either side and at any depth', () => {
+  it('ignores undefined fields, on either side and at any depth', () => {
     const more = { pool: { ...data.pool, tag: undefined }, gated: true, size: undefined };
 
     expect(isSameData(data, more)).to.equal(true);
@@ -27,14 +27,14 @@ describe('isSameData', () => {
     ['a prototype as a field', { ...data, ['__proto__']: {} }],
   ];
   for (const [how, other] of others)
-    it(`says no to ${how}`, () => {
+    it(`returns false for ${how}`, () => {
       expect(isSameData(data, other)).to.equal(false);
       expect(isSameData(other, data)).to.equal(false);
     });
 });
 
 describe('omitUndefined', () => {
-  it('leaves what an object is spread over as it was', () => {
+  it('keeps the spread fields of an object', () => {
     expect({ cpu: 1, ...omitUndefined({ cpu: undefined, memory: 2 }) }).to.deep.equal({
       cpu: 1,
       memory: 2,

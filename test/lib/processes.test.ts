@@ -22,7 +22,7 @@ const withoutDescriptors = (name: string, code: string): string => {
   return printedWithFewDescriptors(100, program);
 };
 
-describe('a process whose descriptors are all in use', function () {
+describe('a process without free descriptors', function () {
   for (const [what, name, code] of [
     ['a program with pipes', 'lib/processes', "return ours.withPipes(spawn('/bin/true')).pid;"],
     [
@@ -36,7 +36,7 @@ describe('a process whose descriptors are all in use', function () {
       "return ours.anchorPlace('command:/bin/true')('a line', new AbortController().signal);",
     ],
   ] as const)
-    it(`is refused ${what}, and lives on`, () => {
+    it(`cannot start ${what}, and survives`, () => {
       expect(withoutDescriptors(name, code)).to.equal(`${REFUSED}, and lives`);
     });
 });

@@ -4,8 +4,8 @@ import { ByteQueue } from '../../../src/lib/streams/byte-queue.ts';
 const LONG = 4_096;
 const BLOCK = 16_384;
 
-describe('bytes that wait', () => {
-  it('come out as they went in, whatever their pieces', () => {
+describe('a queue of bytes', () => {
+  it('returns bytes unchanged, in any pieces', () => {
     const queue = new ByteQueue();
     const pieces = [1, 3, LONG, 5, LONG - 1, LONG - 1, 2, 100_000, 0, 7].map((size, at) =>
       Buffer.alloc(size, at + 1),
@@ -22,7 +22,7 @@ describe('bytes that wait', () => {
     ]);
   });
 
-  it('that were taken are not overwritten by those that come after', () => {
+  it('does not overwrite returned bytes', () => {
     const queue = new ByteQueue();
     queue.push(Buffer.from('one'));
     const taken = queue.shift();
@@ -30,7 +30,7 @@ describe('bytes that wait', () => {
     expect([String(taken), String(queue.takeAll())]).to.deep.equal(['one', 'two']);
   });
 
-  it('take a few blocks where a hundred thousand pieces of one byte came', () => {
+  it('uses a few blocks for a hundred thousand single bytes', () => {
     const queue = new ByteQueue();
     for (let at = 0; at < 100_000; at += 1) queue.push(Buffer.from('x'));
     let blocks = 0;

@@ -35,8 +35,8 @@ const parsed = (text: string): unknown => {
   }
 };
 
-describe('JSON of others', () => {
-  it('is read however it is cut, and counts nothing within its texts', async () => {
+describe('foreign JSON', () => {
+  it('is read in any pieces, and limits do not count inside strings', async () => {
     const value = { 'a[{,': ['é\\', '"[[[', '\\"'], b: [1, { c: null }] };
     const text = JSON.stringify(value);
     for (let bytes = 1; bytes <= text.length; bytes += 1)
@@ -49,7 +49,7 @@ describe('JSON of others', () => {
     expect(await read('')).to.equal(undefined);
   });
 
-  it('is refused while it comes once it has more values, bytes or depth than it may', () => {
+  it('is refused during the transfer if it exceeds the limit of values, bytes or depth', () => {
     const pushes = (piece: string): number => {
       const reader = new JsonReader(boundsOf(0, 0));
       let pushed = 0;
@@ -64,7 +64,7 @@ describe('JSON of others', () => {
     expect(boundsOf(10, 100)).to.deep.equal({ mostBytes: 66_536, mostValues: 9_472 });
   });
 
-  it('is parsed in many turns where it is a long list, each of little', async () => {
+  it('is parsed in many short turns if it is a long list', async () => {
     const items = Array.from({ length: 500 }, (_, n) => ({ n, text: '],["'.repeat(2_000) }));
     for (const value of [items, { total: 1, items, more: [[1], 2], none: [] }]) {
       const text = JSON.stringify(value);
@@ -89,7 +89,7 @@ describe('JSON of others', () => {
     }
   });
 
-  it('is put together and decoded in turns alone, whatever is in it', async () => {
+  it('is joined and decoded in turns, with any content', async () => {
     const text = JSON.stringify({ log: 'x'.repeat(200_000), items: ['y'.repeat(90_000), 1] });
     const decode = Buffer.prototype.toString;
     let [depth, outside] = [0, 0];
@@ -113,7 +113,7 @@ describe('JSON of others', () => {
     expect(outside).to.equal(0);
   });
 
-  it('is refused where an item of a list is long', () => {
+  it('is refused if an item of a list is too long', () => {
     for (const end of ['', '",2]']) {
       const reader = new JsonReader({ mostBytes: 16 << 20, mostValues: 4_096 });
       expect(() => reader.push(Buffer.from(`{"items":[1,"${'x'.repeat(1 << 20)}${end}`))).to.throw(
@@ -122,7 +122,7 @@ describe('JSON of others', () => {
     }
   });
 
-  it('is read as JSON.parse reads it, and refused where that refuses it', async function () {
+  it('is accepted and refused like by JSON.parse', async function () {
     const blank = ' '.repeat(70_000);
     const item = `"${'x'.repeat(70_000)}"`;
     for (const items of [`${item},`, `${blank},1`, `1,${blank},${item}`, `${item},${blank}`])
@@ -155,7 +155,7 @@ describe('JSON of others', () => {
 });
 
 describe('a share of the event loop', () => {
-  it('has who worked rest for four times as long, and nobody else', async () => {
+  it('makes a worker pause for four times as long as it worked, and nobody else', async () => {
     let now = 0;
     let rested = 0;
     const share = new LoopShare({

@@ -154,9 +154,9 @@ const handledBy = async (run: () => Promise<unknown>): Promise<number> => {
   return bytes;
 };
 
-describe('a stream that comes in small pieces', () => {
+describe('a stream in small pieces', () => {
   for (const [name, [bytes, read]] of Object.entries(READERS))
-    it(`costs by its length, not by its pieces: ${name}`, async () => {
+    it(`costs by length, not by pieces: ${name}`, async () => {
       const handled = await handledBy(() => read(cut(bytes)));
       expect(handled / bytes.length).to.be.below(MOST_TIMES);
     });

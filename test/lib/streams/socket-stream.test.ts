@@ -24,12 +24,12 @@ class Held extends SocketStream {
   }
 }
 
-describe('a stream that stands in for a socket', () => {
+describe('a stream in place of a socket', () => {
   afterEach(() => {
     mock.restoreAll();
   });
 
-  it('says that nothing moved, and goes on', async () => {
+  it('reports that nothing moved, and continues', async () => {
     const stream = new Held();
 
     await once(stream.setTimeout(5), 'timeout');
@@ -38,7 +38,7 @@ describe('a stream that stands in for a socket', () => {
     stream.destroy();
   });
 
-  it('waits anew whenever something moved', () => {
+  it('restarts its timeout whenever something moved', () => {
     let begun = 0;
     const timer = {
       unref: () => timer,
@@ -56,7 +56,7 @@ describe('a stream that stands in for a socket', () => {
     expect(begun).to.equal(2);
   });
 
-  it('forgets the time and whom it was to tell', () => {
+  it('forgets its timeout and listener', () => {
     const stream = new Held();
     const tell = (): void => undefined;
 
@@ -66,7 +66,7 @@ describe('a stream that stands in for a socket', () => {
     expect(stream.listenerCount('timeout')).to.equal(0);
   });
 
-  it('is destroyed soon, once what was written is gone', async () => {
+  it('is destroyed soon after its last write', async () => {
     const stream = new Held();
     stream.write('last words');
 
