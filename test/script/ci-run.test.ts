@@ -50,14 +50,14 @@ describe('.ci/run', () => {
     ]);
   });
 
-  it('fails if one part fails, and runs all', () => {
+  it('fails if one part fails, and still runs all', () => {
     for (const part of Object.keys(ARGUMENTS) as Part[])
       expect(
         run({ test: sum(1), kubernetes: sum(1), slice: sum(1), [part]: sum(3, 2) }),
       ).to.deep.equal([1, '5 passed, 2 failed, 0 skipped']);
   });
 
-  it('counts a part as failed that ends without a sum, or badly with a good sum', () => {
+  it('counts a part without a summary as failed, and one that fails after a good summary', () => {
     expect(run({ test: sum(5), kubernetes: 'kill -9 $$' })).to.deep.equal([
       ...[1, '5 passed, 1 failed, 0 skipped'],
     ]);

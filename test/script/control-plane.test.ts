@@ -107,7 +107,7 @@ describe('script/control-plane', function () {
       ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n')
       : [];
 
-  it('says in one line what to do where Go is too old', async () => {
+  it('explains the remedy in one line if Go is too old', async () => {
     aGo('go1.25.4');
 
     const { code, out, error } = await start([]).ended;
@@ -119,7 +119,7 @@ describe('script/control-plane', function () {
     );
   });
 
-  it('fails script/test kubernetes there, instead of skipping', async () => {
+  it('fails script/test kubernetes in that case, instead of skipping', async () => {
     aGo('go1.25.4');
     // Python's packages, which script/bootstrap would fetch into this cache, take longer than all else.
     const pinned = createHash('sha256').update(readFileSync(PYTHON_PACKAGES)).digest('hex');
@@ -132,7 +132,7 @@ describe('script/control-plane', function () {
     expect(error).to.include('Go 1.26 or newer is needed');
   });
 
-  it('builds into the cache, once, and then finds it there', async () => {
+  it('builds into the cache once, and then finds the result', async () => {
     aGo('go1.26.0');
     goOn();
 
@@ -148,7 +148,7 @@ describe('script/control-plane', function () {
     expect(builds()).to.have.length(1);
   });
 
-  it('says how little is left of a build that goes on, once Go says so', async () => {
+  it('shows the rest of a running build as Go reports it', async () => {
     aGo('go1.26.0');
     const { said, ended } = start(['etcd', 'kube-apiserver']);
 
@@ -160,7 +160,7 @@ describe('script/control-plane', function () {
     );
   });
 
-  it('builds two programs as one, which each name runs', async () => {
+  it('builds two programs as one, which runs under each name', async () => {
     aGo('go1.26.0');
     goOn();
 
@@ -173,7 +173,7 @@ describe('script/control-plane', function () {
     expect(builds()).to.have.length(1);
   });
 
-  it('builds a program whose package does not hold the released one', async () => {
+  it('builds a program whose released package differs', async () => {
     aGo('go1.26.0');
     goOn();
     program(
@@ -190,14 +190,14 @@ describe('script/control-plane', function () {
     expect(builds()).to.have.length(1);
   });
 
-  it('builds nothing when told to find, and says what is missing', async () => {
+  it('builds nothing when asked to find, and reports what is missing', async () => {
     const { code, error } = await start(['--find', 'etcd', 'kwok']).ended;
 
     expect(code).to.equal(1);
     expect(error).to.equal('This machine lacks etcd kwok; script/control-plane builds them.\n');
   });
 
-  it('takes what the folders of the environment have, before the cache', async () => {
+  it('uses the folders of the environment before the cache', async () => {
     for (const place of ['own', 'envtest']) {
       mkdirSync(join(folder, place));
       program(join(folder, place, place === 'own' ? 'etcd' : 'kubectl'), '');
@@ -212,7 +212,7 @@ describe('script/control-plane', function () {
     expect(out).to.match(new RegExp(`^${join(folder, 'own')}:${join(folder, 'envtest')}:.*\\n$`));
   });
 
-  it('builds once when it is started twice at a time', async () => {
+  it('builds once for two simultaneous starts', async () => {
     aGo('go1.26.0');
     const both = [start(['etcd']), start(['etcd'])];
     await eventually(() => builds().length === 1, 'one has begun to build');
@@ -231,7 +231,7 @@ describe('script/control-plane', function () {
     ).to.have.length(1);
   });
 
-  it('leaves no half of a program when it is interrupted, and builds it the next time', async () => {
+  it('leaves no partial program when it is interrupted, and builds it the next time', async () => {
     aGo('go1.26.0');
     const { child, ended } = start(['etcd']);
     await eventually(() => builds().length === 1, 'it has begun to build');
@@ -245,7 +245,7 @@ describe('script/control-plane', function () {
     expect(cached().filter((file) => file.includes('.work'))).to.deep.equal([]);
   });
 
-  it('refuses a program that it does not know', async () => {
+  it('refuses an unknown program', async () => {
     expect((await start(['minikube']).ended).error).to.include("knows no program 'minikube'");
   });
 });

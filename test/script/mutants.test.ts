@@ -25,7 +25,7 @@ const made = (mutator: string): readonly string[] =>
     });
 
 describe('mutants of Lua', () => {
-  it('swap operators, and leave comments and strings', () => {
+  it('swap operators, but not in comments and strings', () => {
     expect(made('EqualityOperator')).to.deep.equal([
       "if redis.call('GET', key) ~= '1' and most > 0 then",
       "if redis.call('GET', key) == '1' and most >= 0 then",
@@ -37,7 +37,7 @@ describe('mutants of Lua', () => {
     expect(made('ArithmeticOperator')).to.deep.equal(['return most + 1']);
   });
 
-  it('decide conditions', () => {
+  it('replace conditions by constants', () => {
     expect(made('ConditionalExpression')).to.deep.equal(['if false then', 'if true then']);
   });
 
@@ -46,7 +46,7 @@ describe('mutants of Lua', () => {
     expect(made('ReturnStatement')).to.deep.equal(['', '', '']);
   });
 
-  it('are met where the block that they are in is', () => {
+  it('are found in their enclosing block', () => {
     const begins = (text: string): string =>
       SCRIPT.slice(blockAt(SCRIPT, SCRIPT.indexOf(text))).trimStart();
 
@@ -68,7 +68,7 @@ describe('a sample of mutants', () => {
     ),
   );
 
-  it('has as large a part of each folder as there is of all', () => {
+  it('takes an equal part of each folder', () => {
     const sample = sampleOf(mutants, 60, 1);
 
     expect(
@@ -77,7 +77,7 @@ describe('a sample of mutants', () => {
     expect(new Set(sample.map(keyOf)).size).to.equal(60);
   });
 
-  it('is the same for the same seed alone', () => {
+  it('is the same only for the same seed', () => {
     expect(sampleOf(mutants, 60, 1)).to.deep.equal(sampleOf(mutants, 60, 1));
     expect(sampleOf(mutants, 60, 1)).to.not.deep.equal(sampleOf(mutants, 60, 2));
   });

@@ -6,12 +6,12 @@ import { ON_OTHER_NODES, onOtherNodes } from '../../script/other-nodes.ts';
 
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
 
-describe('what runs on the other Nodes', () => {
+describe('the list for other Node versions', () => {
   const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => join(TESTS, file));
 
-  it('is part of the tests, and each entry names some', () => {
+  it('is part of the tests, with at least one file per entry', () => {
     const chosen = onOtherNodes(all);
 
     expect(chosen.length).to.be.within(1, all.length / 2);

@@ -39,14 +39,14 @@ describe('script/real-node', function () {
     return `${status}: ${stdout.trimEnd()}`;
   };
 
-  it('skips, and says so, where programs can not be linked for an image', () => {
+  it('skips with a reason if programs cannot be linked for an image', () => {
     program('cc', 'exit 1');
     expect(ended()).to.equal(
       '3: no real node here: cc can not link programs with -static: gcc and libc6-dev are missing',
     );
   });
 
-  it('skips, and says so, where overlay file systems are known, and can not be mounted', () => {
+  it('skips with a reason if overlay file systems cannot be mounted', () => {
     program('cc', 'exit 0');
     program('mount', 'exit 32');
     expect(ended()).to.match(
@@ -54,7 +54,7 @@ describe('script/real-node', function () {
     );
   });
 
-  it('skips, and names the controllers, where cgroup v2 lacks some', function () {
+  it('skips with the missing controllers if cgroup v2 lacks some', function () {
     program('cc', 'exit 0');
     const inside = `mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && echo 'cpuset cpu io' >cgroup.controllers && echo cpu >cgroup.subtree_control && exec ${SCRIPT}`;
     if (!ended('unshare', '--mount', '--pid', '--fork', 'true').startsWith('0'))

@@ -74,7 +74,7 @@ describe('the test runner', function () {
     return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '' };
   };
 
-  it('sums what passed, failed and was skipped in its last line; a skip without a cause failed', async () => {
+  it('counts passed, failed and skipped tests in its last line; a skip without a cause fails', async () => {
     const { code, output, lastLine } = await run('script/run-tests.ts', aFile(ALL_OUTCOMES));
 
     expect(lastLine).to.equal('2 passed, 2 failed, 1 skipped');
@@ -109,7 +109,7 @@ describe('the test runner', function () {
         expect(found?.failed[0]).to.match(problem);
       });
 
-    it('and ends the processes that it leaves behind, also outside of its session', () => {
+    it('kills leftover processes, even outside of its session', () => {
       expect(isAlive(readFileSync(pidFile(), 'utf8'))).to.equal(false);
     });
   });

@@ -31,7 +31,7 @@ describe('script/server --fleet', function () {
     await once(server, 'exit');
   });
 
-  it('shows its clusters, gives a sandbox as it says, and leaves nothing', async () => {
+  it('shows its clusters, hands out a sandbox as printed, and leaves nothing behind', async () => {
     const dataDir = /export SANDPOOL_DATA_DIR=(\S+)/.exec(said)?.[1] ?? '';
     const lines = [...said.matchAll(/^ {2}(bin\/sandpool .*)$/gm)].map(([, line = '']) => line);
     expect(lines, said).to.have.length(2);

@@ -12,7 +12,7 @@ import { beyondBudget } from '../../script/test-usage.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('the plan of the tests', () => {
+describe('the test plan', () => {
   it('runs every test file by at least one command', () => {
     const planned = new Set([
       ...usualFiles(),
@@ -23,7 +23,7 @@ describe('the plan of the tests', () => {
     expect(testFiles().filter((file) => !planned.has(file))).to.deep.equal([]);
   });
 
-  it('names only files that there are', () => {
+  it('names existing files only', () => {
     for (const { name, only = [], again = [] } of SLICES)
       for (const beginning of [...only, ...again])
         expect(
@@ -38,7 +38,7 @@ describe('the plan of the tests', () => {
     expect(unitsOf(files).flatMap((unit) => unit.files)).to.have.length(files.length);
   });
 
-  it('reaches every slice within any week, also over a new year', () => {
+  it('reaches every slice within any week, including over New Year', () => {
     for (let first = Date.UTC(2027, 11, 20); first < Date.UTC(2028, 0, 1); first += DAY_MS) {
       const week = Array.from({ length: 7 }, (_, n) => sliceOf(new Date(first + n * DAY_MS)).name);
       if (new Date(first + 6 * DAY_MS).getUTCFullYear() === 2027)
@@ -47,7 +47,7 @@ describe('the plan of the tests', () => {
     expect(SLICES.length).to.equal(7);
   });
 
-  it('counts neither the clock nor processor time that others took', () => {
+  it('excludes waiting and processor time of others', () => {
     const busy = { clock: 4 * 600, processor: 1_000, others: 3_600 };
 
     expect(beyondBudget({ ...busy, others: 0 }, 10)).to.match(/^40\.0 minutes/);

@@ -46,7 +46,7 @@ const TEXT = `
     await eventually(() => false, 'the moon', () => ({ phase: 'new' }));
   });`;
 
-describe('what a failed test prints', function () {
+describe('the report of a failed test', function () {
   let output: string;
 
   before(async () => {
@@ -74,7 +74,7 @@ describe('what a failed test prints', function () {
     expect(output).not.to.include('secret').and.not.to.include('line 10 ');
   });
 
-  it('has those of a process that died in a test before it, which shared it, and of no other', () => {
+  it('has the lines of a shared process that died in an earlier test, and of no other', () => {
     expect(output).to.match(/shared \(pid \d+, killed by SIGKILL\):\n {10}I crash\n/);
     expect(output).not.to.include('forgotten');
   });
