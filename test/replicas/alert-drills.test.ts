@@ -117,7 +117,7 @@ describe('alerts on real replicas', function () {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  it('SandpoolStoreFails, SandpoolClaimsFail, SandpoolRequestsFail and SandpoolShardsWithoutLeader: Redis dies, and comes back', async () => {
+  it('SandpoolStoreFails, SandpoolClaimsFail, SandpoolRequestsFail, SandpoolShardsWithoutLeader: fire without Redis, and clear', async () => {
     const alerts = ['SandpoolStoreFails', 'SandpoolClaimsFail', 'SandpoolRequestsFail'];
     await clearsWithWork(...alerts, 'SandpoolShardsWithoutLeader');
 
@@ -131,7 +131,7 @@ describe('alerts on real replicas', function () {
     await clearsWithWork(...alerts);
   });
 
-  it('SandpoolStoreSlow and SandpoolClaimsSlow: every byte to and from the API server is late, and then none', async () => {
+  it('SandpoolStoreSlow and SandpoolClaimsSlow: fire while the API server is slow, and clear', async () => {
     await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
 
     link(0).toApi.delayMs = 700;
@@ -143,7 +143,7 @@ describe('alerts on real replicas', function () {
     await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
   });
 
-  it('SandpoolNotReady, SandpoolNoneReady and SandpoolMirrorStale: one replica hears nothing of the API server, then neither does, and then both do', async () => {
+  it('SandpoolNotReady, SandpoolNoneReady and SandpoolMirrorStale: fire while replicas are cut off, and clear', async () => {
     for (const alert of ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolMirrorStale'])
       await watch.clears(alert);
 
@@ -161,7 +161,7 @@ describe('alerts on real replicas', function () {
       await watch.clears(alert, 120_000);
   });
 
-  it('SandpoolVersionsDiffer: an upgrade that stops half way, and goes on', async () => {
+  it('SandpoolVersionsDiffer: fires for an interrupted upgrade, and clears', async () => {
     next = aBuild({
       file: 'package.json',
       from: `"version": "${version()}"`,

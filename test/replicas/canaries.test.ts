@@ -11,7 +11,7 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const canary = (): string => `canary${randomBytes(12).toString('hex')}`;
 
-describe('secrets that are planted on replicas', function () {
+describe('secrets planted on replicas', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2, env: { SANDPOOL_LOG_LEVEL: 'trace' } });
   const secrets = {
@@ -89,11 +89,11 @@ describe('secrets that are planted on replicas', function () {
     for (const each of clients) each.close();
   });
 
-  it('show in no answer', () => {
+  it('appear in no answer', () => {
     expect(missing(answers)).to.deep.equal([]);
   });
 
-  it('show in no log line, at its most talkative, and in no line of the audit', async () => {
+  it('appear in no log line, at the most detailed level, and in no audit line', async () => {
     for (const { log, dataDir } of replicas().list) {
       const files = (): string =>
         readdirSync(join(dataDir, 'audit'))
@@ -105,7 +105,7 @@ describe('secrets that are planted on replicas', function () {
     }
   });
 
-  it('show on no page of those that operators look at, and in no process’s arguments', async () => {
+  it('appear on no debug page, and in no process arguments', async () => {
     const admin = client(0, replicas().adminKey);
     const { items } = JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as {
       readonly items: readonly { readonly kind: string; readonly key: string }[];

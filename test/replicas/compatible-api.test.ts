@@ -11,7 +11,7 @@ import { rejection } from '../support/harness/rejection.ts';
 const IMAGE = 'registry.invalid/sandbox:1';
 const OTHER = 'registry.invalid/team/tool:2';
 
-describe("the control API of E2B's SDKs, on replicas", function () {
+describe("the control API of E2B's SDKs on replicas", function () {
   const replicas = onSharedCompatibleReplicas(onTheControlPlane());
   let key: string;
   let client: HttpClient;
@@ -42,7 +42,7 @@ describe("the control API of E2B's SDKs, on replicas", function () {
   });
   after(() => client.close());
 
-  it('has a sandbox of one replica shown, moved on and ended by another', async () => {
+  it('shows, changes and ends a sandbox on other replicas than its own', async () => {
     const began = performance.now();
     const made = await Sandbox.create('base', {
       ...by(0),
@@ -88,7 +88,7 @@ describe("the control API of E2B's SDKs, on replicas", function () {
   });
 
   for (const index of [0, 1])
-    it(`starts a sandbox with an image of its own at replica ${index}, whoever leads`, async () => {
+    it(`starts a sandbox with its own image on replica ${index}, whoever leads`, async () => {
       const sandbox = await Sandbox.create(`default//${OTHER}`, by(index));
       const id = sandbox.sandboxId.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
       const images = async (): Promise<readonly string[]> => {
@@ -102,7 +102,7 @@ describe("the control API of E2B's SDKs, on replicas", function () {
       expect(await sandbox.kill()).to.not.equal(false);
     });
 
-  it('ends a sandbox at its moment', async () => {
+  it('ends a sandbox on time', async () => {
     const { sandboxId } = await Sandbox.create('base', { ...by(0), timeoutMs: 2_000 });
 
     await eventually(
@@ -115,7 +115,7 @@ describe("the control API of E2B's SDKs, on replicas", function () {
     );
   });
 
-  it('says of what a Pod can not do that it is 501, and asks for the token of the sandbox', async () => {
+  it('refuses with 501 what a Pod cannot do, and requires the token of the sandbox', async () => {
     const lifecycle = { onTimeout: 'pause' } as const;
     const paused = await rejection(Sandbox.create('base', { ...by(0), lifecycle }));
     expect(paused.message).to.match(/^501: /);

@@ -65,7 +65,7 @@ describe('following an actor on replicas', function () {
       .map(({ data }) => data);
   };
 
-  it('tells the same on each, by whom it is led, and goes on with who leads next', async () => {
+  it('shows the same moves on each, with the leader, and continues with the next leader', async () => {
     const key = await replicas().tenant('rose', 'rita');
     await controlPlane().apply(aPodTemplate('idle-pod'));
     const owner = new HttpClient(replicas().replica(0).port, key);

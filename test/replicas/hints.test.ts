@@ -8,7 +8,7 @@ import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 /** What a hint advises of a pool whose instances do not start on a cluster is done, and they start. */
-describe('what hints advise on a cluster', function () {
+describe('advice in hints on a cluster', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
@@ -78,7 +78,7 @@ describe('what hints advise on a cluster', function () {
   };
 
   for (const { fact, template, says, ofPool, ofEnv } of cases) {
-    it(`works of a pool: ${fact}`, async () => {
+    it(`works for a pool: ${fact}`, async () => {
       const name = `${template}-alone`;
       await untilAnswered(201, () =>
         client.post('/sandboxpools', { name, templateName: template, replicas: 1 }),
@@ -92,7 +92,7 @@ describe('what hints advise on a cluster', function () {
       await client.delete(`/sandboxpools/${name}?force=true`);
     });
 
-    it(`works of an env: ${fact}`, async () => {
+    it(`works for an env: ${fact}`, async () => {
       const [name, member] = [`${template}-env`, `${template}-member`];
       await untilAnswered(201, () =>
         client.post('/envs', { name, templateRef: { name: template } }),

@@ -8,7 +8,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
-describe('keys and quotas of three replicas', function () {
+describe('keys and quotas on three replicas', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   before(() => controlPlane().apply(aPodTemplate('keys-pod')));
@@ -25,7 +25,7 @@ describe('keys and quotas of three replicas', function () {
     }));
   });
 
-  describe('beside kubectl', () => {
+  describe('with kubectl', () => {
     const opened: HttpClient[] = [];
     const at = (replica: number, key: string): HttpClient => {
       const client = new HttpClient(replicas().replica(replica).port, key);
@@ -36,7 +36,7 @@ describe('keys and quotas of three replicas', function () {
       for (const client of opened.splice(0)) client.close();
     });
 
-    it('a key that kubectl deletes is worth nothing on any of them', async () => {
+    it('a key deleted by kubectl is invalid on all replicas', async () => {
       const key = await replicas().tenant('hands', 'hank');
       const { json } = await at(0, key).get('/api-keys');
       const [namespace = '', name = ''] = String(json.items?.[0]?.['name']).split('/');
@@ -50,7 +50,7 @@ describe('keys and quotas of three replicas', function () {
         );
     });
 
-    it('the first request of a new user is answered, and not refused while what nobody used is counted', async () => {
+    it('the first request of a new user succeeds while the unused quota is still being read', async () => {
       const [pool, env, member] = [
         await replicas().tenant('fresh', 'fred', { isUncounted: true }),
         await replicas().tenant('fresh', 'frida', { isUncounted: true }),
@@ -74,7 +74,7 @@ describe('keys and quotas of three replicas', function () {
         expect(answer.status, answer.text).to.equal(201);
     });
 
-    it('a UserQuota that kubectl makes, changes and deletes is gone by, and one that REST made shows there', async () => {
+    it('a UserQuota of kubectl takes effect in each version, and one created by REST appears there', async () => {
       const key = await replicas().tenant('hands', 'hilda');
       const namespace = replicas().namespaceOf('hands');
       const limits = async (replica: number) =>
@@ -135,7 +135,7 @@ describe('keys and quotas of three replicas', function () {
       await untilAnswered(201, () => at(0, key).post('/sandboxes', { poolName: 'hildas' }));
     });
 
-    it('a UserQuota that is named otherwise than it says, or out of bounds, is refused', async () => {
+    it('a UserQuota with an inconsistent name or values out of bounds is refused', async () => {
       const namespace = replicas().namespaceOf('default');
       const said = async (name: string, spec: object): Promise<string> => {
         const object = {

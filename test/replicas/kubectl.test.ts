@@ -61,7 +61,7 @@ describe('kubectl', function () {
     expect(pods.trim().split('\n')).to.have.length(3);
   });
 
-  it('describes a pool that can not start anything, with the cause as an event', async () => {
+  it('describes a pool that cannot start instances, with the cause as an event', async () => {
     await apply('SandboxPool', 'stuck', {
       replicas: 1,
       template: {
@@ -84,7 +84,7 @@ describe('kubectl', function () {
     await kubectl('delete', 'sbp', 'stuck');
   });
 
-  it('waits for an env and shows what its members have together', async () => {
+  it('waits for an env and shows the totals of its members', async () => {
     await apply('SandboxTemplate', 'for-kubectl', TEMPLATE);
     await apply('SandboxEnv', 'both', {
       templateRef: { name: 'for-kubectl' },
@@ -101,7 +101,7 @@ describe('kubectl', function () {
     await kubectl('delete', 'sbe', 'both');
   });
 
-  it('drains a node once its claimed sandboxes have ended; what idles there leaves by itself', async () => {
+  it('drains a node once its claimed sandboxes have ended, and idle ones leave automatically', async () => {
     const key = await replicas().tenant('kube', 'kay');
     const client = new HttpClient(replicas().replica(0).port, key);
     await apply('SandboxPool', 'moving', { template: TEMPLATE, replicas: 3 });

@@ -67,7 +67,7 @@ describe('metrics of replicas', function () {
     ]);
   });
 
-  it('show one pool alike on each, and the namespace of its owner', async () => {
+  it('show a pool identically on each replica, with the namespace of its owner', async () => {
     for (const replica of [0, 1, 2]) {
       await eventually(
         async () =>
@@ -81,7 +81,7 @@ describe('metrics of replicas', function () {
     }
   });
 
-  it('have every shard led by somebody again after a replica has died', async () => {
+  it('show that every shard has a leader again after a replica has died', async () => {
     await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led');
 
     await replicas().replica(2).kill();

@@ -19,7 +19,7 @@ interface PodSpec {
   readonly hostUsers?: boolean;
 }
 
-describe('where the Pods of an admin’s template run', function () {
+describe("the placement of Pods of an admin's template", function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
@@ -87,7 +87,7 @@ describe('where the Pods of an admin’s template run', function () {
   const conditions = async (pool: string): Promise<string> =>
     JSON.stringify((await client.get(`/sandboxpools/${pool}`)).json.template?.['status']);
 
-  it('is the node that they select and tolerate, in its RuntimeClass, with its priority', async () => {
+  it('follows selector and tolerations, with RuntimeClass and priority', async () => {
     await make('placed', {
       nodeSelector: { [LABEL]: 'yes' },
       tolerations: [toleration],
@@ -104,7 +104,7 @@ describe('where the Pods of an admin’s template run', function () {
     });
   });
 
-  it('is a node of their affinity', async () => {
+  it('follows the affinity', async () => {
     const matchExpressions = [{ key: LABEL, operator: 'Exists' }];
     await make('drawn', {
       tolerations: [toleration],
@@ -120,7 +120,7 @@ describe('where the Pods of an admin’s template run', function () {
     expect((await claimed('drawn')).nodeName).to.equal(node);
   });
 
-  it('is a node that has the devices they name', async () => {
+  it('follows the requested devices', async () => {
     const amounts = { 'sandpool.test/gpu': '4' };
     await controlPlane().patch(['node', node, '--subresource=status'], {
       status: { capacity: amounts, allocatable: amounts },
@@ -133,7 +133,7 @@ describe('where the Pods of an admin’s template run', function () {
     expect((await claimed('devices')).nodeName).to.equal(node);
   });
 
-  it('is not a node whose taint they do not tolerate', async () => {
+  it('avoids nodes with other taints', async () => {
     await make('repelled', { nodeSelector: { [LABEL]: 'yes' }, startupTimeout: '10m' });
 
     await eventually(
@@ -147,7 +147,7 @@ describe('where the Pods of an admin’s template run', function () {
     ['classless', { runtimeClassName: 'absent-class' }, 'absent-class'],
     ['unranked', { priorityClassName: 'absent-priority' }, 'absent-priority'],
   ] as const) {
-    it(`is told by the pool’s condition to be nowhere: ${words}`, async () => {
+    it(`is reported as impossible in the pool's condition: ${words}`, async () => {
       await make(name, fields);
 
       await eventually(
@@ -157,7 +157,7 @@ describe('where the Pods of an admin’s template run', function () {
     });
   }
 
-  it('is in gVisor by what the page on Kubernetes has to copy', async () => {
+  it('uses gVisor with the settings from the page on Kubernetes', async () => {
     const page = readFileSync(new URL('../../docs/nodes.md', import.meta.url), 'utf8');
     const [, section = ''] = page.split('## Every sandbox in gVisor or Kata\n');
     const [runtimeClass, template] = [...section.matchAll(/```yaml\n(.*?)```/gs)].map(
@@ -184,7 +184,7 @@ describe('where the Pods of an admin’s template run', function () {
     }
   });
 
-  it('is nothing that a tenant says', async () => {
+  it('cannot be set by a tenant', async () => {
     const template = {
       containers: [{ name: 'main', image: 'busybox' }],
       runtimeClassName: 'placed',

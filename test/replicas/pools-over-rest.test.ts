@@ -16,7 +16,7 @@ const TEMPLATE = {
   ],
 };
 
-describe('what pools are made of, on three replicas', function () {
+describe('Pods of pools on three replicas', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let tenants: readonly HttpClient[];
@@ -96,7 +96,7 @@ describe('what pools are made of, on three replicas', function () {
     return found!;
   };
 
-  it('is what its Pods have: size, volumes, and a Secret of the pool’s with the passwords', async () => {
+  it("have the pool's size, volumes, and a Secret with its passwords", async () => {
     const registries = [{ registry: 'registry.example', username: 'ann', password: 'hunter2' }];
     await untilAnswered(201, () =>
       tenants[0]!.post('/sandboxpools', {
@@ -184,7 +184,7 @@ describe('what pools are made of, on three replicas', function () {
     await tenants[2]!.delete('/sandboxpools/whole?force=true');
   });
 
-  it('may be made and edited by kubectl', async () => {
+  it('follow pools created and edited by kubectl', async () => {
     const overrides = { overrides: { image: 'registry.invalid/other:2' } };
     await controlPlane().apply({
       apiVersion: 'sandpool.dev/v1alpha1',

@@ -25,7 +25,7 @@ describe('three replicas on a cluster', function () {
   };
   const idOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
 
-  it('hand out what one of them made, on any of them', async () => {
+  it('hand out the sandboxes of one replica on any of them', async () => {
     const [one, two, three] = clients();
     await untilAnswered(201, () =>
       one.post('/sandboxpools', { name: 'p', templateName: 'idle-pod', replicas: 3 }),
@@ -81,12 +81,12 @@ describe('three replicas on a cluster', function () {
     );
   };
 
-  it('lead each shard on one of them, and each tells of all', async () => {
+  it('lead each shard on one replica, and report all leaders on each', async () => {
     await eventually(areLed, 'each shard is led by one, as all of them say');
     expect((await clients()[0].get('/debug/shards')).status).to.equal(403);
   });
 
-  it('show any actor, and any of them, whichever is asked', async () => {
+  it('show any actor and any replica, whichever is asked', async () => {
     const all = clients(replicas().adminKey);
     await untilAnswered(201, () =>
       clients()[0].post('/sandboxpools', {
@@ -140,7 +140,7 @@ describe('three replicas on a cluster', function () {
     await clients()[0].delete('/sandboxpools/looked-into');
   });
 
-  it('keep a claim whose replica was killed right after it, and go on filling pools that it led', async () => {
+  it('keep a claim whose replica was killed right after it, and continue to fill its pools', async () => {
     const pools = ['a', 'b', 'c', 'd'];
     const [one, two, three] = clients();
     for (const name of pools)
@@ -162,7 +162,7 @@ describe('three replicas on a cluster', function () {
     await replicas().replica(0).start();
   });
 
-  it('take pools that kubectl makes, and let kubectl end a sandbox', async () => {
+  it('include pools made by kubectl, and let kubectl end a sandbox', async () => {
     // Whoever leads a shard tells history of an end: between two leaders nobody sees it.
     await eventually(areLed, 'no shard moves any more');
     const namespace = replicas().namespaceOf('crimson');
@@ -192,7 +192,7 @@ describe('three replicas on a cluster', function () {
     );
   });
 
-  it('name themselves in every line that they log', () => {
+  it('include their names in every log line', () => {
     for (const { log, name } of replicas().list) {
       const lines = log
         .split('\n')

@@ -21,7 +21,7 @@ describe('a rolling restart', function () {
     await balancer?.stop();
   });
 
-  it('of all replicas, one after the other, is not noticed by clients behind a balancer that keep their connections', async () => {
+  it('of all replicas in turn is not noticed by clients with kept connections behind a balancer', async () => {
     await controlPlane().apply(aPodTemplate('rolling'));
     const key = await replicas().tenant('rolling', 'rosa');
     const clients = Array.from({ length: 4 }, () => new HttpClient(balancer.port, key));

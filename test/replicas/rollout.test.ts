@@ -51,7 +51,7 @@ describe('a rollout on a cluster', function () {
       .filter((line) => line !== '')
       .toSorted();
 
-  it('replaces idle Pods alone, and is gone on with where the leader is killed', async () => {
+  it('replaces idle Pods only, and continues after a kill of the leader', async () => {
     const pool = await aFullPool('rolled', 6);
     const claimed = await untilAnswered(201, () =>
       at(1).post('/sandboxes', { poolName: 'rolled' }),
@@ -97,7 +97,7 @@ describe('a rollout on a cluster', function () {
       );
   });
 
-  it('stops where Pods of the new revision can not start: the others stay, and every replica says why', async () => {
+  it('stops if Pods of the new revision cannot start, keeps the others, and gives the reason on every replica', async () => {
     const pool = await aFullPool('stopped', 4);
     await pool.edit({ overrides: { image: 'unpullable', defaultStartupTimeout: '1s' } });
     await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');

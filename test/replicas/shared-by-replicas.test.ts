@@ -14,7 +14,7 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-describe('what three replicas share', function () {
+describe('state shared by three replicas', function () {
   let folder: string | undefined;
   const controlPlane = onTheControlPlane();
   let receiver: Receiver;
@@ -62,7 +62,7 @@ describe('what three replicas share', function () {
   ): Promise<HttpAnswer> =>
     untilAnswered(201, () => at(replica).post('/sandboxes', { poolName: 'p' }, { headers }));
 
-  it('is one stream of events, in which a client goes on at another replica', async () => {
+  it('includes one stream of events, which a client can continue on another replica', async () => {
     const follow = async (replica: number, after?: string): Promise<EventReader> =>
       (
         await EventReader.open(replicas().replica(replica).port, '/events', {
@@ -126,7 +126,7 @@ describe('what three replicas share', function () {
     again.close();
   });
 
-  it('is the order of claims that wait: each gets one of its own as the pool grows', async () => {
+  it('includes the order of waiting claims, which get one instance each as the pool grows', async () => {
     const name = 'waited-for';
     await untilAnswered(201, () =>
       at(0).post('/sandboxpools', { name, templateName: 'shared-pod', replicas: 0 }),
@@ -149,7 +149,7 @@ describe('what three replicas share', function () {
     await at(0).delete(`/sandboxpools/${name}?force=true`);
   });
 
-  it('is what a request did whose replica was killed', async () => {
+  it('includes the effect of a request whose replica was killed', async () => {
     const headers = { 'Idempotency-Key': 'over-there' };
     const first = await claimed(0, headers);
     const kept = await at(1).post('/sandboxes', { poolName: 'p' }, { headers });
@@ -183,7 +183,7 @@ describe('what three replicas share', function () {
     await replicas().replica(0).start();
   });
 
-  it('is which keys are good, at once', async () => {
+  it('includes the valid keys, at once', async () => {
     const made = await at(0).post('/api-keys', {});
     const key = made.json.apiKey ?? '';
     expect((await at(1, key).get('/sandboxes')).status).to.equal(200);
@@ -196,7 +196,7 @@ describe('what three replicas share', function () {
       );
   });
 
-  it('is how many rejected keys came from an address', async () => {
+  it('includes the number of rejected keys per address', async () => {
     const bad = formatApiKey({ keyId: 'aaaaaaaaaaaaaaaa', secret: 'b'.repeat(43) });
     const statuses = [];
     for (let n = 0; n < 24; n += 1) statuses.push((await at(n % 3, bad).get('/sandboxes')).status);
@@ -207,7 +207,7 @@ describe('what three replicas share', function () {
     expect((await at(0).get('/sandboxes')).status).to.equal(200);
   });
 
-  it('is what a webhook did not take: any lists it, and sends it again', async () => {
+  it('includes dead letters of webhooks, which any replica lists and sends again', async () => {
     receiver.answers.push(...Array.from({ length: 20 }, () => status(500)));
     const id = approvalIdOf(
       await at(0).post('/envs', { name: 'e', templateRef: { name: 'shared-pod' } }),

@@ -7,7 +7,7 @@ import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-describe('replicas on a cluster, when their Pods suffer', function () {
+describe('replicas on a cluster with failing Pods', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
@@ -58,7 +58,7 @@ describe('replicas on a cluster, when their Pods suffer', function () {
   const breakerOf = (pool: string): Promise<string> =>
     controlPlane().kubectl('get', 'sandboxpool', pool, '-n', namespace, '-o', 'json');
 
-  it('tells why a pool can not be filled, be it a quota or an image', async () => {
+  it('report why a pool cannot be filled, for a quota and an image', async () => {
     await untilAnswered(201, () =>
       client.post('/sandboxpools', { name: 'pulls', templateName: 'huge-pod', replicas: 1 }),
     );
@@ -120,7 +120,7 @@ describe('replicas on a cluster, when their Pods suffer', function () {
       hint: 'overrides.image',
     },
   ] as const) {
-    it(`says at once of a pool that ${kind} what is wrong and what to change`, async () => {
+    it(`report at once the cause and the remedy for a pool that ${kind}`, async () => {
       await untilAnswered(201, () =>
         client.post('/sandboxpools', { name: template, templateName: template, replicas: 2 }),
       );
@@ -142,7 +142,7 @@ describe('replicas on a cluster, when their Pods suffer', function () {
     });
   }
 
-  it('keeps in its history how a claimed one ended: evicted, deleted by hand, dead', async () => {
+  it('keep in the history how a claimed sandbox ended: evicted, deleted by hand, dead', async () => {
     await untilAnswered(201, () =>
       client.post('/sandboxpools', { name: 'mortal', templateName: 'idle-pod', replicas: 3 }),
     );
@@ -193,7 +193,7 @@ describe('replicas on a cluster, when their Pods suffer', function () {
     await finished(dead, 'exited');
   });
 
-  it('counts no start as failed where the namespace is being removed, and ends what ran in it', async () => {
+  it('count no start as failed while the namespace is being deleted, and end its sandboxes', async () => {
     const lime = replicas().namespaceOf('lime');
     const gil = new HttpClient(replicas().replica(0).port, await replicas().tenant('lime', 'gil'));
     await untilAnswered(201, () =>

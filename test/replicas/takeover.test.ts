@@ -50,7 +50,7 @@ describe('a replica that is killed while it fills a pool', function () {
       .split('\n')
       .flatMap((line) => (line === '' ? [] : [line.slice(line.indexOf('/') + 1)]));
 
-  it('holds it up no longer than until another leads, and costs no failed start', async () => {
+  it('delays the pool only until another leads, without a failed start', async () => {
     const [any] = replicas().list;
     await untilAnswered(201, () =>
       of(any ?? expect.fail()).post('/sandboxpools', {

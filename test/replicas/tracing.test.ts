@@ -19,7 +19,7 @@ describe('a replica with a collector of traces', function () {
   const replicas = onReplicas(controlPlane, { count: 1, env: environment });
   after('the collector', () => collector.stop());
 
-  it('tells what a claim asked of the API server, in the trace of who claims', async () => {
+  it("reports the API calls of a claim in the caller's trace", async () => {
     const client = new HttpClient(
       replicas().replica(0).port,
       await replicas().tenant('red', 'rita'),
