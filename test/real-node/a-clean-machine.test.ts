@@ -50,7 +50,7 @@ const cgroups = (): readonly string[] => {
 };
 
 // A suite of its own, alone on the machine: two nodes at a time would share a network, too.
-describe('a machine that had a real node', function () {
+describe('a machine after a test with a real node', function () {
   before(function () {
     if (process.env['TEST_REAL_NODE'] === undefined)
       skipBecause(this, 'needs what script/real-node makes: script/test long real-node');
@@ -70,7 +70,7 @@ describe('a machine that had a real node', function () {
     return starter;
   };
 
-  it('is as it was: mounts, links, routes, sysctls, cgroups, folders', async () => {
+  it('has its earlier mounts, links, routes, sysctls, cgroups and folders', async () => {
     const before = machine();
     const starter = await started();
     expect(machine()['links']).to.not.deep.equal(before['links']);
@@ -84,7 +84,7 @@ describe('a machine that had a real node', function () {
     expect(machine()).to.deep.equal(before);
   });
 
-  it('is so too after a kill -9 of whoever started it, with nothing left running', async () => {
+  it('recovers even from a kill -9 of the starter, with nothing left running', async () => {
     const before = machine();
     const starter = await started();
     const ended = once(starter, 'exit');

@@ -28,7 +28,7 @@ const patient = (definition: InstanceDefinition): InstanceDefinition => ({
   ),
 });
 
-describe('a sandbox of a real node, as on one machine', function () {
+describe('a sandbox of a real node, like on one machine', function () {
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
   before(() => {
@@ -58,7 +58,7 @@ describe('a sandbox of a real node, as on one machine', function () {
     expect(await printed(id, 'cat /proc/1/comm')).to.not.contain('sleep');
   });
 
-  it("is ready by the chart's template web, whose server a kubelet's probe reaches and an endpoint, too", async () => {
+  it("is ready with the chart's template web, by a kubelet's probe and by an endpoint", async () => {
     const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as {
       sandboxTemplates: Readonly<Record<string, TemplateSpec>>;
     };
@@ -79,7 +79,7 @@ describe('a sandbox of a real node, as on one machine', function () {
     expect(page).to.contain('Hello from a sandbox');
   });
 
-  it("runs code by the chart's template code-interpreter-v1, on the loopback of the Pod", async () => {
+  it("runs code with the chart's template code-interpreter-v1, on the loopback of the Pod", async () => {
     const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as {
       sandboxTemplates: Readonly<Record<string, TemplateSpec>>;
     };

@@ -134,7 +134,7 @@ describe('drills on a real node', function () {
     expect(Number(headers['retry-after']), text).to.be.greaterThan(0);
   };
 
-  it(`loses nothing while its kubelet stands still: commands 503, no idle one of it handed out, for ${or('90 s', 'a moment')}`, async () => {
+  it(`refuse commands with 503 and hand out no idle sandbox of a hanging kubelet, for ${or('90 s', 'a moment')}`, async () => {
     await pool('still', 3);
     const id = await claimed('still');
     await isFull('still', 2);
@@ -169,7 +169,7 @@ describe('drills on a real node', function () {
     await remove('still');
   });
 
-  it('keeps a claimed sandbox from a drain, and without a budget tells its owner of the end, and fills its pool again', async () => {
+  it('keep a claimed sandbox through a drain, and report its end without a budget', async () => {
     await pool('drained', 2);
     const id = await claimed('drained');
     try {
@@ -202,7 +202,7 @@ describe('drills on a real node', function () {
       (item) => item['sandboxId'] === id,
     );
 
-  it('says of an image that no registry has what is wrong and what to change, and an edit mends it', async () => {
+  it('explain an image that no registry has, and recover after an edit', async () => {
     await pool('misspelt', 2, { overrides: { image: 'sandpool.test/bussybox:1' } });
     await isDegraded('misspelt', 'ImageUnavailable', 'bussybox');
     const refused = await claim('misspelt');
@@ -219,7 +219,7 @@ describe('drills on a real node', function () {
     await remove('misspelt');
   });
 
-  it('hands out what idles under disk pressure, says why nothing starts, and fills its pool once there is room', async () => {
+  it('hand out idle sandboxes under disk pressure, explain failed starts, and refill the pool', async () => {
     await pool('pressed', 3);
     const id = await claimed('pressed');
     await isFull('pressed', 2);
@@ -268,7 +268,7 @@ describe('drills on a real node', function () {
   });
 
   if (LONG)
-    it('tells the owner that a full disk ended the sandbox, and fills its pool once there is room', async () => {
+    it('report to the owner that a full disk ended the sandbox, and refill the pool', async () => {
       await pool('full', 3);
       const id = await claimed('full');
       await isFull('full', 2);
@@ -309,7 +309,7 @@ describe('drills on a real node', function () {
     await realNode.begin('kubelet');
   };
 
-  it("ends nothing and tells true times where the clock of a replica is an hour ahead of the node's", async function () {
+  it("end nothing and show true times if a replica's clock is an hour ahead of the node's", async function () {
     const fake = clock ?? skipBecause(this, noFakeTime ?? '');
     await pool('timed', 2);
     const before = await claimed('timed');
@@ -336,7 +336,7 @@ describe('drills on a real node', function () {
     await remove('timed');
   });
 
-  it(`fills a pool of ${or('110', String(PODS))} at once, and hands out each to one caller alone`, async () => {
+  it(`fill a pool of ${or('110', String(PODS))} at once, and hand out each instance to one caller only`, async () => {
     await pool('many', PODS);
     await isFull('many', PODS);
     const answers = await Promise.all(Array.from({ length: PODS }, () => claim('many')));

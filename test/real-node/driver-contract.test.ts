@@ -6,7 +6,7 @@ import { echoOrder, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
-describe('the contract of drivers, on a real node', function () {
+describe('the driver contract on a real node', function () {
   const cluster = onTheRealNode();
   let namespace: string;
 

@@ -15,7 +15,7 @@ import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('how sandboxes of a real node end, and do not', function () {
+describe('ends of sandboxes on a real node', function () {
   const cluster = onTheRealNode();
   const onPods = onRealPods(cluster);
   let pods: PodDriver;
@@ -62,7 +62,7 @@ describe('how sandboxes of a real node end, and do not', function () {
   const endOf = (id: string, container: string): Promise<unknown> =>
     exec(id, 'touch /tmp/end', container).catch(() => undefined);
 
-  it('goes on without another container than the first, and ends with that', async () => {
+  it('come with the first container, and not with another', async () => {
     const { id } = await pods.claimed(two());
     await endOf(id, 'agent');
     await shows(
@@ -77,7 +77,7 @@ describe('how sandboxes of a real node end, and do not', function () {
     expect(await rejection(exec(id, 'true'))).to.be.instanceOf(InstanceGone);
   });
 
-  it('ends with the first container while another still runs, which is ended then', async () => {
+  it('come with the first container even if another still runs, which is stopped then', async () => {
     const { id } = await pods.claimed(two());
     await endOf(id, 'web');
     expect((await pods.log.when(id, 'gone')).vitals).to.include({
@@ -89,7 +89,7 @@ describe('how sandboxes of a real node end, and do not', function () {
     await shows(id, ({ vitals }) => vitals.kind === 'gone' && !vitals.remains, 'nothing is left');
   });
 
-  it('is told to have run out of memory, and to be unavailable at no time before', async () => {
+  it('are reported as out of memory, without an unavailable state before', async () => {
     const greedy = ['sh', '-c', 'until [ -e /tmp/eat ]; do sleep 0.1; done; exec tail /dev/zero'];
     const { id } = await pods.claimed(
       realOrder(pods, { memoryBytes: 32 * 2 ** 20, given: { command: greedy } }),
@@ -100,7 +100,7 @@ describe('how sandboxes of a real node end, and do not', function () {
     expect(pods.log.kinds(id)).to.not.include('unavailable');
   });
 
-  it('is never said to have ended while its kubelet starts again, and a command that this cut off is ended', async () => {
+  it('are never reported during a restart of the kubelet, and an interrupted command is killed', async () => {
     const { id } = await pods.claimed(realOrder(pods));
     const { realNode } = cluster();
     const running = rejection(exec(id, 'sleep 987'));

@@ -43,7 +43,7 @@ describe('the log of a Pod on a real node', function () {
     });
     expect(outcome.exitCode, String(outcome.stderr)).to.equal(0);
   };
-  it('is followed through cut links and a restart of the kubelet, with no line twice and none missing', async () => {
+  it('is followed through broken links and a restart of the kubelet, without lost or repeated lines', async () => {
     const following = new Following(under, pod, '0');
     const wanted: string[] = [];
     const more = async (): Promise<void> => {
@@ -70,7 +70,7 @@ describe('the log of a Pod on a real node', function () {
     expect(texts(following.lines)).to.deep.equal(wanted);
   });
 
-  it('is followed over rotations, with no line twice and none missing', async () => {
+  it('is followed over rotations, without lost or repeated lines', async () => {
     const following = new Following(under, pod, '0');
     const wanted: string[] = [];
     for (let round = 0; round < 3; round += 1) {

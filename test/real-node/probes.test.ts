@@ -19,7 +19,7 @@ describe('readiness probes on a real node', function () {
     pods = onPods();
   });
 
-  it('have an instance ready that their server answers, by the kubelet and when they are asked for', async () => {
+  it('make an instance ready that its server answers, by the kubelet and on request', async () => {
     await Promise.all(
       [
         httpProbe(PORT, '/', PATIENT),
@@ -32,7 +32,7 @@ describe('readiness probes on a real node', function () {
     );
   });
 
-  it('say what they saw of one that is not ready', async () => {
+  it('report their results for an instance that is not ready', async () => {
     const says = async (readinessProbe: Probe): Promise<string> => {
       const { id } = await pods.driver.launch(webOrder(pods, PORT, { readinessProbe }), permitted);
       let seen: readonly ProbeOutcome[] = [];

@@ -27,7 +27,7 @@ const UPLOAD = 4 << 20;
 const COUNTING = 'i=0; while :; do i=$((i + 1)); echo $i; sleep 0.05; done';
 
 /** All is under way in one sandbox by one replica when that is killed; the other one goes on. */
-describe('a replica that is killed, with a real node', function () {
+describe('a killed replica with a real node', function () {
   const cluster = onTheRealNode();
   const replicas = onReplicas(cluster, {
     count: 2,
@@ -118,7 +118,7 @@ describe('a replica that is killed, with a real node', function () {
     for (const each of opened) each.close();
   });
 
-  it('leaves of each start one process or none, and its repetition finds it', async () => {
+  it('leaves one process or none per start, which a repeated request finds', async () => {
     const answers = await Promise.allSettled(starts);
     // or a busy node has no time for one
     for (const answer of answers)
@@ -143,7 +143,7 @@ describe('a replica that is killed, with a real node', function () {
     );
   });
 
-  it('cuts its streams, and another one goes on behind the last event', async () => {
+  it('breaks its streams, and another replica continues after the last event', async () => {
     await eventually(() => reader.ended, 'the stream was cut');
     const seen = reader.events.filter(({ event }) => event === 'stdout');
     expect(reader.events.some(({ event }) => event === 'end')).to.equal(false);
@@ -164,7 +164,7 @@ describe('a replica that is killed, with a real node', function () {
     expect((await other.delete(at(`processes/${processId}`))).status).to.equal(200);
   });
 
-  it('cuts its streams by the second port, and another one goes on by the pid', async () => {
+  it('breaks its streams on the second port, and another replica continues by the pid', async () => {
     expect((await rejection(stream.end())).message).to.be.a('string');
     expect(stream.messages.filter((message) => 'end' in eventOf(message))).to.deep.equal([]);
     const last = Number(stream.messages.map(stdoutOf).join('').trim().split('\n').at(-1));
@@ -179,7 +179,7 @@ describe('a replica that is killed, with a real node', function () {
     expect(Number(said.split('\n')[0])).to.be.above(last);
   });
 
-  it('leaves the old file whole, and no draft of the upload that it was carrying', async () => {
+  it('leaves the old file intact, and no draft of its upload', async () => {
     expect(await upload.closed(NEVER_COMES_MS)).to.not.include(' 20');
     expect((await other.get(at('files?path=/tmp/up/file'))).text).to.equal(OLD);
     await eventually(
@@ -199,7 +199,7 @@ describe('a replica that is killed, with a real node', function () {
     );
   });
 
-  it('cuts its downloads short of what they announced, and nothing goes on to read', async () => {
+  it('truncates its downloads, and leaves no reader behind', async () => {
     const received = await download.closed(NEVER_COMES_MS);
     expect(received).to.match(new RegExp(`^HTTP/1.1 200 [^]*content-length: ${LARGE}\r\n`, 'i'));
     expect(received.length).to.be.below(LARGE);
@@ -212,7 +212,7 @@ describe('a replica that is killed, with a real node', function () {
     expect([end.status, end.text]).to.deep.equal([206, '\0\0\0\0']);
   });
 
-  it('goes on, once it is there again, with streams that another one ended as it stopped', async function () {
+  it('continues after its restart with streams of another replica that stopped', async function () {
     await replicas().replica(0).start();
     const process = { pid: pidOf(stream) };
     const ending = await streamOf(1, 'Connect', { process });

@@ -138,7 +138,7 @@ describe('a replica with a real node', function () {
         .to.deep.equal([false, true]);
     });
 
-    it('has a sibling for Python, which does the same', async function () {
+    it('has the same results for Python', async function () {
       const python = pythonWithPackages();
       if ('why' in python) return skipBecause(this, python.why);
       const env = {
@@ -154,7 +154,7 @@ describe('a replica with a real node', function () {
     });
   });
 
-  it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
+  it('reaches the server in a sandbox repeatedly, even if it keeps its connections', async () => {
     const id = await claimed('site');
     const page = (): Promise<HttpAnswer> => client.get(`/sandboxes/${id}/endpoints/web/`);
     await eventually(async () => (await page()).status === 200, 'the server listens');
@@ -168,7 +168,7 @@ describe('a replica with a real node', function () {
     expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
   });
 
-  it('never says that a sandbox ended, which runs, while the kubelet restarts', async () => {
+  it('never reports a running sandbox as ended during a restart of the kubelet', async () => {
     const id = await claimed('site');
     await cluster().realNode.kill('kubelet');
     const seen = new Set<number>([(await exec(id, 'echo there')).status]);
@@ -184,7 +184,7 @@ describe('a replica with a real node', function () {
     });
   });
 
-  it('answers a command that containerd was restarted under with all of its output, or 503', async () => {
+  it('returns 503 or the complete output for a command during a restart of containerd', async () => {
     const id = await claimed('site');
     const running = exec(id, 'echo begun; touch /tmp/begun; sleep 4; echo done');
     await eventually(
@@ -201,7 +201,7 @@ describe('a replica with a real node', function () {
     );
   });
 
-  it('tells a command that ran out of memory from a sandbox that did', async () => {
+  it('distinguishes a command out of memory from a sandbox out of memory', async () => {
     const id = await claimed('hungry');
     const { json } = await exec(id, 'python3 -c "bytearray(300000000)"');
     expect(json).to.deep.include({ exitCode: 137 });
