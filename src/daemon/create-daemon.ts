@@ -308,11 +308,11 @@ const standBy = (
   log: DaemonTerms['log'],
 ): void => {
   if (why === undefined) {
-    log.info({}, 'leads again: nothing of another version is there any more');
+    log.info({}, 'leading again: no objects of another version remain');
     supervisor.standUp();
     return;
   }
-  log.error({ why }, 'leads nothing while the cluster has what is of another version');
+  log.error({ why }, 'not leading while the cluster has objects of another version');
   supervisor.standDown();
 };
 

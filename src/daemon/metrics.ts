@@ -47,8 +47,8 @@ export const openMetrics = (config: Config, log: Log, given: boolean): MetricsPa
         taken: (fields) => {
           log.warn(
             fields,
-            'metrics are not served: another program has their port; metrics.listen names ' +
-              'another one',
+            'metrics are not served: another program uses their port; set metrics.listen to ' +
+              'another port',
           );
         },
       });

@@ -25,7 +25,7 @@ export const openedAssembly = async (
     listen: config.listen,
     tls,
     said: (outcome) => {
-      log.info(outcome, 'says that it waits');
+      log.info(outcome, 'answering 503 while the start waits');
     },
   });
   try {

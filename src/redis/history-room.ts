@@ -119,12 +119,12 @@ export class HistoryRoom {
           this.#loggedAt = this.#lastAt;
           log.warn(
             { forgotten: this.#forgotten, usedPercent: Math.round(used * 100) },
-            'history is forgotten early: Redis runs short of memory',
+            'Redis is short of memory: history is deleted early',
           );
         }
       }
     } catch (error) {
-      log.debug({ error }, 'room for history not looked at'); // the next check retries
+      log.debug({ error }, 'memory for the history could not be checked'); // the next check retries
     }
     this.#lookIn(this.#recorded >= LOOK_RECORDS ? Math.min(pause, STEP_MS) : pause);
   }

@@ -222,7 +222,7 @@ export class RedisRequests implements Requests {
         this.#unpublished.set(loudest, { tenant, bytes: Number(bytes) });
       }
     } catch (error) {
-      log.debug({ error }, 'shares of kept answers not told');
+      log.debug({ error }, 'sizes of stored responses not published');
     } finally {
       this.#isSharing = false;
     }

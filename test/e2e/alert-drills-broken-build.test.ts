@@ -89,8 +89,8 @@ describe('alerts on a real daemon with a broken build', function () {
     }
     await watch.fires('SandpoolMachineBroken');
     await within(
-      'the log tells that it is left alone',
-      () => daemon.run.stderr().includes('left alone') || undefined,
+      'the log says that the actor was stopped',
+      () => daemon.run.stderr().includes('was stopped') || undefined,
     );
 
     const admin = daemon.client(daemon.adminKey);

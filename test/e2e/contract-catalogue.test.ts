@@ -124,7 +124,7 @@ describe('the contract: a deployment with only templates, over a restart', funct
     expect(await shown()).to.include({ version: '3', description: 'from the new file' });
     await within(
       'the log says so',
-      () => daemon.run.stderr().includes('the file of a template has changed') || undefined,
+      () => daemon.run.stderr().includes('the file of a template changed') || undefined,
     );
     expect((await daemon.client().get('/sandbox-templates/made')).json.template)
       .to.include({ version: '1' })

@@ -159,7 +159,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     expect(new Set(await Promise.all(reports))).to.deep.equal(new Set([undefined]));
     await eventually(() => open.size === 0, 'no stream is open');
     expect([asked, fleet.links.find('evil')?.linkId]).to.deep.equal([40, linkId]);
-    expect(warned).to.deep.equal(['a cluster does not say how a template stands']);
+    expect(warned).to.deep.equal(['a cluster does not report the state of a template']);
   });
 });
 

@@ -131,7 +131,7 @@ describe('copies of promoted keys', () => {
     });
     expect([west.store.records.size, west.warned]).to.deep.equal([
       1,
-      ['a copy of a promoted key can not be removed'],
+      ['a copy of a promoted key cannot be removed'],
     ]);
     clock.advance(5_000);
     await eventually(() => west.store.records.size === 0, 'it is forgotten');

@@ -221,7 +221,7 @@ describe('promoted keys', () => {
       }
       expect([worker.told, fleet.links.find('west') !== undefined]).to.deep.equal([[], true]);
     }
-    const line = 'a copy of a promoted key can not be removed';
+    const line = 'a copy of a promoted key cannot be removed';
     expect(west.warned).to.deep.equal([line, line]); // once for each start
     west.store.remove = remove;
     await turns();

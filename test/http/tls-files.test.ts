@@ -62,7 +62,7 @@ describe('certificates that change', () => {
       await isServed(renewed),
       await isServed(renewed, 'TLSv1.2'),
     ]).to.deep.equal([false, true, true]);
-    expect([files.problem, lines]).to.deep.equal([undefined, ['serves a new certificate']]);
+    expect([files.problem, lines]).to.deep.equal([undefined, ['serving a new certificate']]);
   });
 
   it('are kept where the new ones are no good, which is told once, until better ones come', async () => {
@@ -84,7 +84,9 @@ describe('certificates that change', () => {
       spoil();
       await look();
       await look();
-      expect(lines).to.deep.equal(['a new certificate can not be used; the one before is served']);
+      expect(lines).to.deep.equal([
+        'a new certificate cannot be used; still serving the old certificate',
+      ]);
       expect(files.problem).to.contain('see the log').and.not.contain(served.certFile);
       expect(await isServed(served)).to.equal(true);
     }

@@ -68,7 +68,7 @@ describe('the log level', () => {
       ),
     ).to.deep.equal([
       '"from":"info","to":"debug","msg":"log level changed"}',
-      '"from":"debug","to":"info","msg":"log level is that of the settings again"}',
+      '"from":"debug","to":"info","msg":"log level reset to the configured level"}',
     ]);
   });
 

@@ -149,8 +149,9 @@ describe('sandpool serve without a daemon in the data folder', () => {
     let port = 0;
     await eventually(
       () =>
-        (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 ||
-        daemon.child.exitCode !== null,
+        (port = Number(
+          /"port":(\d+).*answering 503 while the start waits/.exec(daemon.said.err)?.[1] ?? 0,
+        )) > 0 || daemon.child.exitCode !== null,
       'it listens',
     );
     const [health, readiness, other] = await Promise.all(
@@ -163,9 +164,9 @@ describe('sandpool serve without a daemon in the data folder', () => {
     expect([health?.status, readiness?.status, other?.status]).to.deep.equal([200, 503, 503]);
     expect(await readiness?.text())
       .to.include('not ready')
-      .and.include(`the start waits for the API server at https://127.0.0.1:${awayPort}`);
+      .and.include(`the start waiting for the API server at https://127.0.0.1:${awayPort}`);
     expect(await other?.json()).to.include({ errorCode: 'UNAVAILABLE' });
-    expect(daemon.said.err).to.include('waits for the API server');
+    expect(daemon.said.err).to.include('waiting for the API server');
     expect(await daemon.end).to.equal(0);
   });
 

@@ -197,7 +197,7 @@ describe('OtelTracer', () => {
 
     expect(said).to.deep.equal([
       'traces are not taken; they are dropped',
-      'traces are taken again',
+      'the collector accepts traces again',
     ]);
   });
 

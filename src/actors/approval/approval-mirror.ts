@@ -81,7 +81,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
       } catch (error) {
         this.#log.error(
           { entity: 'approval', id: change.record.id, error },
-          'a change of an approval could not be taken in',
+          'a changed approval could not be applied',
         );
       }
     });

@@ -247,7 +247,7 @@ export class CopyMirror {
         const began = clock.now();
         this.#round(clusterId)
           .catch((error: unknown) =>
-            log.error({ clusterId, error }, 'a look at envs of a cluster failed'),
+            log.error({ clusterId, error }, 'the envs of a cluster could not be read'),
           )
           .finally(() => {
             if (this.#callOffs.has(clusterId))

@@ -289,7 +289,7 @@ export class MemberHost {
       const reason = error instanceof MemberFailure ? error.reason : 'Unavailable';
       runtime.log.warn(
         { entity: 'env-member', env: env?.name, name, intent: intent.type, error },
-        'a member could not be served',
+        'an intent of a member failed',
       );
       const why =
         error instanceof MemberFailure

@@ -101,7 +101,7 @@ export class PoolDemand {
         } catch (error) {
           this.#deps.log.debug(
             { poolUid: pool.uid, error: String(error) },
-            'how many wait could not be told',
+            'the number of waiting claims could not be published',
           );
         }
       }),

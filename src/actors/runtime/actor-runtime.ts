@@ -361,7 +361,7 @@ export class Outbox {
   #carryOut(entry: OutboxEntry): void {
     const { name, of, lease, act, dropped } = entry;
     if (lease && !lease.held()) {
-      this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: its lease is over');
+      this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: the lease has ended');
       const part = partOf(entry);
       this.#dropped.set(part, (this.#dropped.get(part) ?? 0) + 1);
       dropped?.();

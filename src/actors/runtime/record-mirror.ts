@@ -309,7 +309,7 @@ export class EnvMirror extends RecordMirror<EnvRecord> {
       } catch (error) {
         this.#log.error(
           { entity: 'env', uid: change.record.uid, error },
-          'a change of an env could not be taken in',
+          'a changed env could not be applied',
         );
       }
     });

@@ -88,7 +88,7 @@ export class ShardLeadership {
       .drained()
       .then(() => this.giveUp())
       .catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'shards could not be given up');
+        this.#deps.log.error({ error }, 'shards could not be released');
       });
   }
 
@@ -98,7 +98,7 @@ export class ShardLeadership {
     this.#handedOver
       .then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
       .catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'nothing is led again');
+        this.#deps.log.error({ error }, 'could not resume leading');
       });
   }
 
@@ -169,7 +169,10 @@ export class ShardLeadership {
       await Promise.race([caughtUp(), late]);
       return true;
     } catch (error) {
-      log.warn({ ...fields, error: String(error) }, 'the mirror is behind: a shard can not be led');
+      log.warn(
+        { ...fields, error: String(error) },
+        'the mirror is out of date: a shard cannot be led',
+      );
       return false;
     } finally {
       cancel();
@@ -201,7 +204,7 @@ export class ShardLeadership {
     } catch (error) {
       this.#deps.log.error(
         { shard, error: String(error) },
-        'whoever acts for a shard threw as its leader changed',
+        'shard listener failed as the leader changed',
       );
     }
   }
@@ -240,7 +243,7 @@ export class ShardLeadership {
     })().catch((error: unknown) => {
       log.error(
         { shard, error: String(error) },
-        'a shard is handed over before what was under way is done',
+        'a shard is handed over before its intents are done',
       );
     });
     await Promise.race([done, this.#pause(DRAIN_MS)]);

@@ -89,7 +89,7 @@ export class SandboxTruth {
     try {
       for (const fact of await driver.findClaimByKey(markKey, namespace)) this.learn(fact);
     } catch (error) {
-      log.warn({ namespace, error }, 'claims of a request could not be read');
+      log.warn({ namespace, error }, 'the claims of an earlier request could not be read');
       throw unavailable('what an earlier request did can not be told now; repeat the request');
     }
   }

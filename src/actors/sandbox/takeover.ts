@@ -109,7 +109,7 @@ export class Takeover {
       this.#failures.set(uid, { count: count + 1, until });
       log.warn(
         { poolUid: uid, error },
-        'a pool could not be read: its instances stay until it is known to be gone',
+        'a pool could not be read; its instances stay until the pool is known to be gone',
       );
       lookAt(uid, until);
     }

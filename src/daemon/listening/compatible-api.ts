@@ -86,8 +86,8 @@ const startAt = async (
     taken: (fields) => {
       log.warn(
         fields,
-        'the compatible API is not served: another program has its port; compatibleApi.listen ' +
-          'names another one',
+        'the compatible API is not served: another program uses its port; set ' +
+          'compatibleApi.listen to another port',
       );
     },
   });

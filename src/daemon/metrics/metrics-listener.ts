@@ -56,7 +56,7 @@ export class MetricsListener {
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => {
-          this.#log.warn({ error }, 'the listener of the metrics failed');
+          this.#log.warn({ error }, 'the metrics listener failed');
         });
         resolve();
       });

@@ -72,12 +72,12 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     if (signalled) {
-      log.warn({ signal }, 'stopped at once');
+      log.warn({ signal }, 'stopped immediately');
       deps.exit(signal === 'SIGINT' ? 130 : 143);
       return;
     }
     signalled = signal;
-    log.info({ signal }, 'stop asked for');
+    log.info({ signal }, 'stop requested');
     armDeadline();
     askToStop?.();
   };
@@ -118,7 +118,7 @@ const startAndWait = async (
   } catch (cause) {
     armDeadline();
     await daemon.stop().catch((error: unknown) => {
-      deps.log.warn({ error }, 'stop after a failed start failed too');
+      deps.log.warn({ error }, 'cleanup after a failed start failed too');
     });
     throw cause;
   }

@@ -216,7 +216,7 @@ class ReportedExporter implements SpanExporter {
     if ((error !== undefined) === this.#failing) return;
     this.#failing = error !== undefined;
     if (error) this.#log.warn({ collector, failure: failureOf(error) }, NOT_TAKEN);
-    else this.#log.info({ collector }, 'traces are taken again');
+    else this.#log.info({ collector }, 'the collector accepts traces again');
   }
 }
 

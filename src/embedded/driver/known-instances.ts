@@ -121,7 +121,7 @@ export class KnownInstances {
     }
     for (const [id, vitals] of listed) {
       if (this.#known.has(id) || vitals.kind === 'gone') continue;
-      this.#deps.log.warn({ id }, 'a process without a record is ended');
+      this.#deps.log.warn({ id }, 'a process without a record was ended');
       this.#deps.kill(id);
     }
   }
@@ -161,7 +161,7 @@ export class KnownInstances {
       (error: unknown) =>
         this.#deps.log.error(
           { id, error },
-          'the readiness of a sandbox can not be reported: its record can not be read',
+          'the readiness of a sandbox cannot be reported: its record cannot be read',
         ),
     );
     this.#ending.add(reported);
@@ -180,7 +180,7 @@ export class KnownInstances {
       (error: unknown) =>
         this.#deps.log.error(
           { id, error },
-          'the end of a sandbox can not be reported: its record can not be read',
+          'the end of a sandbox cannot be reported: its record cannot be read',
         ),
     );
     this.#ending.add(reported);

@@ -80,7 +80,10 @@ export class Pauses {
       const paused = this.#paused.has(id);
       if (vitals.kind === 'gone' || frozen === paused) continue;
       this.#deps.client.freeze(id, paused).catch((error: unknown) => {
-        this.#deps.log.warn({ id, paused, error }, 'a sandbox is not paused as its record says');
+        this.#deps.log.warn(
+          { id, paused, error },
+          'a sandbox could not be paused or resumed as its record requires',
+        );
       });
     }
   }

@@ -170,7 +170,7 @@ export class SpawnerClient {
         );
       this.#options.log.info(
         { theirs: hello.protocol, ours: PROTOCOL },
-        'a spawner of another version is asked to leave',
+        'asking a spawner of another version to leave',
       );
       await this.#left(link, LEAVE_PATIENCE_MS);
     }
@@ -203,7 +203,7 @@ export class SpawnerClient {
         silent: () => log.warn({}, 'the spawner does not answer'),
         back: () => this.#isBack(link),
         givenUp: () => {
-          log.error({}, 'the spawner does not come back; it is ended, and another is started');
+          log.error({}, 'the spawner does not recover; ending it and starting another');
           this.#end(link);
         },
         lost: () => this.#lost(link),
@@ -244,7 +244,7 @@ export class SpawnerClient {
     if (this.#link !== link) return;
     this.#link = undefined;
     if (this.#stopped) return;
-    this.#options.log.warn({}, 'the spawner ended; another is started');
+    this.#options.log.warn({}, 'the spawner ended; starting another');
     this.#connecting = this.#reconnect();
   }
 
@@ -256,7 +256,7 @@ export class SpawnerClient {
         return;
       } catch (error) {
         if (this.#stopped) return;
-        this.#options.log.error({ error }, 'no spawner can be started; it is tried again');
+        this.#options.log.error({ error }, 'the spawner cannot be started; trying again');
       }
       await new Promise<void>((resolve) => {
         this.#hurry = resolve;

@@ -149,7 +149,7 @@ export class Images {
         (error: unknown) =>
           this.#options.log.warn(
             { image, reason: error instanceof Error ? error.message : String(error) },
-            'a template names an image that can not be used',
+            'a template names an image that cannot be used',
           ),
       );
   }
@@ -250,7 +250,7 @@ export class Images {
       if (!(error instanceof UnpackFailed)) throw error;
       log.warn(
         { image, reason: error.message, detail: error.detail },
-        'an image could not be made ready',
+        'an image could not be prepared',
       );
       remember(this.#failed, image, {
         stamp: source.stamp,
@@ -306,7 +306,7 @@ export class Images {
       const away = join(folder, `${UNFINISHED}${v7()}`);
       await rename(join(folder, key), away);
       await removeFolder(away, this.#stop.signal);
-      log.info({ key }, 'an image that nothing uses any more was removed');
+      log.info({ key }, 'an unused image was removed');
     }
   }
 

@@ -324,7 +324,7 @@ export class Spawner {
     try {
       this.#notes.writeReady(id);
     } catch (error) {
-      this.#log.warn("a sandbox's readiness can not be noted", { id, error: String(error) });
+      this.#log.warn("a sandbox's readiness cannot be recorded", { id, error: String(error) });
     }
   }
 

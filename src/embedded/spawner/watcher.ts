@@ -97,7 +97,7 @@ export class Watcher {
   #hear(line: string): void {
     if (line.startsWith('gone ')) this.#gone(line.slice('gone '.length));
     else if (line.startsWith('error '))
-      this.#log.error('the launcher can not watch a process', { line });
+      this.#log.error('the launcher cannot watch a process', { line });
   }
 
   #gone(key: string): void {
@@ -110,7 +110,7 @@ export class Watcher {
     if (this.#process !== child) return;
     this.#process = undefined;
     if (this.#stopped) return;
-    this.#log.warn('the launcher that watches processes ended; it is started again', { why });
+    this.#log.warn('the launcher that watches processes ended; starting it again', { why });
     this.#restart = setTimeout(() => this.start(), RESTART_PAUSE_MS);
   }
 }

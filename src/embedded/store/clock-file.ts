@@ -43,8 +43,8 @@ export const keptClock = (
   if (Math.abs(aheadMs) > WORTH_MS) {
     log.warn(
       { aheadMs, file },
-      "the machine's clock was set: the daemon's goes on as it was; to take over the " +
-        "machine's, stop the daemon and remove this file",
+      "the machine's clock was set; the daemon keeps its own time. To use the machine's " +
+        'time, stop the daemon and remove this file',
     );
   }
   const clock = systemClock(startAt);
@@ -59,7 +59,7 @@ export const keptClock = (
       );
       renameSync(`${file}.new`, file);
     } catch (error) {
-      log.error({ error }, 'the time can not be noted');
+      log.error({ error }, 'the time cannot be saved');
     }
   };
   const again = (): void => {

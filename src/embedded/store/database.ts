@@ -208,7 +208,7 @@ export class Database {
     this.#log.info(
       { commitMs: this.#commitMs },
       place === 'thread'
-        ? 'the disk is slow: commits move to a thread of their own'
+        ? 'the disk is slow: commits move to a separate thread'
         : "the disk is fast again: commits move to the daemon's thread",
     );
     this.#moving = this.#move(place);

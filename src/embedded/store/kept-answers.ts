@@ -159,7 +159,7 @@ export class KeptAnswers {
     // A row that stays for want of this write is found at the next start, and is past its time or
     // forgotten then.
     this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
-      this.#deps.log.warn({ error }, 'kept answer not forgotten');
+      this.#deps.log.warn({ error }, 'stored response not deleted');
     });
   }
 

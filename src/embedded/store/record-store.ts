@@ -170,7 +170,7 @@ class Followers<T extends { readonly revision: Revision }> {
       try {
         report(change);
       } catch (error) {
-        log.error({ kind, error }, 'a change of a record could not be taken in');
+        log.error({ kind, error }, 'a changed record could not be applied');
       }
     };
     let early: RecordChange<T>[] | undefined = [];

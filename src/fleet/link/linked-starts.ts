@@ -171,6 +171,6 @@ export class LinkedStarts {
     const isSure = now - since >= SURE_MS;
     this.#rivals.set(clusterId, { since, lastAt: now, isTold: isTold || isSure });
     if (isSure && !isTold)
-      log.warn({ clusterId }, 'a cluster runs twice: the one that was linked first goes on');
+      log.warn({ clusterId }, 'a cluster runs twice; the copy that linked first keeps its link');
   }
 }

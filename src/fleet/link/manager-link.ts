@@ -248,7 +248,7 @@ export class ManagerLink {
     if (this.#keysRemade === 0)
       this.#terms.log.warn(
         { ...this.#named },
-        'a cluster makes promoted keys anew: it kept them with another pepper than it has now',
+        'a cluster stores promoted keys again: its pepper has changed',
       );
     this.#keysRemade = count;
   }

@@ -162,7 +162,10 @@ export class ManagerLinks implements FleetLinks {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
     return await link?.report(globalId).catch((error: unknown) => {
       if (!link.isOver && !this.#unreported.has(link))
-        this.#deps.log.warn({ clusterId, error }, 'a cluster does not say how a template stands');
+        this.#deps.log.warn(
+          { clusterId, error },
+          'a cluster does not report the state of a template',
+        );
       this.#unreported.add(link);
       return undefined;
     });

@@ -90,7 +90,7 @@ export class PromotedCopies
       if (remade > 1) return;
       log.warn(
         { manager },
-        'promoted keys were kept with another pepper than this daemon has, and are made anew',
+        "promoted keys were stored with a different pepper than this daemon's; storing them again",
       );
     };
     return {
@@ -128,14 +128,14 @@ export class PromotedCopies
 
   protected override failed(origin: RecordOrigin, error: unknown): void {
     const fields = { keyId: origin.id, error };
-    if (this.wanted(origin)) this.#deps.log.warn(fields, 'a promoted key can not be kept');
-    else this.#deps.log.warn(fields, 'a copy of a promoted key can not be removed');
+    if (this.wanted(origin)) this.#deps.log.warn(fields, 'a promoted key cannot be stored');
+    else this.#deps.log.warn(fields, 'a copy of a promoted key cannot be removed');
   }
 
   protected override async look(): Promise<void> {
     this.#tellOfLapsed();
     await this.#confirm().catch((error: unknown) => {
-      this.#deps.log.warn({ error }, 'a promoted key can not be kept');
+      this.#deps.log.warn({ error }, 'a promoted key cannot be stored');
     });
   }
 
@@ -146,7 +146,7 @@ export class PromotedCopies
       this.#lapsed.add(manager);
       log.warn(
         { manager, since: new Date(since).toISOString() },
-        'promoted keys are refused: their manager was not heard for too long',
+        'promoted keys are refused: nothing was received from their manager for too long',
       );
     }
   }

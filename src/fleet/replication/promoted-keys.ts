@@ -114,7 +114,7 @@ export class PromotedKeys implements PromotedKeySource {
     const { keyId } = record;
     if (openedVerifier(record, pepper) !== undefined) return void this.#unreported.delete(keyId);
     if (!this.#unreported.has(keyId))
-      log.warn({ keyId }, 'a promoted key can not be told: the pepper is another one');
+      log.warn({ keyId }, 'a promoted key cannot be sent: the cluster has a different pepper');
     this.#unreported.add(keyId);
   }
 
@@ -126,6 +126,5 @@ export class PromotedKeys implements PromotedKeySource {
 const NOT_CHECKABLE = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'other clusters could not check this API key: its record was changed by hand; make another ' +
-      'key',
+    'other clusters could not check this API key: its record was changed by hand; make another key',
   );

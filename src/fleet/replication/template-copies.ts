@@ -141,7 +141,7 @@ export class TemplateCopies
     const { name, version } = wanted.told;
     this.#deps.log.warn(
       { template: name, version, why: kept.message },
-      'a template of the manager is not kept',
+      'a template of the manager could not be stored',
     );
     return kept;
   }
@@ -163,7 +163,10 @@ export class TemplateCopies
     if (known) await templates.update({ ...copy, revision: known.revision });
     else await templates.create(copy);
     driver.expect(read.definition);
-    log.info({ template: copy.name, version: copy.version }, 'a template of the manager is here');
+    log.info(
+      { template: copy.name, version: copy.version },
+      'a template of the manager was stored',
+    );
     return 'taken';
   }
 

@@ -47,7 +47,7 @@ export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gatewa
       passUpgrade(deps, { cluster, request, socket, head, requestId }).catch((error: unknown) => {
         if (socket.destroyed || error instanceof ClientGone) return;
         if (errorAnswer(error, requestId).body.errorCode === 'INTERNAL')
-          deps.log.error({ requestId, error }, 'an upgrade could not be passed on');
+          deps.log.error({ requestId, error }, 'an upgrade could not be forwarded');
         refuseUpgrade(socket, error, { requestId, clock: deps.clock });
       });
     },

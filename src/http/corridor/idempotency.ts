@@ -108,7 +108,7 @@ const answerOpening = async (
     // Where it can't be kept it is given all the same: what it tells of is done.
     const keeping = opening.keep(text).then(
       () => request.settle(),
-      (error: unknown) => log.warn({ error }, 'answer not kept'),
+      (error: unknown) => log.warn({ error }, 'response not stored for repeated requests'),
     );
     if (!effectTells) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
@@ -135,7 +135,7 @@ const giveUp = async (
   // Where that fails the request is nobody's soon; the answer is given all the same.
   const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => opening.giveUp())
-    .catch((error: unknown) => log.warn({ error }, 'request not given up'));
+    .catch((error: unknown) => log.warn({ error }, 'request not released for a retry'));
   if (!pendingOutcome) await givenUp;
 };
 

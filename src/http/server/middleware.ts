@@ -47,7 +47,7 @@ export const errors =
       if (wasCutShort(context.res)) {
         log.debug(
           { requestId: context.state.requestId, route: context.state.route, error },
-          'cut short, since the daemon stops',
+          'request ended because the daemon is stopping',
         );
         context.state.errorCode = 'UNAVAILABLE';
         context.respond = false;
@@ -73,7 +73,7 @@ export const errors =
         error,
       };
       if (errorCode === 'INTERNAL') log.error(fields, 'request failed');
-      else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
+      else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be completed');
       if ((status === 429 || status === 503) && context.state.caller)
         await admission.hold(context.state.caller);
       const told = shown(answer, context.req);
@@ -152,7 +152,7 @@ export const notes =
       try {
         for (const note of each) note(context, tookMs);
       } catch (error) {
-        log.error({ requestId: context.state.requestId, error }, 'a request could not be noted');
+        log.error({ requestId: context.state.requestId, error }, 'a request could not be logged');
       }
     });
   };

@@ -83,14 +83,14 @@ export class TlsFiles {
       changed({ cert, key });
       this.#identity = { cert, key };
       this.#isWell();
-      log.info({ certFile, until: new X509Certificate(cert).validTo }, 'serves a new certificate');
+      log.info({ certFile, until: new X509Certificate(cert).validTo }, 'serving a new certificate');
     } catch (error) {
       if (seen === this.#refused) return;
       this.#refused = seen;
       this.#problem = NOT_USED;
       log.error(
         { certFile, keyFile, error },
-        'a new certificate can not be used; the one before is served',
+        'a new certificate cannot be used; still serving the old certificate',
       );
     }
   }

@@ -324,7 +324,7 @@ export class Reflector<T> {
     this.#mirror.distrust();
     this.#deps.log.error(
       { path: this.#deps.path, why },
-      'the store of the API server went back; everything is listed anew',
+      'the store of the API server went back to an earlier state; listing everything again',
     );
     this.#watch?.controller.abort();
   }

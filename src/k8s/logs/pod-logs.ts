@@ -138,7 +138,7 @@ export class PodLogs {
         await pause(pauseMs, either);
       } catch (error) {
         if (!either.aborted)
-          this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
+          this.#log.debug({ pod: target.name, error }, 'a log cannot be followed right now');
         await pause(pauseMs, either);
       } finally {
         silence.end();
@@ -221,7 +221,7 @@ export class PodLogs {
     try {
       return await presenceOf(this.#api, target);
     } catch (error) {
-      this.#log.debug({ pod: target.name, error }, 'a Pod can not be read for the moment');
+      this.#log.debug({ pod: target.name, error }, 'a Pod cannot be read right now');
       return undefined;
     }
   }

@@ -196,7 +196,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       } catch (error) {
         this.#log.error(
           { kind: this.#resource.kind, error },
-          'a change of a record could not be taken in',
+          'a changed record could not be applied',
         );
       }
     };

@@ -48,7 +48,7 @@ export class SilentNodes {
     if (known) return;
     log.warn(
       { node: nodeName, forMs: SILENT_MS },
-      'a node does not answer; nothing idle there is handed out for now',
+      'a node does not answer; its idle instances are not handed out for now',
     );
     changed(nodeName);
   }

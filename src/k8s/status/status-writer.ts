@@ -114,7 +114,7 @@ export class StatusWriter implements StatusPublisher {
       this.#due.add(entry);
       if (!this.#running)
         this.#run().catch((error: unknown) => {
-          this.#deps.log.error({ error }, 'statuses are not written any more');
+          this.#deps.log.error({ error }, 'writing of statuses stopped');
         });
     });
   }

@@ -42,7 +42,7 @@ const endLater = async (links: PodLinks, target: PodTarget, left: Leftover): Pro
   }
   links.log.info(
     { pod: target.name, pid: left.pid },
-    'a command in the Pod could not be ended for sure',
+    'a command in the Pod may still run: it could not be ended for certain',
   );
 };
 

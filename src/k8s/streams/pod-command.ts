@@ -124,7 +124,7 @@ export const runAgent = async (
     socket.close();
     return status && 'exitCode' in status ? status.exitCode : undefined;
   } catch (error) {
-    links.log.debug({ pod: target.name, error }, 'nothing could be run in the Pod');
+    links.log.debug({ pod: target.name, error }, 'a command could not be run in the Pod');
     return undefined;
   } finally {
     clearTimeout(timer);

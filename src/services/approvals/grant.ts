@@ -95,7 +95,7 @@ export class Grant {
       const { mirror, clock } = this.#deps;
       await settleApproval(mirror, clock.now())(this.id);
     } catch (error) {
-      this.#deps.log.warn({ id: this.id, error }, 'use of an approval not settled');
+      this.#deps.log.warn({ id: this.id, error }, 'use of an approval not recorded');
     }
   }
 
@@ -123,7 +123,7 @@ export class Grant {
     try {
       await this.#deps.approvals.update(givenBack(taken));
     } catch (error) {
-      this.#deps.log.warn({ id: this.id, error }, 'approval not given back');
+      this.#deps.log.warn({ id: this.id, error }, 'approval not returned for another use');
     }
   }
 }

@@ -104,11 +104,11 @@ export class AuditAnchor {
       await unlessAborted(late.signal, place(line, late.signal));
       this.#told = end.seq;
       if (this.#problem !== undefined)
-        log.info({ seq: end.seq }, 'the head of the audit is told again');
+        log.info({ seq: end.seq }, 'the latest audit entry is sent to audit.anchor again');
       this.#problem = undefined;
     } catch (error) {
       if (this.#problem === undefined)
-        log.warn({ error }, 'the head of the audit can not be told (audit.anchor)');
+        log.warn({ error }, 'the latest audit entry cannot be sent to audit.anchor');
       this.#problem =
         "the head of the audit can't be told (audit.anchor): " +
         `${error instanceof Error ? error.message : String(error)}`;

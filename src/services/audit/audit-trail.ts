@@ -247,7 +247,7 @@ export class AuditTrail implements AuditSink {
       this.#failing = undefined;
     } catch (error) {
       if (this.#failing === undefined)
-        log.error({ error, lines: this.#unwritten.length }, 'the audit can not be written');
+        log.error({ error, lines: this.#unwritten.length }, 'the audit cannot be written');
       this.#failing = {
         why: error instanceof Error && 'code' in error ? String(error.code) : String(error),
         since: this.#failing?.since ?? clock.now(),
@@ -295,7 +295,7 @@ export class AuditTrail implements AuditSink {
       await this.#writer?.sync();
       this.#options.anchor?.moved(end);
     } catch (error) {
-      this.#options.log.warn({ error }, 'the audit is not known to be on the disk');
+      this.#options.log.warn({ error }, 'the audit may not be on the disk: fsync failed');
     }
   }
 }

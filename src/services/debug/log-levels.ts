@@ -52,7 +52,7 @@ export const logLevels = ({
           until = undefined;
           const from = log.level;
           log.level = configured;
-          log.warn({ from, to: configured }, 'log level is that of the settings again');
+          log.warn({ from, to: configured }, 'log level reset to the configured level');
         });
       }
       log.warn(

@@ -78,7 +78,7 @@ export class OpenIdProvider implements IdentityProvider {
       if (!claims) throw new Error('there is no ID token');
       return this.#identityOf(claims);
     } catch (error) {
-      this.#log.warn({ reason: reasonOf(error) }, 'a login by OpenID Connect failed');
+      this.#log.warn({ reason: reasonOf(error) }, 'an OpenID Connect login failed');
       throw forbidden('the provider’s answer proves nobody');
     }
   }
@@ -94,7 +94,7 @@ export class OpenIdProvider implements IdentityProvider {
     if (mustOnlyLook && role !== undefined)
       this.#log.warn(
         { claim: userClaim, users: users.length },
-        'a person of OpenID Connect only looks: no user is known of them',
+        'a person logged in by OpenID Connect gets read-only access: no user is known for them',
       );
     return {
       identity: `${claims.iss}#${claims.sub}`,
@@ -112,7 +112,7 @@ export class OpenIdProvider implements IdentityProvider {
     } catch (error) {
       this.#configured = undefined;
       const reason = reasonOf(error);
-      this.#log.warn({ reason }, 'the provider of OpenID Connect can’t be asked');
+      this.#log.warn({ reason }, 'the OpenID Connect provider cannot be reached');
       throw unavailable('the provider of OpenID Connect can’t be reached', 10);
     }
   }

@@ -57,7 +57,7 @@ export const loadTemplates = async (
     if (known && isCopy(known)) {
       deps.log.warn(
         { template: name },
-        "the file of a template is not taken: the manager's is in its place",
+        "the file of a template is ignored: the manager's template has its name",
       );
       continue;
     }
@@ -98,8 +98,7 @@ const takenOver = (
   if (known.sourceHash !== undefined && known.sourceHash !== contentHash(known.document)) {
     log.warn(
       { template: known.name, version: known.version },
-      'the file of a template has changed, and replaces what was changed here; the ' +
-        'version before is kept',
+      'the file of a template changed and replaces changes made here; the previous version is kept',
     );
   }
   return nextVersion(known, document);

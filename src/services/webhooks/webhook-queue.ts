@@ -203,7 +203,10 @@ export class WebhookQueue {
     this.#dead.unshift(letter);
     this.#dead.length = Math.min(this.#dead.length, MOST_DEAD_LETTERS);
     metrics.count(SENT, { outcome: 'given-up' });
-    log.warn({ id, address: this.address, attempts, problem }, 'a webhook was not told');
+    log.warn(
+      { id, address: this.address, attempts, problem },
+      'a webhook message was not delivered',
+    );
     this.#revived.delete(id);
     void this.#keep({ ...letter, body });
   }
@@ -212,7 +215,7 @@ export class WebhookQueue {
     try {
       await this.#deps.deadLetters.keep(this.#name, letter);
     } catch (error) {
-      this.#deps.log.warn({ error, id: letter.id }, 'a dead letter could not be kept');
+      this.#deps.log.warn({ error, id: letter.id }, 'a dead letter could not be stored');
     }
   }
 
@@ -222,7 +225,7 @@ export class WebhookQueue {
     try {
       await this.#deps.deadLetters.forget(this.#name, id);
     } catch (error) {
-      this.#deps.log.warn({ error, id }, 'a dead letter could not be forgotten');
+      this.#deps.log.warn({ error, id }, 'a dead letter could not be deleted');
     }
   }
 
@@ -241,7 +244,7 @@ export class WebhookQueue {
       if (isTaken) await marks.keepAnswer(mark, this.#owner(), 'taken');
       else await marks.giveUpRequest(mark, this.#owner());
     } catch (error) {
-      log.warn({ error }, 'what a webhook was told could not be noted');
+      log.warn({ error }, 'the outcome of a webhook message could not be recorded');
     }
   }
 

@@ -59,7 +59,7 @@ export class PoolRenewal {
     this.#waiting.add(uid);
     if (!this.#running)
       this.#run().catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'pools are not rendered any more');
+        this.#deps.log.error({ error }, 'rendering of pools stopped');
       });
   }
 
@@ -204,7 +204,7 @@ const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolReco
     if (isSameData(unresolved, record.unresolved)) return record;
     deps.log.warn(
       { entity: 'pool', uid: record.uid, name: record.name, why: error.message },
-      'a pool can not be rendered, and stays as it is',
+      'a pool cannot be rendered and stays unchanged',
     );
     return { ...record, unresolved };
   }

@@ -95,7 +95,10 @@ export class Holdings {
   async removeHome(): Promise<void> {
     if (!this.#bare) return;
     await removeHome(this.#bare.home).catch((error: unknown) =>
-      this.#deps.log.warn("a sandbox's folder stays", { id: this.#id, error: String(error) }),
+      this.#deps.log.warn("a sandbox's folder could not be removed", {
+        id: this.#id,
+        error: String(error),
+      }),
     );
   }
 

@@ -112,7 +112,7 @@ export class LogPump {
       cwd: '/',
     });
     child.once('error', (error) =>
-      log.error('the launcher that keeps logs can not be started', { error: error.message }),
+      log.error('the launcher that keeps logs cannot be started', { error: error.message }),
     );
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
     if (!stat) return this.#again();

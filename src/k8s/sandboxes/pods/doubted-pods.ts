@@ -61,7 +61,7 @@ export class DoubtedPods {
         if (!this.#stopped)
           this.#deps.log.warn(
             { key, error },
-            'a Pod of which the watch tells nothing more could not be looked at',
+            'a Pod that is missing from the watch could not be checked',
           );
       })
       .finally(() => {
@@ -104,7 +104,7 @@ export class DoubtedPods {
     if (!pod?.isUnlabelled || poolUid === undefined) return;
     log.warn(
       { id: pod.id, namespace, label: POOL_LABEL },
-      'a Pod lacked the label by which it is watched; it is put back',
+      'a Pod lacked the label that the watch selects by; the label was restored',
     );
     pods.learn(
       versionOf(
