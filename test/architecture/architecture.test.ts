@@ -112,7 +112,7 @@ describe('the source tree', () => {
           ),
       );
 
-  it('is found', () => {
+  it('contains files', () => {
     expect(files.map(({ path }) => path)).to.include.members([
       'daemon/config/config.ts',
       'main.ts',
@@ -124,7 +124,7 @@ describe('the source tree', () => {
     );
   });
 
-  it('imports rooms before its own only', () => {
+  it('imports earlier rooms only', () => {
     const wrong = files.flatMap(({ path, part, imports }) =>
       imports
         .filter((target) => ROOMS.indexOf(partOf(target)) > ROOMS.indexOf(part))
@@ -134,7 +134,7 @@ describe('the source tree', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('imports little in the folders that may import little', () => {
+  it('limits the imports of some folders', () => {
     const wrong = files.flatMap(({ path, imports }) =>
       Object.entries(NARROW)
         .filter(([folder]) => isIn(path, folder))
@@ -148,7 +148,7 @@ describe('the source tree', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('has http call operations, and nothing else', () => {
+  it('lets http call operations, and nothing else', () => {
     const wrong = files
       .filter(({ path }) => isIn(path, 'http') && !isIn(path, 'http/e2b'))
       .flatMap(({ path, withStrings }) =>
@@ -168,11 +168,11 @@ describe('the source tree', () => {
     expect([...new Set(files.map(({ part }) => part))].toSorted()).to.deep.equal(ROOMS.toSorted());
   });
 
-  it('has no import cycle', () => {
+  it('is free of import cycles', () => {
     expect(cyclesOf(files).map((cycle) => cycle.join(' → '))).to.deep.equal([]);
   });
 
-  it('loads the daemon lazily from the command line', () => {
+  it('loads the daemon from the command line on demand', () => {
     const eager = files.filter(
       ({ part, withStrings }) => part === 'cli' && LAZY.test(withStrings.replace(TYPE_IMPORT, '')),
     );
@@ -180,7 +180,7 @@ describe('the source tree', () => {
     expect(eager.map(({ path }) => path)).to.deep.equal([]);
   });
 
-  it('loads OpenTelemetry only where a collector is configured', () => {
+  it('loads OpenTelemetry only if a collector is configured', () => {
     const eager = files.filter(
       ({ path, withStrings }) =>
         !isIn(path, 'daemon/tracing') && TRACING.test(withStrings.replace(TYPE_IMPORT, '')),
@@ -189,7 +189,7 @@ describe('the source tree', () => {
     expect(eager.map(({ path }) => path)).to.deep.equal([]);
   });
 
-  it('keeps what people run apart from the tests', () => {
+  it('separates scripts and tools from the tests', () => {
     const wrong = ['bench', 'local-cluster', 'script', 'simulation'].flatMap((folder) =>
       readSourceTree(folder).flatMap(({ path, imports }) =>
         imports
@@ -201,7 +201,7 @@ describe('the source tree', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('has the local cluster know nothing but the product', () => {
+  it('limits the local cluster to imports of the product', () => {
     const wrong = readSourceTree('local-cluster').flatMap(({ path, imports }) =>
       imports
         .filter((target) => /^\.\.\/(?!src\/)/.test(target))
@@ -211,7 +211,7 @@ describe('the source tree', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it("keeps the spawner apart from the daemon's code", () => {
+  it("separates the spawner from the daemon's code", () => {
     const wrong = files
       .filter(({ path }) => path.startsWith('embedded/spawner/'))
       .flatMap(({ path, withStrings }) =>
@@ -315,19 +315,19 @@ describe('the source tree', () => {
     );
   });
 
-  it('has no `any`', () => {
+  it('avoids `any`', () => {
     expect(offenders(/(:|<|\bas|,|\|)\s*any\b/, () => false)).to.deep.equal([]);
     expect(files.filter(({ path }) => path.endsWith('.js'))).to.deep.equal([]);
   });
 
-  it('has no room of more than 25 files', () => {
+  it('limits rooms to 25 files', () => {
     const rooms = new Map<string, number>();
     for (const { path } of files) rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
 
     expect([...rooms].filter(([, size]) => size > 25)).to.deep.equal([]);
   });
 
-  it('has no interface of more than 20 methods, and hands on 10 dependencies at most', () => {
+  it('limits interfaces to 20 methods and 10 dependencies', () => {
     const wide = files.flatMap(({ path, withStrings }) =>
       [...withStrings.matchAll(INTERFACE)].flatMap(([, name = '', above = '', body = '']) => {
         const methods = [...body.matchAll(/^ {2}\w+\??[(<]/gm)].length;
@@ -341,7 +341,7 @@ describe('the source tree', () => {
     expect(wide).to.deep.equal([]);
   });
 
-  it('has no line of more than 100 characters', () => {
+  it('limits lines to 100 characters', () => {
     const wide = files
       .filter(({ path }) => !path.includes('/generated/'))
       .flatMap(({ path, text }) =>
@@ -353,7 +353,7 @@ describe('the source tree', () => {
     expect(wide).to.deep.equal([]);
   });
 
-  it('has no default export and no barrel file', () => {
+  it('avoids default exports and barrel files', () => {
     expect(offenders(/^export default\b/, () => false)).to.deep.equal([]);
     expect(
       files.filter(({ path }) => /(^|\/)index\.ts$/.test(path)).map(({ path }) => path),
@@ -362,7 +362,7 @@ describe('the source tree', () => {
 });
 
 describe('the scanner behind these rules', () => {
-  it('tells code from comments, strings, templates and regular expressions', () => {
+  it('distinguishes code from comments, strings, templates and regular expressions', () => {
     const source = [
       "const a = 'process.env'; // process.env",
       '/* Date */ const b = /[/"]Date/.test(`Date ${Date.now()} Date`);',
@@ -403,7 +403,7 @@ describe('the scanner behind these rules', () => {
     ]);
   });
 
-  it('knows what machines may not do', () => {
+  it('recognizes what machines must not do', () => {
     for (const line of [
       'Date.now()',
       'setTimeout(x)',

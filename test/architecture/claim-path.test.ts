@@ -7,7 +7,7 @@ import { RATCHETS } from './ratchets.ts';
 const SCRIPT = fileURLToPath(new URL('../../script/claim-path.ts', import.meta.url));
 
 describe('the path of a claim', () => {
-  it('passes no more files than before', async () => {
+  it('includes no more files than before', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', SCRIPT]);
     const files = stdout.split('\n').filter((line) => line.endsWith('.ts'));
 

@@ -7,13 +7,13 @@ import { GENERATORS, staleLines } from '../../script/generators.ts';
 
 describe('the generated files', function () {
   // test/simulation and test/kubernetes compare what is apart
-  it('are what their sources say', async () => {
+  it('match their sources', async () => {
     expect(await staleLines(GENERATORS.filter(({ apart }) => apart === undefined))).to.deep.equal(
       [],
     );
   });
 
-  it('are stale if one is missing or differs, until they are written', async () => {
+  it('count as stale if one is missing or differs, until they are written', async () => {
     const root = mkdtempSync(join(tmpdir(), 'generated-files-'));
     const files = new Map([
       ['docs/a.md', 'a'],

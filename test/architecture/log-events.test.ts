@@ -32,7 +32,7 @@ describe('the events of the log', () => {
     .flatMap(argumentsIn)
     .flatMap((text) => [...text.matchAll(SENTENCE)].map(([literals]) => textOf(literals)));
 
-  it('have a code each, and each code has an event', () => {
+  it('each have a code, and each code has an event', () => {
     const codes = new Set(events.map(eventCodeOf));
 
     expect(events.filter((event) => eventCodeOf(event) === undefined)).to.deep.equal([]);

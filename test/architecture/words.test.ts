@@ -74,20 +74,20 @@ describe('words', () => {
       .map((file): SourceFile => ({ ...file, path: join(folder, file.path) })),
   );
 
-  it('of identifiers are those of docs/glossary.md and of the field', () => {
+  it('in identifiers come from docs/glossary.md or the field', () => {
     const wrong = files.flatMap(({ path, codeOnly }) => oldWordsIn(path, codeOnly));
 
     // this file names the old ones
     expect(wrong.filter((each) => !each.startsWith('test/architecture/words.'))).to.deep.equal([]);
   });
 
-  it('of a doc comment say that a function returns something', () => {
+  it('in doc comments say that a function returns something', () => {
     const wrong = files.filter(({ path }) => ANSWERS.test(readFileSync(join(ROOT, path), 'utf8')));
 
     expect(wrong.map(({ path }) => path)).to.deep.equal([]);
   });
 
-  it('of a doc comment begin with more than a fragment', () => {
+  it('in doc comments begin with more than a fragment', () => {
     const wrong = files
       .filter(({ path }) => path.startsWith('src/'))
       .flatMap(({ path, text }) =>
