@@ -44,13 +44,13 @@ describe('the simulation of autoscaling', function () {
     expect(stale, 'script/generate autoscaling-plots writes them').to.deep.equal([]);
   });
 
-  it('gives the same for the same seed', () => {
+  it('has the same result for the same seed', () => {
     expect(simulate(settingOf(named('bursts'), aChoice()))).to.deep.equal(
       simulate(settingOf(named('bursts'), aChoice())),
     );
   });
 
-  it('refuses less the more is kept idle', () => {
+  it('refuses fewer claims with more idle instances', () => {
     const [careful, eager] = (['Conservative', 'Aggressive'] as const).map((mode) =>
       simulate(settingOf(named('steady'), aChoice({ mode, hours: 12 }))),
     );
@@ -59,7 +59,7 @@ describe('the simulation of autoscaling', function () {
     expect(careful?.idleOnAverage ?? 0).to.be.below(eager?.idleOnAverage ?? 0);
   });
 
-  it('refuses next to nothing of a burst where claims wait', () => {
+  it('refuses almost none of a burst if claims can wait', () => {
     const { claims, refused } = simulate(
       settingOf(named('bursts'), aChoice({ mode: 'Aggressive', waitSeconds: 30, hours: 6 })),
     );
@@ -67,7 +67,7 @@ describe('the simulation of autoscaling', function () {
     expect(refused / claims).to.be.below(0.02);
   });
 
-  it('goes down to nothing where nobody claims, and comes back', () => {
+  it('shrinks to nothing without claims, and grows again', () => {
     const { samples } = simulate(settingOf(named('to-zero'), aChoice({ hours: 10 })));
 
     expect(samples.filter(({ at }) => at < 8 * 3_600_000).at(-1)?.desired).to.equal(0);
@@ -81,7 +81,7 @@ describe('the simulation of autoscaling', function () {
     expect(samples.at(-1)?.running).to.be.above(5);
   });
 
-  it('stays within what the owner says last', () => {
+  it("stays within the owner's latest settings", () => {
     const { samples } = simulate(settingOf(named('edits'), aChoice({ hours: 24 })));
 
     expect(Math.max(...samples.map(({ desired }) => desired))).to.be.at.most(60);
@@ -89,12 +89,12 @@ describe('the simulation of autoscaling', function () {
 });
 
 describe('recorded demand', () => {
-  it('is read as timestamps or seconds, in any order, from its first moment on', () => {
+  it('is read as timestamps or seconds, in any order, from its first entry on', () => {
     expect(momentsOf('# claims\n12.5\n\n10\n')).to.deep.equal([0, 2_500]);
     expect(momentsOf('2026-01-01T00:00:01Z\n2026-01-01T00:00:00Z\n')).to.deep.equal([0, 1_000]);
   });
 
-  it('is refused by the line that is neither', () => {
+  it('is refused with the line number of an invalid entry', () => {
     expect(() => momentsOf('1\nsoon\n')).to.throw(
       'line 2: "soon" is neither a timestamp nor seconds',
     );
