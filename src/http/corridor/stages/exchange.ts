@@ -99,7 +99,7 @@ export type Stage = (exchange: Exchange, next: () => Promise<void>) => Promise<v
 
 /** Takes a request through the stages, from the first one. */
 export const walk = (stages: readonly Stage[], exchange: Exchange): Promise<void> => {
-  const from = async (index: number): Promise<void> =>
-    await stages[index]?.(exchange, () => from(index + 1));
+  const from = (index: number): Promise<void> =>
+    stages[index]?.(exchange, () => from(index + 1)) ?? Promise.resolve();
   return from(0);
 };

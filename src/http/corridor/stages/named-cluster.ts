@@ -15,9 +15,9 @@ interface Named {
 /** A daemon without other clusters refuses a request for one with CLUSTER_NOT_FOUND. */
 export const onlyHere =
   ({ terms: { clusterId } }: { readonly terms: { readonly clusterId: string } }): Stage =>
-  async ({ row, request, context }, next) => {
+  ({ row, request, context }, next) => {
     if (namedCluster({ row, request, context, clusterId }) !== undefined) throw clusterNotFound();
-    await next();
+    return next();
   };
 
 /**
