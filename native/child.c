@@ -1,4 +1,4 @@
-/* The program of a process in a Pod: what becomes of the descriptors, and how its start is told. */
+/* The streams of a process; and in a Pod its program, and how its start is told. */
 #include "processes.h"
 
 #include <errno.h>
@@ -19,14 +19,14 @@ static int tell(char what) {
   return error;
 }
 
-_Noreturn static void become(const struct program *program, const int ends[3], int report, pid_t holder) {
+_Noreturn static void become(const struct program *program, const struct ends *ends, pid_t holder) {
   const struct order *order = &program->order;
   /* A process that nobody holds could be neither seen nor ended. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != holder) _exit(EXIT_COULD_NOT);
   setsid();
   for (int fd = 0; fd < 3; fd++)
-    if (dup2(ends[fd], fd) < 0) _exit(EXIT_COULD_NOT);
-  if (dup2(report, REPORT_FD) < 0 || fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0) _exit(EXIT_COULD_NOT);
+    if (dup2(ends->streams[fd], fd) < 0) _exit(EXIT_COULD_NOT);
+  if (dup2(ends->report, REPORT_FD) < 0 || fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0) _exit(EXIT_COULD_NOT);
   close_from(REPORT_FD + 1);
   if (program->terminal && ioctl(0, TIOCSCTTY, 0) < 0) _exit(EXIT_COULD_NOT);
   if (program->terminal) setenv("TERM", "xterm-256color", 1);
@@ -42,12 +42,20 @@ _Noreturn static void become(const struct program *program, const int ends[3], i
   _exit(exit_code_of_exec(error));
 }
 
-static bool open_terminal(const struct program *program, struct child *child, int ends[3]) {
+/* By its name, as not every kernel of a Pod has the other way; one that was opened elsewhere has no name here. */
+static int open_other_end(int master, bool is_given) {
   char name[64];
-  int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-  if (master < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof name) != 0) return false;
+  const int unlocked = 0;
+  if (is_given) return ioctl(master, TIOCSPTLCK, &unlocked) < 0 ? -1 : ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (unlockpt(master) < 0 || ptsname_r(master, name, sizeof name) != 0) return -1;
+  return open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+static bool open_terminal(const struct program *program, int given, struct child *child, int ends[3]) {
+  const int master = given >= 0 ? given : posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (master < 0) return false;
   child->input = child->outputs[0] = master;
-  ends[0] = ends[1] = ends[2] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ends[0] = ends[1] = ends[2] = open_other_end(master, given >= 0);
   return ends[0] >= 0 && ioctl(master, TIOCSWINSZ, &program->size) == 0;
 }
 
@@ -60,19 +68,32 @@ static bool open_pipe(int *reads, int *writes, int *own) {
   return fcntl(*own, F_SETFL, O_NONBLOCK) == 0;
 }
 
-enum problem begin_child(const struct program *program, struct child *child) {
-  int ends[3], report;
-  const pid_t holder = getpid();
+static bool open_pipes(const struct program *program, struct child *child, int ends[3]) {
+  if (!open_pipe(&child->outputs[0], &ends[1], &child->outputs[0]) || !open_pipe(&child->outputs[1], &ends[2], &child->outputs[1])) return false;
+  if (program->input) return open_pipe(&ends[0], &child->input, &child->input);
+  return (ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+}
+
+enum problem open_ends(const struct program *program, int master, struct child *child, struct ends *ends) {
   *child = (struct child){.input = -1, .outputs = {-1, -1}};
-  if (program->terminal && !open_terminal(program, child, ends)) return NO_TERMINAL;
-  bool all = program->terminal || (open_pipe(&child->outputs[0], &ends[1], &child->outputs[0]) && open_pipe(&child->outputs[1], &ends[2], &child->outputs[1]));
-  if (all && !program->terminal)
-    all = program->input ? open_pipe(&ends[0], &child->input, &child->input) : (ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
-  if (!all || !open_pipe(&child->report, &report, &child->report)) return TOO_MANY;
+  if (program->terminal && !open_terminal(program, master, child, ends->streams)) return NO_TERMINAL;
+  if (!program->terminal && !open_pipes(program, child, ends->streams)) return TOO_MANY;
+  return open_pipe(&child->report, &ends->report, &child->report) ? DONE : TOO_MANY;
+}
+
+void close_ends(const struct program *program, const struct ends *ends) {
+  close(ends->report);
+  for (int i = 0; i < (program->terminal ? 1 : 3); i++) close(ends->streams[i]);
+}
+
+enum problem begin_child(const struct program *program, struct child *child) {
+  struct ends ends;
+  const pid_t holder = getpid();
+  enum problem problem = open_ends(program, -1, child, &ends);
+  if (problem) return problem;
   child->pid = fork();
   if (child->pid < 0) return TOO_MANY;
-  if (child->pid == 0) become(program, ends, report, holder);
-  close(report);
-  for (int i = 0; i < (program->terminal ? 1 : 3); i++) close(ends[i]);
+  if (child->pid == 0) become(program, &ends, holder);
+  close_ends(program, &ends);
   return DONE;
 }

@@ -1,6 +1,7 @@
 /*
- * One process in a Pod, from its start until it is forgotten. Its holder starts it, keeps the end of what it prints, and
- * serves those who ask, each by a connection. All is in its memory, which nobody in the sandbox can look into.
+ * One process of a sandbox, from its start until it is forgotten. Its holder starts it, keeps the end of what it prints, and
+ * serves those who ask, each by a connection. All is in its memory, which nobody in the sandbox can look into. In a Pod the
+ * holder is one of the sandbox's processes; on one machine it is outside, and takes memory as its attendant grants it.
  */
 #include "processes.h"
 
@@ -26,11 +27,22 @@ enum {
   WINDOW_BYTES = 512 * 1024,  /* and so much is on its way to it, */
   TAKEN_BYTES = 64 * 1024,    /* of which each byte that it says has taken as many */
   REST_MS = 4,                /* between two reads while another reader is as far behind: it can keep up */
+  FREE_READS = 64,            /* outside, as many reads for which nobody waits come without a rest, */
+  LONG_REST_MS = 32,          /* and then one after each, */
+  CALM_MS = 1000,             /* until there was nothing to read for so long */
   FIRST_READER_MS = 2000,     /* it waits as long for a reader before anything is dropped, */
   QUIET_MS = 2000,            /* and its output is over after such a pause behind its end, */
-  LAST_WORDS_MS = 10 * 1000,  /* or so long behind it */
+  LAST_WORDS_MS = 10 * 1000,  /* or so long behind it: */
+  OUTSIDE_QUIET_MS = 100,     /* sooner where no limit of the sandbox slows the holder, */
+  OUTSIDE_SHUT_MS = 1000,     /* of a terminal, which is then shut, a little later, */
+  OUTSIDE_LAST_WORDS_MS = 1000,
+  LAST_BYTES = 1024 * 1024,   /* after so much, since no pipe holds more, */
+  LAST_READS = 4,             /* and after what was printed before that; */
   ENDED_MS = 600 * 1000,      /* how long it is known then */
   LEAVE_MS = 20 * 1000,       /* for those who still read when it is forgotten */
+  GRANT_MS = 2000,            /* for memory that was asked for; then the oldest output makes room */
+  ASK_AGAIN_MS = 1000,
+  MOST_UNITS = 4,             /* that one answer grants */
   AGAIN_MS = 100,             /* between two looks at a group that was killed */
   GROUP_MS = 5000,            /* for which that is waited for */
   SILENCE_MS = 5000,
@@ -40,20 +52,19 @@ enum {
   KEY_BYTES = 40,
 };
 
-enum state { ASKS, AWAITS_START, READS, PUTS, AWAITS_END, LEAVES };
+enum state { ASKS, AWAITS_START, READS, PUTS, ATTENDS, AWAITS_END, LEAVES };
 
 struct client {
   int socket;
   enum state state;
   struct call call; /* its request, with input behind it */
-  unsigned char head[8];
-  size_t got;
-  uint32_t input;
+  unsigned char head[4];
+  size_t got, filled, left; /* of the length that is next; of request and input; of the part that is being read */
   uint64_t turn; /* of what it puts */
   char *out;
   size_t said, sent, room;
   uint64_t position, until; /* it reads, and up to where it may yet */
-  bool follows, paces;
+  bool follows, paces, attends;
   long long told;
 };
 
@@ -61,12 +72,17 @@ static struct {
   struct holding terms;
   struct child child;
   struct ring ring;
-  uint64_t end; /* of its output, once that is over */
+  uint64_t printed, end; /* of its output: when it exited, and once that is over */
   int signals;
   struct client *clients[CLIENTS];
-  bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends;
+  bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends, out_of_memory, asked, is_refused;
   int code;
-  long long started_at, exited_at, heard_at, full_at, killed_at, forgotten_at;
+  pid_t inside; /* its number where it runs */
+  char report[16];
+  size_t reported;
+  unsigned granted, free_reads;
+  unsigned long long out_of_memory_before;
+  long long started_at, exited_at, heard_at, full_at, asked_at, killed_at, forgotten_at;
   char hand[MOST_INPUT]; /* input right before the program */
   size_t hand_at, hand_filled;
   uint64_t turns;
@@ -112,8 +128,8 @@ static void say_record(struct client *client) {
   const size_t id = strlen(held.terms.id) + 1, told = strlen(held.terms.program.order.told);
   unsigned char *record = malloc(RECORD_FIXED + id + told);
   if (!record) return;
-  record[0] = held.exited ? 'E' : 'R';
-  put_number(record + 1, (uint64_t)held.child.pid, 4);
+  record[0] = !held.exited ? 'R' : held.out_of_memory ? 'M' : 'E';
+  put_number(record + 1, (uint64_t)held.inside, 4);
   put_number(record + 5, (uint64_t)held.code, 4);
   put_number(record + 9, (uint64_t)((held.exited ? held.exited_at : now_ms()) - held.started_at), 8);
   memcpy(record + RECORD_FIXED, held.terms.id, id);
@@ -157,18 +173,32 @@ bool is_own(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == geteuid();
 }
 
+static bool greet(int socket) {
+  unsigned char greeting[GREETING_BYTES] = {[1] = 'K', [GREETING_HEAD] = held.exited ? 'E' : 'R'};
+  put_number(greeting + 2, GREETING_BYTES - GREETING_HEAD, 4);
+  put_number(greeting + GREETING_HEAD + 1, held.exited ? (uint64_t)(now_ms() - held.exited_at) : 0, 8);
+  put_number(greeting + GREETING_HEAD + 9, held.ring.total - held.ring.oldest, 8);
+  return send(socket, greeting, sizeof greeting, MSG_NOSIGNAL) >= 0;
+}
+
 static void accept_client(void) {
   int socket = accept4(held.terms.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0) return;
-  unsigned char greeting[GREETING_BYTES] = {held.exited ? 'E' : 'R'};
-  put_number(greeting + 1, held.exited ? (uint64_t)(now_ms() - held.exited_at) : 0, 8);
-  put_number(greeting + 9, held.ring.total - held.ring.oldest, 8);
-  if (send(socket, greeting, sizeof greeting, MSG_NOSIGNAL) < 0 || !is_own(socket)) close(socket);
+  if (!greet(socket) || !is_own(socket)) close(socket);
   else welcome(socket);
+}
+
+static void say_attendants(void (*say_it)(struct client *client)) {
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->state == ATTENDS) say_it(held.clients[i]);
 }
 
 /* Signals that it was asked to send reach the group, and in a terminal the one in its foreground. */
 static bool send_signal(int number) {
+  if (held.terms.outside) {
+    held.terms.outside->signal(number);
+    return true;
+  }
   pid_t group = held.terms.program.terminal ? tcgetpgrp(held.child.outputs[0]) : 0;
   return kill(-(group > 1 ? group : held.child.pid), number) == 0 || kill(held.child.pid, number) == 0;
 }
@@ -220,9 +250,9 @@ static void take_input(void) {
   struct client *next;
   while (held.child.input >= 0 && held.hand_at == held.hand_filled && (next = next_put()) != NULL) {
     if (!is_done_before(next)) {
-      memcpy(held.hand, next->call.request + next->call.length, next->input);
       held.hand_at = 0;
-      held.hand_filled = next->input;
+      held.hand_filled = next->filled - next->call.length;
+      memcpy(held.hand, next->call.request + next->call.length, held.hand_filled);
       note_done(next);
     }
     answer(next, DONE);
@@ -292,6 +322,12 @@ static void begin_reading(struct client *client) {
 static void tell_start(struct client *client) {
   say_frame(client, 'H', NULL, 0);
   say_record(client);
+  if (client->attends) {
+    client->state = ATTENDS;
+    say_piece(client, 'a', held.ring.size + held.granted * RING_UNIT, NULL, 0);
+    held.asked = held.is_refused = false;
+    return;
+  }
   if (!client->follows) return answer(client, DONE);
   held.read = true;
   client->state = READS;
@@ -306,8 +342,9 @@ static void remove_it(struct client *client) {
 
 static void take_request(struct client *client) {
   const char *what = client->call.request;
-  if (strcmp(what, "find") == 0) {
+  if (strcmp(what, "find") == 0 || strcmp(what, "attend") == 0) {
     client->state = AWAITS_START;
+    client->attends = *what == 'a';
     client->follows = asked(&client->call, "follow") != NULL;
     client->paces = asked(&client->call, "pace") != NULL;
     if (held.begun) tell_start(client);
@@ -320,7 +357,7 @@ static void take_request(struct client *client) {
   } else if (strcmp(what, "eof") == 0) answer(client, end_input_once(client));
   else if (strcmp(what, "resize") == 0) answer(client, resize(client));
   else if (strcmp(what, "signal") == 0) answer(client, signal_it(client));
-  else if (strcmp(what, "remove") == 0) remove_it(client);
+  else if (strcmp(what, "remove-process") == 0) remove_it(client);
   else if (strcmp(what, "forget") == 0 && held.exited) {
     held.removed = true;
     answer(client, DONE); /* before it is: who starts another process waits for no more */
@@ -328,28 +365,54 @@ static void take_request(struct client *client) {
   else answer(client, BROKEN);
 }
 
-/* Two lengths, the request and its input. False where nothing more comes, or it is none. */
-static bool hear_request(struct client *client) {
+/* Of the request; behind `input`, of a piece of that, none of which says that it is whole. */
+static bool hear_length(struct client *client) {
   struct call *call = &client->call;
-  ssize_t got;
-  if (client->got < sizeof client->head) {
-    got = recv(client->socket, client->head + client->got, sizeof client->head - client->got, 0);
-    if (got <= 0) return got < 0 && errno == EAGAIN;
-    client->got += (size_t)got;
-    if (client->got < sizeof client->head) return true;
-    call->length = read_number(client->head);
-    client->input = read_number(client->head + 4);
-    if (call->length == 0 || call->length > MOST_REQUEST || client->input > MOST_INPUT) return false;
-    return (call->request = malloc(call->length + client->input)) != NULL;
-  }
-  const size_t at = client->got - sizeof client->head, all = call->length + client->input;
-  got = recv(client->socket, call->request + at, all - at, 0);
-  if (got <= 0) return got < 0 && errno == EAGAIN;
-  client->got += (size_t)got;
-  if (at + (size_t)got < all) return true;
-  if (call->request[call->length - 1] != 0) return false;
-  take_request(client);
+  const size_t length = read_number(client->head);
+  client->got = 0;
+  if (call->length == 0) {
+    if (length == 0 || length > MOST_REQUEST) return false;
+    call->length = length;
+  } else if (length == 0) {
+    take_request(client);
+    return true;
+  } else if (client->filled - call->length + length > MOST_INPUT) return false;
+  char *larger = realloc(call->request, client->filled + length);
+  if (!larger) return false;
+  call->request = larger;
+  client->left = length;
   return true;
+}
+
+static bool hear_part(struct client *client) {
+  const struct call *call = &client->call;
+  if (client->filled > call->length) return true;
+  if (call->request[call->length - 1] != 0) return false;
+  if (strcmp(call->request, "input") != 0) take_request(client);
+  return true;
+}
+
+/* False where nothing more comes, or it is none. */
+static bool hear_request(struct client *client) {
+  const bool is_length = client->left == 0;
+  char *to = is_length ? (char *)client->head + client->got : client->call.request + client->filled;
+  ssize_t got = recv(client->socket, to, is_length ? sizeof client->head - client->got : client->left, 0);
+  if (got <= 0) return got < 0 && errno == EAGAIN;
+  if (is_length) {
+    client->got += (size_t)got;
+    return client->got < sizeof client->head || hear_length(client);
+  }
+  client->filled += (size_t)got;
+  client->left -= (size_t)got;
+  return client->left > 0 || hear_part(client);
+}
+
+/* Units of memory; none where it may have no more. */
+static void hear_grants(const char *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    held.granted += bytes[i] > 0 && bytes[i] <= MOST_UNITS ? (unsigned)bytes[i] : 0;
+    held.is_refused = held.granted == 0;
+  }
 }
 
 /* False where the caller is gone. */
@@ -365,6 +428,7 @@ static bool hear(struct client *client) {
     if (!is_done) note_done(client);
     answer(client, is_done ? DONE : TAKEN_BACK);
   }
+  if (client->state == ATTENDS) hear_grants(more, (size_t)got);
   client->until += (uint64_t)got * TAKEN_BYTES;
   return true;
 }
@@ -373,6 +437,11 @@ static bool hear(struct client *client) {
 static bool may_talk(const struct client *client) {
   if (client->state != READS || (client->paces && client->position >= client->until)) return false;
   return client->position < held.ring.total || held.over;
+}
+
+/* Whether silence would leave it in doubt. */
+static bool is_waiting(const struct client *client) {
+  return client->state != LEAVES && client->state != ASKS && client->state != ATTENDS;
 }
 
 /* False once all was said to one that leaves, or nobody takes it. */
@@ -390,7 +459,7 @@ static bool talk(struct client *client) {
       answer(client, DONE);
     }
   }
-  if (client->said == 0 && client->state != LEAVES && client->state != ASKS && now_ms() - client->told >= SILENCE_MS) say_frame(client, 'K', NULL, 0);
+  if (client->said == 0 && is_waiting(client) && now_ms() - client->told >= SILENCE_MS) say_frame(client, 'K', NULL, 0);
   if (client->sent < client->said) {
     ssize_t sent = send(client->socket, client->out + client->sent, client->said - client->sent, MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
@@ -405,18 +474,49 @@ static bool wants_to_talk(const struct client *client) {
   return client->sent < client->said || client->state == LEAVES || may_talk(client);
 }
 
+static void ask_for_memory(struct client *client) {
+  say_piece(client, 'm', held.ring.size, NULL, 0);
+}
+
+/* Whether there is memory for what is read next, in place of the oldest where it can't be had. */
+static bool has_memory(void) {
+  if (!may_grow(&held.ring)) return true;
+  if (held.granted > 0 && grow_ring(&held.ring)) {
+    held.granted--;
+    held.asked = false;
+    return true;
+  }
+  const long long now = now_ms();
+  if (!held.asked || (held.is_refused && now - held.asked_at >= ASK_AGAIN_MS)) {
+    held.asked = true;
+    held.asked_at = now;
+    say_attendants(ask_for_memory);
+  }
+  return held.is_refused || now - held.asked_at >= GRANT_MS;
+}
+
+/* Between two reads, while nobody keeps up with them. */
+static int rest_ms(void) {
+  return !held.terms.outside ? REST_MS : held.free_reads < FREE_READS ? 0 : LONG_REST_MS;
+}
+
 /* Whether more of what it prints is to be read now. */
 static bool may_read(void) {
   if (held.removed) return true;
-  held.rests = false;
+  held.rests = held.terms.outside != NULL;
+  bool is_behind = false;
   for (size_t i = 0; i < CLIENTS; i++) {
     const struct client *each = held.clients[i];
-    if (!each || each->state != READS || held.ring.total - each->position < PACE_BYTES) continue;
-    if (each->paces) return false;
-    held.rests = true;
+    if (!each || each->state != READS) continue;
+    const bool keeps_up = held.ring.total - each->position < PACE_BYTES;
+    if (!keeps_up && each->paces) return false;
+    if (keeps_up) held.rests = false;
+    else is_behind = true;
   }
-  if (held.rests && now_ms() - held.heard_at < REST_MS) return false;
-  if (held.read || held.ring.oldest > 0 || !is_full(&held.ring)) return true;
+  if (is_behind) held.rests = true;
+  if (held.rests && now_ms() - held.heard_at < rest_ms()) return false;
+  if (!has_memory()) return false;
+  if (held.terms.outside || held.read || held.ring.oldest > 0 || !is_full(&held.ring)) return true;
   if (held.full_at == 0) held.full_at = now_ms();
   return now_ms() - held.full_at >= FIRST_READER_MS;
 }
@@ -426,7 +526,10 @@ static void read_output(int which) {
   ssize_t got = fill_ring(&held.ring, *fd, which == 0 ? 'o' : 'e');
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got > 0) {
-    held.heard_at = now_ms();
+    const long long now = now_ms();
+    if (!held.rests || now - held.heard_at >= CALM_MS) held.free_reads = 0;
+    else if (held.free_reads < FREE_READS) held.free_reads++;
+    held.heard_at = now;
     return;
   }
   if (held.terms.program.terminal) close_input();
@@ -442,26 +545,49 @@ static void reap(void) {
     if (held.exited || pid != held.child.pid) continue; /* an orphan may have its number by now */
     held.exited = true;
     held.exited_at = held.heard_at = now_ms();
+    held.printed = held.ring.total;
     held.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (held.timed_out && held.code >= 128) held.code = TIMED_OUT;
+    if (held.terms.outside && held.code == 128 + SIGKILL)
+      held.out_of_memory = held.terms.outside->out_of_memory() > held.out_of_memory_before;
     close_input();
+    say_attendants(say_record);
   }
 }
 
-/* What the child says of its start: nothing at all where the program runs. */
-static void hear_start(void) {
-  char report[2];
-  ssize_t got = read(held.child.report, report, sizeof report);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  close(held.child.report);
-  held.child.report = -1;
-  held.failed = got > 0;
-  if (!held.failed || report[0] != 'c') return;
+static void leave_socket(void) {
+  if (held.terms.listener < 0) return;
+  if (held.terms.outside) held.terms.outside->forget();
   close(held.terms.listener);
   held.terms.listener = -1;
+}
+
+/* What the child says of its start: a number, where that is not ours; then nothing where the program runs. */
+static void hear_start(void) {
+  const char *word = held.report;
+  ssize_t got = read(held.child.report, held.report + held.reported, sizeof held.report - held.reported);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0) {
+    held.reported += (size_t)got;
+    return;
+  }
+  close(held.child.report);
+  held.child.report = -1;
+  if (held.reported >= 5 && *word == 'p') {
+    held.inside = (pid_t)read_number(word + 1);
+    word += 5;
+  }
+  held.failed = word < held.report + held.reported || held.inside == 0;
+  const bool is_there = held.inside > 0;
+  if (is_there && (!held.failed || *word != 'c')) return;
+  leave_socket();
   held.removed = true;
   for (size_t i = 0; i < CLIENTS; i++)
-    if (held.clients[i] && held.clients[i]->state == AWAITS_START) answer(held.clients[i], NO_FOLDER);
+    if (held.clients[i] && held.clients[i]->state == AWAITS_START) answer(held.clients[i], is_there ? NO_FOLDER : NOT_FOUND);
+}
+
+static void leave_attendant(struct client *client) {
+  answer(client, DONE);
 }
 
 static void forget(void) {
@@ -470,10 +596,46 @@ static void forget(void) {
   if (held.removed ? held.killed_at != 0 && !is_gone : now_ms() - held.exited_at < ENDED_MS) return;
   held.forgotten = true;
   held.forgotten_at = now_ms();
-  close(held.terms.listener);
-  held.terms.listener = -1;
+  leave_socket();
+  say_attendants(leave_attendant);
   for (size_t i = 0; i < CLIENTS; i++)
     if (held.clients[i] && held.clients[i]->state == AWAITS_END) answer(held.clients[i], DONE);
+}
+
+static int quiet_ms(void) {
+  return !held.terms.outside ? QUIET_MS : held.terms.program.terminal ? OUTSIDE_SHUT_MS : OUTSIDE_QUIET_MS;
+}
+
+static int last_words_ms(void) {
+  return held.terms.outside ? OUTSIDE_LAST_WORDS_MS : LAST_WORDS_MS;
+}
+
+/* Others may hold its streams open, and print on. */
+static bool is_output_over(long long now) {
+  if (held.child.outputs[0] < 0 && held.child.outputs[1] < 0) return true;
+  if (!may_read()) return false;
+  if (held.terms.outside && held.ring.total - held.printed > LAST_BYTES) return true;
+  return now - held.heard_at >= quiet_ms() || now - held.exited_at >= last_words_ms();
+}
+
+/* What a stopped holder has not read yet was printed in time. */
+static void end_output(void) {
+  for (int i = 0; i < LAST_READS; i++)
+    for (int which = 0; which < 2; which++)
+      if (held.child.outputs[which] >= 0) read_output(which);
+  held.over = true;
+  held.end = held.ring.total;
+  for (int which = 0; held.terms.outside && which < 2; which++) {
+    if (held.child.outputs[which] >= 0) close(held.child.outputs[which]);
+    held.child.outputs[which] = -1;
+  }
+}
+
+/* With its sandbox it all ends. */
+static void end_with_sandbox(void) {
+  if (held.forgotten) return;
+  held.removed = true;
+  kill_all();
 }
 
 /* What is due by time, and by what came. */
@@ -489,11 +651,7 @@ static void go_on(void) {
     kill_all();
   }
   if (held.removed && !held.exited && now - held.killed_at >= AGAIN_MS) kill_all();
-  const bool quiet = may_read() && (now - held.heard_at >= QUIET_MS || now - held.exited_at >= LAST_WORDS_MS);
-  if (held.exited && !held.over && (quiet || (held.child.outputs[0] < 0 && held.child.outputs[1] < 0))) {
-    held.over = true;
-    held.end = held.ring.total;
-  }
+  if (held.exited && !held.over && is_output_over(now)) end_output();
   take_input();
   forget();
 }
@@ -509,15 +667,16 @@ static int pause_ms(void) {
   if (held.terms.timeout_ms > 0 && !held.exited && !held.timed_out) sooner(&due, held.started_at + held.terms.timeout_ms);
   if (held.full_at != 0 && now < held.full_at + FIRST_READER_MS) sooner(&due, held.full_at + FIRST_READER_MS);
   if (held.exited && !held.over && may_read()) {
-    sooner(&due, held.heard_at + QUIET_MS);
-    sooner(&due, held.exited_at + LAST_WORDS_MS);
+    sooner(&due, held.heard_at + quiet_ms());
+    sooner(&due, held.exited_at + last_words_ms());
   }
-  if (held.rests && now < held.heard_at + REST_MS) sooner(&due, held.heard_at + REST_MS);
+  if (held.rests && now < held.heard_at + rest_ms()) sooner(&due, held.heard_at + rest_ms());
+  if (held.asked && !held.is_refused && now < held.asked_at + GRANT_MS) sooner(&due, held.asked_at + GRANT_MS);
   if (held.over && !held.forgotten) sooner(&due, held.exited_at + ENDED_MS);
   if (held.removed && !held.forgotten) sooner(&due, now + AGAIN_MS);
   if (held.forgotten) sooner(&due, held.forgotten_at + LEAVE_MS);
   for (size_t i = 0; i < CLIENTS; i++)
-    if (held.clients[i] && held.clients[i]->said == 0) sooner(&due, held.clients[i]->told + (held.clients[i]->state == ASKS ? ASK_MS : SILENCE_MS));
+    if (held.clients[i] && held.clients[i]->said == 0 && held.clients[i]->state != ATTENDS) sooner(&due, held.clients[i]->told + (held.clients[i]->state == ASKS ? ASK_MS : SILENCE_MS));
   return due <= now ? 1 : (int)(due - now);
 }
 
@@ -525,7 +684,7 @@ static int pause_ms(void) {
 static void drain(void) {
   struct pollfd outputs[2];
   signal(SIGCHLD, SIG_IGN);
-  madvise(held.ring.bytes, RING_BYTES, MADV_DONTNEED);
+  madvise(held.ring.bytes, held.ring.size, MADV_DONTNEED);
   for (;;) {
     for (int i = 0; i < 2; i++) outputs[i] = (struct pollfd){.fd = held.child.outputs[i], .events = POLLIN};
     if (outputs[0].fd < 0 && outputs[1].fd < 0) _exit(0);
@@ -547,13 +706,14 @@ static bool is_left(void) {
 }
 
 static void serve(void) {
-  enum { SIGNALS, LISTENER, REPORT, INPUT, OUTPUTS, FIRST_CLIENT = OUTPUTS + 2 };
+  enum { SIGNALS, LISTENER, REPORT, SANDBOX, INPUT, OUTPUTS, FIRST_CLIENT = OUTPUTS + 2 };
   struct pollfd all[FIRST_CLIENT + CLIENTS];
   while (!held.forgotten || !(is_left() || now_ms() - held.forgotten_at >= LEAVE_MS)) {
     const bool reads = may_read(), writes = held.hand_at < held.hand_filled;
     all[SIGNALS] = (struct pollfd){.fd = held.signals, .events = POLLIN};
     all[LISTENER] = (struct pollfd){.fd = held.terms.listener, .events = POLLIN};
     all[REPORT] = (struct pollfd){.fd = held.child.report, .events = POLLIN};
+    all[SANDBOX] = (struct pollfd){.fd = held.terms.outside && !held.removed ? held.terms.outside->sandbox : -1, .events = POLLIN};
     all[INPUT] = (struct pollfd){.fd = writes ? held.child.input : -1, .events = POLLOUT};
     for (int i = 0; i < 2; i++) all[OUTPUTS + i] = (struct pollfd){.fd = reads ? held.child.outputs[i] : -1, .events = POLLIN};
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -564,6 +724,7 @@ static void serve(void) {
     if (poll(all, LENGTH(all), pause_ms()) < 0) continue;
     if (all[SIGNALS].revents) reap();
     if (all[REPORT].revents) hear_start();
+    if (all[SANDBOX].revents) end_with_sandbox();
     if (all[INPUT].revents && held.child.input >= 0) pass_input();
     for (int i = 0; i < 2; i++)
       if (all[OUTPUTS + i].revents) read_output(i);
@@ -588,13 +749,14 @@ static void stand_apart(void) {
   }
   if (nothing > 2) close(nothing);
   signal(SIGHUP, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
   sigprocmask(SIG_BLOCK, &children, NULL);
   held.signals = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
   /* Nobody inside looks into it, and what its program leaves is not the sandbox's first process's to reap. */
   prctl(PR_SET_DUMPABLE, 0);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!held.terms.outside) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 void hold_process(const struct holding *holding) {
@@ -606,14 +768,23 @@ void hold_process(const struct holding *holding) {
   starter->state = AWAITS_START;
   starter->follows = holding->follows;
   starter->paces = holding->paces;
-  enum problem problem = held.signals < 0 || !open_ring(&held.ring) ? TOO_MANY : begin_child(&held.terms.program, &held.child);
+  const struct outside *outside = holding->outside;
+  enum problem problem = held.signals < 0 || !open_ring(&held.ring, outside ? RING_UNIT : RING_BYTES) ? TOO_MANY : DONE;
+  if (outside) {
+    starter->attends = true;
+    if (!greet(starter->socket)) starter->state = LEAVES;
+    held.out_of_memory_before = outside->out_of_memory();
+  }
+  if (!problem) problem = outside ? outside->begin(&held.terms.program, &held.child) : begin_child(&held.terms.program, &held.child);
   if (problem) {
+    leave_socket();
     answer(starter, problem);
     talk(starter);
     _exit(EXIT_COULD_NOT);
   }
+  if (!outside) held.inside = held.child.pid;
   if (chdir("/") < 0) errno = 0; /* it may hold a file system, which is no harm */
   serve();
-  drain();
+  if (!outside) drain();
   _exit(0);
 }

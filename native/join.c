@@ -1,7 +1,8 @@
 /*
  * join: three processes. The parent half stays outside with the caller; a short-lived one enters the namespaces (a pid
  * namespace holds only for children) and forks the command's process as a child of the parent half. files: the same, and the
- * process that was forked goes on as the agent for the sandbox's files instead of becoming a command.
+ * process that was forked goes on as the agent for the sandbox's files instead of becoming a command. hold: the same, and the
+ * parent half is the command's holder.
  */
 #include "files.h"
 
@@ -32,21 +33,22 @@ static struct {
   sigset_t signals;
   int target, parent; /* pidfds of the sandbox's init and of the parent half */
   int namespaces;     /* those of the sandbox that aren't already ours */
-  bool terminal;      /* fd 0 is one */
+  const int *streams; /* become the command's fds 0 to 2 */
+  bool terminal;      /* the first is one */
   bool agent;         /* its listener is on fd 3 */
   int idle_ms;
-  bool told;          /* fd 3 is still the caller's, who is told how the start went */
+  int report;         /* who holds the command is told on it how the start went; -1: nobody */
   uid_t host_uid;     /* the sandbox's on the host, and its group, where we are root */
   gid_t host_gid;
   volatile pid_t command;
 } join;
 
+static const int stdio[3] = {0, 1, 2};
+
 static int join_with(void);
 static void read_join_order(const char *file);
-static void leave_own_file(const char *file);
 static void open_terminal(void);
-static void look_at_target(void);
-static void hand_over_stdio(void);
+static void require_order(void);
 static void block_signals(void);
 _Noreturn static void enter(void);
 _Noreturn static void become_command(void);
@@ -55,11 +57,10 @@ _Noreturn static void stand_by(void);
 int run_join(const char *file) {
   /* Nobody reads on once the caller is dead. Before the order is read: one that died earlier left it without its go. */
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
-  leave_own_file(file);
+  leave_own_file("join", file);
   read_join_order(file);
   if (join.order.terminal) open_terminal();
-  join.told = !file;
-  close_from(join.told ? ORDER_FD + 1 : ORDER_FD);
+  close_from(ORDER_FD);
   return join_with();
 }
 
@@ -83,18 +84,32 @@ static int join_with(void) {
   prefer_for_oom();
   /* Inside, nobody may look at this process through /proc: its memory is the caller's, its file the host's. */
   if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
-  look_at_target();
-  hand_over_stdio();
+  find_sandbox();
+  hand_over(stdio);
   block_signals();
+  if (join_sandbox(stdio, -1) <= 0) _exit(EXIT_COULD_NOT);
+  stand_by();
+}
 
+pid_t join_sandbox(const int streams[3], int report) {
+  join.streams = streams;
+  join.report = report;
   /* vfork: the namespaces are each task's own, and copying no memory saves a third of the time. */
   pid_t middle = vfork();
-  if (middle < 0) fail("fork", errno);
+  if (middle < 0) return 0;
   if (middle == 0) enter();
   int status;
   while (waitpid(middle, &status, 0) < 0 && errno == EINTR) continue;
-  if (join.command <= 0) _exit(EXIT_COULD_NOT);
-  stand_by();
+  return join.command;
+}
+
+void read_joining(char *bytes, size_t length) {
+  parse_order(bytes, length, &join.order);
+  require_order();
+}
+
+const struct order *joining(void) {
+  return &join.order;
 }
 
 static void read_join_order(const char *file) {
@@ -104,8 +119,12 @@ static void read_join_order(const char *file) {
     if (fd < 0) fail("open the order", errno);
     unlink(file);
   }
-  struct order *order = &join.order;
-  read_order(fd, order);
+  read_order(fd, &join.order);
+  require_order();
+}
+
+static void require_order(void) {
+  const struct order *order = &join.order;
   if (order->pid <= 0 || order->start_time == 0) fail("the order names no process", 0);
   if (order->inside_uid < 0 || order->inside_gid < 0) fail("the order names no uid inside", 0);
   if (order->bare && geteuid() == 0 && (order->inside_uid == 0 || order->inside_gid == 0)) fail("a bare command can not be root's", 0);
@@ -116,7 +135,7 @@ static void read_join_order(const char *file) {
  * A sandbox of the caller's own uid could open this program's file for writing by way of a script whose interpreter is
  * /proc/self/exe. Then a sealed copy in memory runs in its place. With a uid of its own the sandbox has no right to write.
  */
-static void leave_own_file(const char *file) {
+void leave_own_file(const char *mode, const char *file) {
   if (geteuid() == 0) return;
   int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   struct stat found;
@@ -134,7 +153,7 @@ static void leave_own_file(const char *file) {
     left -= put;
   }
   if (fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) fail("seal", errno);
-  char *const argv[] = {"launcher", "join", (char *)file, NULL};
+  char *const argv[] = {"launcher", (char *)mode, (char *)file, NULL};
   char *const no_environment[] = {NULL};
   fexecve(copy, argv, no_environment);
   fail("exec the launcher's copy", errno);
@@ -150,7 +169,7 @@ static void open_terminal(void) {
     if (dup2(end, fd) < 0) fail("dup2", errno);
 }
 
-static void look_at_target(void) {
+int find_sandbox(void) {
   static const struct {
     const char *name;
     int flag;
@@ -169,12 +188,13 @@ static void look_at_target(void) {
     if (stat(theirs, &a) < 0 || stat(ours, &b) < 0) fail("look at the sandbox's namespaces", errno);
     if (a.st_ino != b.st_ino || a.st_dev != b.st_dev) join.namespaces |= kinds[i].flag;
   }
+  return join.target;
 }
 
 /* Lets the command open /dev/stderr and the like: pipes and the terminal get the sandbox's host uid. */
-static void hand_over_stdio(void) {
+void hand_over(const int streams[3]) {
   struct stat found;
-  join.terminal = isatty(0);
+  join.terminal = isatty(streams[0]);
   if (geteuid() == 0) {
     char path[64];
     struct stat sandbox;
@@ -183,12 +203,14 @@ static void hand_over_stdio(void) {
     if (sandbox.st_uid == 0 || sandbox.st_gid == 0) fail("a sandbox of root's is not joined", 0);
     join.host_uid = sandbox.st_uid;
     join.host_gid = sandbox.st_gid;
-    for (int fd = 0; fd <= 2; fd++)
+    for (int i = 0; i <= 2; i++) {
+      const int fd = streams[i];
       if (fstat(fd, &found) == 0 && (S_ISFIFO(found.st_mode) || (S_ISCHR(found.st_mode) && isatty(fd))))
         if (fchown(fd, sandbox.st_uid, sandbox.st_gid) < 0) complain("fchown", errno);
+    }
   }
   /* The terminal is given up, so that the command's session can take it. It answers with a SIGHUP to this process. */
-  if (join.terminal) {
+  if (join.terminal && streams == stdio) {
     signal(SIGHUP, SIG_IGN);
     ioctl(0, TIOCNOTTY);
     signal(SIGHUP, SIG_DFL);
@@ -253,20 +275,24 @@ static void die_with_parent(void) {
   if (poll(&parent, 1, 0) != 0) _exit(EXIT_COULD_NOT);
 }
 
-/*
- * To the caller, where fd 3 is a socket: a line for the command's own pid, as it is inside, and one where it can't be run. The
- * end of the file says that it runs.
- */
-static void tell(const char *what, int number) {
-  if (!join.told) return;
-  char line[64];
-  int length = snprintf(line, sizeof line, "%s %d\n", what, number);
-  if (send(ORDER_FD, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+/* A `p` and the command's own number, as it is inside; or why it can't be run. */
+static void tell(char what, int number) {
+  unsigned char words[5] = {(unsigned char)what};
+  if (join.report < 0) return;
+  const size_t size = 1 + put_number(words + 1, (uint64_t)number, what == 'p' ? 4 : 1);
+  if (write(ORDER_FD, words, size) < 0) return; /* its holder is gone, and so is this soon */
+}
+
+static void take_streams(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (join.streams[fd] != fd && dup2(join.streams[fd], fd) < 0) fail("dup2", errno);
+  if (join.report < 0) return;
+  if (dup2(join.report, ORDER_FD) < 0 || fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) fail("the report", errno);
 }
 
 static void become_command(void) {
-  if (join.told && fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) fail("fcntl", errno);
-  tell("pid", getpid());
+  if (!join.agent) take_streams();
+  tell('p', getpid());
   setsid();
   if (join.terminal && ioctl(0, TIOCSCTTY, 0) < 0) fail("take the terminal", errno);
   take_limits();
@@ -275,10 +301,10 @@ static void become_command(void) {
   const char *cwd = join.order.cwd ? join.order.cwd : "/";
   if (chdir(join.agent ? "/" : cwd) < 0) {
     int error = errno;
-    tell("cwd", error);
+    tell('c', error);
     fail(cwd, error);
   }
-  close_from(join.agent ? LISTENER_FD + 1 : join.told ? ORDER_FD + 1 : ORDER_FD);
+  close_from(join.agent ? LISTENER_FD + 1 : join.report < 0 ? ORDER_FD : ORDER_FD + 1);
   reset_process();
   if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
@@ -293,7 +319,7 @@ static void become_command(void) {
   char **argv = join.order.args.items;
   execvp(argv[0], argv);
   int error = errno;
-  tell("exec", error);
+  tell('e', error);
   complain(argv[0], error);
   _exit(exit_code_of_exec(error));
 }
@@ -324,18 +350,21 @@ static void signal_foreground(pid_t group, int number) {
   _exit(0);
 }
 
-static void forward(int number) {
+void signal_joined(int number) {
   pid_t foreground = join.terminal ? foreground_group(join.command) : 0;
-  bool other = foreground > 0 && foreground != join.command;
+  if (foreground > 0 && foreground != join.command) signal_foreground(foreground, number);
+  else signal_command(number);
+}
+
+static void forward(int number) {
   if (number == SIGTERM) {
-    if (other) signal_foreground(foreground, SIGKILL);
+    signal_joined(SIGKILL);
     signal_command(SIGKILL);
     return;
   }
   if (number == SIGRTMIN) number = SIGKILL;
   if (number == SIGRTMIN + 1) number = SIGTERM;
-  if (other) signal_foreground(foreground, number);
-  else signal_command(number);
+  signal_joined(number);
 }
 
 static void stand_by(void) {

@@ -48,13 +48,16 @@ struct limit {
   struct rlimit value;
 };
 
-/* An order, as read. An id of -1 was not given. */
+/* An order, as read. A number of -1 was not given. */
 struct order {
   long uid, gid, inside_uid, inside_gid, pid;
   unsigned long long start_time;
   const char *bwrap, *cwd, *output, *told;
   bool bare; /* no bwrap, no namespaces, no filter */
   bool terminal; /* join: its master is on fd 4 */
+  const char *holder, *process; /* hold: the folder of its socket, and its name */
+  bool input;
+  long columns, rows, timeout_ms; /* hold: of its terminal; 0: none */
   struct list cgroups, env, args;
   struct list tmpfs; /* a folder and mount options, in turn */
   struct list folders; /* a volume and the path of a folder in it, in turn */
@@ -100,8 +103,27 @@ int open_beneath(const char *volume, const char *path);
 
 /* listen.c */
 
-/* A Unix socket of this name in the folder, mode 0600, which takes connections; `flags` as socket(2) has them. */
+/* A Unix socket of this name, which nothing has yet, in the folder, mode 0600, which takes connections; `flags` as socket(2) has them. */
 int listen_outside(const char *folder, const char *name, int flags);
+
+/* join.c */
+
+/* Reads what follows as a join's order, and finds the sandbox. Fails the launcher. */
+void read_joining(char *bytes, size_t length);
+const struct order *joining(void);
+/* Has a sealed copy of this file run in its place, as MODE, where the sandbox could write to it. */
+void leave_own_file(const char *mode, const char *file);
+/* A pidfd of the sandbox's first process. */
+int find_sandbox(void);
+/* The ends of a terminal or of pipes become the sandbox's. */
+void hand_over(const int streams[3]);
+/*
+ * Starts the order's command in the sandbox, as a child. It says on `report` who it is and whether it could be run, as
+ * native/README.md has it. 0 where nothing was started.
+ */
+pid_t join_sandbox(const int streams[3], int report);
+/* To the group in the foreground of its terminal, without one to its own. */
+void signal_joined(int number);
 
 /* exec.c */
 
@@ -140,6 +162,7 @@ int whose_port(sa_family_t family, unsigned port, uid_t uid);
 int run_start(void);
 int run_init(char **argv);
 int run_join(const char *file);
+int run_hold(void);
 int run_files(void);
 int run_call(void);
 int run_exec(const char *length);

@@ -16,7 +16,6 @@ int listen_outside(const char *folder, const char *name, int flags) {
   strcpy(address.sun_path, name);
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
   if (listener < 0 || chdir(folder) < 0) fail("the socket's folder", errno);
-  unlink(name);
   umask(0177);
   if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, WAITING) < 0) fail("listen", errno);
   if (chdir("/") < 0) fail("chdir", errno);

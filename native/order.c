@@ -26,7 +26,7 @@ void read_order(int fd, struct order *order) {
 }
 
 void parse_order(char *bytes, size_t length, struct order *order) {
-  *order = (struct order){.uid = -1, .gid = -1, .inside_uid = -1, .inside_gid = -1, .pid = -1};
+  *order = (struct order){.uid = -1, .gid = -1, .inside_uid = -1, .inside_gid = -1, .pid = -1, .columns = -1, .rows = -1};
   struct reader reader = {bytes, bytes + length};
   for (;;) {
     const char *keyword = next(&reader);
@@ -67,6 +67,13 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "terminal") == 0) order->terminal = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
   else if (strcmp(keyword, "output") == 0) order->output = next(reader);
+  else if (strcmp(keyword, "holder") == 0) {
+    order->holder = next(reader);
+    order->process = next(reader);
+  } else if (strcmp(keyword, "input") == 0) order->input = true;
+  else if (strcmp(keyword, "columns") == 0) order->columns = next_id(reader, USHRT_MAX);
+  else if (strcmp(keyword, "rows") == 0) order->rows = next_id(reader, USHRT_MAX);
+  else if (strcmp(keyword, "timeout") == 0) order->timeout_ms = next_id(reader, LONG_MAX / 2);
   else if (strcmp(keyword, "told") == 0) order->told = next(reader);
   else if (strcmp(keyword, "starttime") == 0) {
     if (!parse_number(next(reader), ULLONG_MAX, &number)) fail("the order has a malformed starttime", 0);

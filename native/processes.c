@@ -83,12 +83,17 @@ static int open_holder(const char *room, const char *id, unsigned char greeting[
   return -1;
 }
 
+static bool send_part(struct call *to, const char *bytes, size_t size) {
+  unsigned char length[4];
+  put_number(length, size, sizeof length);
+  return !send_bytes(to, length, sizeof length) && !send_bytes(to, bytes, size);
+}
+
 static bool send_request(int holder, const char *tokens, size_t length, const char *input, size_t size) {
-  unsigned char head[8];
-  put_number(head, length, 4);
-  put_number(head + 4, size, 4);
   struct call to = {.output = holder};
-  return !send_bytes(&to, head, sizeof head) && !send_bytes(&to, tokens, length) && !send_bytes(&to, input, size);
+  if (!send_part(&to, tokens, length)) return false;
+  if (strcmp(tokens, "input") != 0) return true;
+  return (size == 0 || send_part(&to, input, size)) && send_part(&to, NULL, 0);
 }
 
 /* The processes of this room, as many as are told: listening sockets, by the kernel's list. */
@@ -119,9 +124,9 @@ static void look_at(struct found *found) {
   if (found->holder < 0) return;
   if (read_greeting(found->holder, greeting)) {
     found->own = is_own(found->holder);
-    found->ended = greeting[0] == 'E';
-    found->ended_ms = read_long(greeting + 1);
-    found->bytes = read_long(greeting + 9);
+    found->ended = greeting[GREETING_HEAD] == 'E';
+    found->ended_ms = read_long(greeting + GREETING_HEAD + 1);
+    found->bytes = read_long(greeting + GREETING_HEAD + 9);
   }
   close(found->holder);
 }
@@ -246,15 +251,13 @@ static enum problem read_input(struct call *call, char **bytes, size_t *size, si
 }
 
 enum problem call_process(struct call *call) {
-  const char *what = call->request;
   char *input = NULL;
   size_t size = 0;
-  if (strcmp(what, "remove-process") == 0) what = "remove";
-  if (strcmp(what, "input") == 0) {
+  if (strcmp(call->request, "input") == 0) {
     enum problem problem = read_input(call, &input, &size, MOST_INPUT);
     if (problem) return problem;
   }
-  return ask(call, what, input, size);
+  return ask(call, call->request, input, size);
 }
 
 /* Passes on the content of an answer, if it comes in time. */

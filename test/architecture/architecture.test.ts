@@ -46,6 +46,9 @@ const TRACING = /\bfrom\s*'[^']*\/tracing\/[^']*'/;
  */
 const CLOCKS = ['embedded/system-clock.ts', 'embedded/spawner/main.ts'];
 
+/** What the spawner loads: its own code, and the reader of what holders of processes say. */
+const SPAWNER_KNOWS = ['embedded/spawner/', 'lib/', 'contracts/agent/'];
+
 /** Tests by nature, which a command starts; and the page that a test compares. */
 const TESTS_IN_SCRIPT = [
   ...['chaos.ts', 'chaos-fleet.ts', 'chaos-kubernetes.ts', 'newer-sdks.ts', 'api-examples.ts'],
@@ -218,7 +221,7 @@ describe('the source tree', () => {
         importsOf({ withStrings: withStrings.replace(TYPE_IMPORT, ''), codeOnly: '' })
           .filter((name) => name.startsWith('.'))
           .map((name) => join(dirname(path), name))
-          .filter((name) => !name.startsWith('embedded/spawner/') && !name.startsWith('lib/'))
+          .filter((name) => !SPAWNER_KNOWS.some((room) => name.startsWith(room)))
           .map((name) => `${path} → ${name}`),
       );
 

@@ -40,9 +40,9 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
   ],
   'Live processes on one machine': [
-    ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE_OF_TENANT'],
+    ['src/embedded/spawner/processes/holders.ts', 'MOST_LIVE_OF_TENANT'],
     ['src/embedded/spawner/processes/bounds.ts', 'LIVE_PROCESSES'],
-    ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE'],
+    ['src/embedded/spawner/processes/holders.ts', 'MOST_LIVE'],
   ],
   'Starts and inputs of processes': [
     ['src/services/processes/calls-under-way.ts', 'MOST_CALLS_OF_TENANT'],

@@ -54,6 +54,10 @@ export class KnownInstances {
     return this.#known.get(id);
   }
 
+  isRunning(id: InstanceId): boolean {
+    return this.#known.get(id)?.vitals.kind === 'available';
+  }
+
   set(id: InstanceId, known: Known): void {
     this.#known.set(id, known);
   }
@@ -135,9 +139,10 @@ export class KnownInstances {
   }
 
   /** Takes in what the spawner says of one. */
-  fact(id: InstanceId, vitals: Vitals): void {
+  fact(id: InstanceId, vitals: Vitals, programsEnded?: string): void {
     const known = this.#known.get(id);
     if (!known) return;
+    if (programsEnded !== undefined) return this.#moved(id, known, { programsEnded });
     if (vitals.kind === 'gone') return this.#ended(id, vitals);
     if (known.reported && sameVitals(known.vitals, vitals)) return;
     known.vitals = vitals;

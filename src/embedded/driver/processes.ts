@@ -1,24 +1,35 @@
+import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import {
+  AgentProcesses,
+  listOf,
+  requireWithoutNul,
+} from '../../contracts/agent/agent-processes.ts';
+import { toldOf } from '../../contracts/agent/process-record.ts';
+import type { AgentWay, ProcessPlace } from '../../contracts/agent/process-calls.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import {
   ProcessesFull,
+  ProcessGone,
   ProcessRefused,
   type OutputRequest,
-  type ProcessDriver,
-  type ProcessInput,
   type ProcessOrder,
   type StartedReading,
 } from '../../contracts/processes.ts';
-import { NotJoinable } from '../../contracts/sandbox-driver.ts';
-import type { InstanceId } from '../../model/identifiers.ts';
-import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
-import type { ProcessCall } from '../spawner/processes/process-messages.ts';
+import { InstanceGone, NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
-import type { ProcessLink } from './process-link.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { ProcessFact } from '../../model/process.ts';
+import { connectHolder } from '../spawner/processes/holder-socket.ts';
+import type { ProcessRefusal } from '../spawner/processes/process-messages.ts';
+import type { SpawnerClient } from './spawner-client.ts';
 
 export interface EmbeddedProcessesDeps {
-  /** Rejects if no spawner answers in time. */
-  readonly link: () => Promise<ProcessLink>;
+  readonly spawner: Pick<SpawnerClient, 'hold'>;
+  readonly isRunning: (id: InstanceId) => boolean;
+  /** The folder of all sockets; see `SpawnerPaths`. */
+  readonly folder: string;
   readonly clock: Clock;
   /** Absent: those of this machine. */
   readonly processors?: number;
@@ -29,21 +40,34 @@ const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
 /** A start that takes longer mostly waits, such as for the processor time of its sandbox. */
 const TURN_MS = 50;
+/** One that is being forgotten as it is asked for again is started once more. */
+const MOST_STARTS = 3;
 
 /**
- * Runs processes by the spawner, to which they belong: they end with it, not with the daemon. A
- * start takes a processor for some milliseconds, and one tenant's starts take half of the
- * processors at most, so that the daemon has time to answer others.
+ * Runs processes in sandboxes of this machine. The spawner starts the holder of each, and is not
+ * needed for anything else: all other calls go to the holder. A start takes a processor for some
+ * milliseconds, and one tenant's starts take half of the processors at most, so that the daemon
+ * has time to answer others.
  */
-export class EmbeddedProcesses implements ProcessDriver {
-  readonly provided = true;
-  readonly #link: () => Promise<ProcessLink>;
-  readonly #clock: Clock;
+export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
+  readonly #deps: EmbeddedProcessesDeps;
   readonly #starts: FairSlots;
 
-  constructor({ link, clock, processors = availableParallelism() }: EmbeddedProcessesDeps) {
-    this.#link = link;
-    this.#clock = clock;
+  constructor(deps: EmbeddedProcessesDeps) {
+    const { folder, clock, isRunning, processors = availableParallelism() } = deps;
+    super({
+      clock,
+      open: (place) => wayTo(folder, place),
+      names: () => [],
+      notBegun: whyNotBegun,
+      pause: (ms) => new Promise((resolve) => void clock.at(clock.now() + ms, () => resolve(true))),
+      keyOf: (id) => id,
+      enter: async (id, way) => {
+        if (!isRunning(id)) throw new InstanceGone('the sandbox is not running');
+        return await way([id]);
+      },
+    });
+    this.#deps = deps;
     this.#starts = new FairSlots({
       most: () => 2 * processors,
       mostOfTenant: () => Math.ceil(processors / 2),
@@ -52,127 +76,95 @@ export class EmbeddedProcesses implements ProcessDriver {
     });
   }
 
-  async start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact> {
-    const call = startCall(order);
+  start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact> {
+    return this.#started(id, order, (place) => this.factOf(place, { tokens: ['find'] }));
+  }
+
+  run(id: InstanceId, order: ProcessOrder, { pace }: OutputRequest): Promise<StartedReading> {
+    const tokens = ['find', 'follow', '1', ...(pace ? ['pace', '1'] : [])];
+    return this.#started(id, order, (place) => this.read(place, { tokens }, pace));
+  }
+
+  list(id: InstanceId): Promise<readonly ProcessFact[]> {
+    return this.enter(id, async () => {
+      const ids = await readdir(join(this.#deps.folder, id)).catch(() => []);
+      const facts = await Promise.all(ids.map((processId) => this.find(id, processId)));
+      return listOf(facts.flatMap((fact) => fact ?? []));
+    });
+  }
+
+  /** Starts it, unless it is there, and asks its holder. */
+  async #started<T>(
+    id: InstanceId,
+    order: ProcessOrder,
+    ask: (place: ProcessPlace<InstanceId>) => Promise<T>,
+  ): Promise<T> {
+    requireWithoutNul(order);
+    const { container: _one, tag: _told, ...start } = order;
+    const told = toldOf(order, this.#deps.clock.now(), order.tenant);
     const release = await this.#turn(order);
     try {
-      return theFact(await this.#call(id, call));
+      for (let tries = 1; ; tries += 1) {
+        const refusal = await this.#deps.spawner.hold(id, { ...start, told });
+        if (refusal) throw errorFor(refusal);
+        try {
+          return await ask({ target: id, processId: order.processId });
+        } catch (error) {
+          if (!(error instanceof ProcessGone) || tries === MOST_STARTS) throw error;
+        }
+      }
     } finally {
       release();
-    }
-  }
-
-  /** The spawner reads in order: by the time at which it reads of the reading, it has begun. */
-  async run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading> {
-    const call = startCall(order);
-    const release = await this.#turn(order);
-    try {
-      return await this.#run(await this.#link(), id, { call, order, request });
-    } finally {
-      release();
-    }
-  }
-
-  async list(id: InstanceId): Promise<readonly ProcessFact[]> {
-    return await this.#call(id, { act: 'list' });
-  }
-
-  async find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined> {
-    const [found] = await this.#call(id, { act: 'find', processId });
-    return found;
-  }
-
-  async *output(
-    id: InstanceId,
-    processId: ProcessId,
-    { signal, ...request }: OutputRequest & { readonly signal: AbortSignal },
-  ): AsyncGenerator<ProcessOutput, void, undefined> {
-    yield* (await this.#link()).open(id, { processId, ...request }).read(signal);
-  }
-
-  async write(
-    id: InstanceId,
-    processId: ProcessId,
-    { bytes, signal }: ProcessInput,
-  ): Promise<void> {
-    await (await this.#link()).write(id, { processId, bytes }, signal);
-  }
-
-  async closeInput(id: InstanceId, processId: ProcessId): Promise<void> {
-    await this.#call(id, { act: 'close-input', processId });
-  }
-
-  async resize(
-    id: InstanceId,
-    processId: ProcessId,
-    { cols, rows }: { readonly cols: number; readonly rows: number },
-  ): Promise<void> {
-    await this.#call(id, { act: 'resize', processId, cols, rows });
-  }
-
-  async signal(id: InstanceId, processId: ProcessId, name: ProcessSignal): Promise<void> {
-    await this.#call(id, { act: 'signal', processId, name });
-  }
-
-  async remove(id: InstanceId, processId: ProcessId): Promise<void> {
-    await this.#call(id, { act: 'remove', processId });
-  }
-
-  async #run(
-    link: ProcessLink,
-    id: InstanceId,
-    {
-      call,
-      order: { processId },
-      request,
-    }: {
-      readonly call: ProcessCall;
-      readonly order: ProcessOrder;
-      readonly request: OutputRequest;
-    },
-  ): Promise<StartedReading> {
-    const started = link.call(id, call);
-    started.catch(() => {}); // told below
-    const output = link.open(id, { processId, ...request });
-    try {
-      const fact = theFact(await started);
-      return {
-        fact,
-        output: (signal) => output.read(signal),
-        leave: () => output.leave(),
-      };
-    } catch (error) {
-      output.leave();
-      throw error;
     }
   }
 
   /** Resolves with a function that ends the turn, which ends by itself after 50 ms. */
   async #turn({ tenant }: ProcessOrder): Promise<() => void> {
+    const { clock } = this.#deps;
     const full = () => new ProcessesFull('tenant', 'too many of your processes wait to be started');
     const release = await this.#starts.take(tenant, { full });
-    const callOff = this.#clock.at(this.#clock.now() + TURN_MS, release);
+    const callOff = clock.at(clock.now() + TURN_MS, release);
     return () => {
       callOff();
       release();
     };
   }
-
-  async #call(id: InstanceId, call: ProcessCall): Promise<readonly ProcessFact[]> {
-    return await (await this.#link()).call(id, call);
-  }
 }
 
-const startCall = (order: ProcessOrder): ProcessCall => {
-  const { container: _one, ...start } = order;
-  if (holdsNul(order)) throw new ProcessRefused('command', 'must not hold a NUL');
-  return { act: 'start', order: start };
+const PROCESS_ID = /^[\w-]{1,64}$/;
+
+const wayTo = (
+  folder: string,
+  { target, processId = '' }: ProcessPlace<InstanceId>,
+): Promise<AgentWay> => {
+  if (!PROCESS_ID.test(processId)) return Promise.reject(gone());
+  try {
+    const way = connectHolder(join(folder, target), processId);
+    return Promise.resolve(Object.assign(way, { hold: () => undefined }));
+  } catch (error) {
+    return Promise.reject(whyNotBegun(error));
+  }
 };
 
-const theFact = ([fact]: readonly ProcessFact[]): ProcessFact => {
-  if (!fact) throw new NotJoinable('the spawner told nothing of the process');
-  return fact;
-};
+const gone = (): ProcessGone => new ProcessGone('there is no such process');
 
-const holdsNul = ({ argv, cwd = '', env = {} }: ProcessOrder): boolean =>
-  [...argv, cwd, ...Object.entries(env).flat()].some((text) => text.includes('\0'));
+/** Lists the errors of a socket that no holder has, or that one left when it was killed. */
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED']);
+
+const whyNotBegun = (why: unknown): Error =>
+  why instanceof Error && 'code' in why && ABSENT.has(why.code)
+    ? gone()
+    : new OutcomeUnknown('the holder of the process does not answer', { cause: why });
+
+const errorFor = ({ kind, message, field = 'command', of = 'machine' }: ProcessRefusal): Error => {
+  switch (kind) {
+    case 'instance-gone':
+      return new InstanceGone(message);
+    case 'not-joinable':
+      return new NotJoinable(message);
+    case 'refused':
+      return new ProcessRefused(field, message);
+    case 'full':
+      return new ProcessesFull(of, message);
+  }
+};

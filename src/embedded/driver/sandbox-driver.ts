@@ -130,15 +130,19 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation, logs },
       clock: options.clock,
       log: options.log,
-      fact: (id, vitals) => this.#known.fact(id, vitals),
+      fact: (id, vitals, programsEnded) => this.#known.fact(id, vitals, programsEnded),
       connected: (instances) => {
         this.#pauses.reconcile(instances);
         this.#known.reconcile(instances);
       },
     });
     this.files = new EmbeddedFiles(options.clock, this.#client);
-    const link = () => this.#client.processes();
-    this.processes = new EmbeddedProcesses({ link, clock: options.clock });
+    this.processes = new EmbeddedProcesses({
+      spawner: this.#client,
+      isRunning: (id) => this.#known.isRunning(id),
+      folder: pathsOf(options.dataDir).holders,
+      clock: options.clock,
+    });
     this.#ports = new Ports((id) => this.#client.socketTo({ type: 'forward', id }));
     this.#pauses = new Pauses({ records: options.records, client: this.#client, log: options.log });
   }

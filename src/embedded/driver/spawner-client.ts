@@ -15,7 +15,7 @@ import {
   type StartTerms,
 } from '../spawner/protocol.ts';
 import type { ProbeReport } from '../spawner/probes/readiness.ts';
-import type { ProcessLink } from './process-link.ts';
+import type { ProcessRefusal, ProcessStart } from '../spawner/processes/process-messages.ts';
 import { SpawnerLost } from './command-link.ts';
 import { SpawnerLink, type SpawnerHello } from './spawner-link.ts';
 import {
@@ -32,12 +32,15 @@ export interface SpawnerClientOptions {
   readonly config: SpawnerConfig;
   readonly clock: Clock;
   readonly log: Log;
-  readonly fact: (id: string, vitals: Vitals) => void;
+  readonly fact: (id: string, vitals: Vitals, programsEnded?: string) => void;
   /**
    * A spawner is connected, for the first time or again: all that it has. Facts come after this.
    */
   readonly connected: (instances: readonly InstanceReport[]) => void;
 }
+
+/** A fact that came before the list did. */
+type Early = Pick<InstanceReport, 'id' | 'vitals' | 'programsEnded'>;
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
@@ -64,7 +67,7 @@ export class SpawnerClient {
   #connecting: Promise<void> = Promise.resolve();
   /** Ends the pause between two tries. */
   #hurry: () => void = () => {};
-  #early: { readonly id: string; readonly vitals: Vitals }[] | undefined;
+  #early: Early[] | undefined;
   readonly #waiting = new Set<(link: SpawnerLink | undefined) => void>();
 
   constructor(options: SpawnerClientOptions) {
@@ -79,8 +82,7 @@ export class SpawnerClient {
   }
 
   /**
-   * Sandboxes stay, and the processes in them. A spawner that does not answer, or has no process,
-   * ends.
+   * Sandboxes stay, and the processes in them. The spawner ends.
    */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -137,9 +139,9 @@ export class SpawnerClient {
     return (await this.#connected(PATIENCE_MS)).attach(id, request);
   }
 
-  /** Rejects with SpawnerLost where none answers in time. */
-  async processes(): Promise<ProcessLink> {
-    return (await this.#connected(PATIENCE_MS)).processes;
+  /** As `SpawnerLink.hold`. Rejects with SpawnerLost where none answers in time. */
+  async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
+    return (await this.#connected(PATIENCE_MS)).hold(id, order);
   }
 
   /** The socket that leads to the sandbox's ports or files. */
@@ -196,9 +198,9 @@ export class SpawnerClient {
       clock,
       log,
       events: {
-        fact: (id, vitals) => {
-          if (this.#early) this.#early.push({ id, vitals });
-          else this.#options.fact(id, vitals);
+        fact: (id, vitals, programsEnded) => {
+          if (this.#early) this.#early.push({ id, vitals, programsEnded });
+          else this.#options.fact(id, vitals, programsEnded);
         },
         silent: () => log.warn({}, 'the spawner does not answer'),
         back: () => this.#isBack(link),
@@ -224,7 +226,8 @@ export class SpawnerClient {
     this.#link = link;
     this.#opened = undefined;
     this.#options.connected([...instances, ...early.filter(({ id }) => !listed.has(id))]);
-    for (const { id, vitals } of early) if (listed.has(id)) this.#options.fact(id, vitals);
+    for (const { id, vitals, programsEnded } of early)
+      if (listed.has(id)) this.#options.fact(id, vitals, programsEnded);
     for (const give of [...this.#waiting]) give(link);
   }
 
@@ -276,7 +279,7 @@ export class SpawnerClient {
 
   /** As the daemon stops: resolves once the link is lost. One that was stopped is ended. */
   async #parted(link: SpawnerLink): Promise<void> {
-    link.leave('part');
+    link.leave();
     const { clock, process } = this.#options;
     const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => {
       if (spawnerStandsStill(process.dataDir)) this.#end(link);

@@ -29,8 +29,8 @@ import {
   type StartTerms,
 } from '../spawner/protocol.ts';
 import type { ProbeReport } from '../spawner/probes/readiness.ts';
+import type { ProcessRefusal, ProcessStart } from '../spawner/processes/process-messages.ts';
 import { Heartbeat } from './spawner-heartbeat.ts';
-import { ProcessLink } from './process-link.ts';
 import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 import { CommandLink, SpawnerLost } from './command-link.ts';
@@ -38,7 +38,8 @@ import { CommandLink, SpawnerLost } from './command-link.ts';
 export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
 
 export interface LinkEvents {
-  fact(id: string, vitals: Vitals): void;
+  /** `programsEnded`: why processes of it have ended. */
+  fact(id: string, vitals: Vitals, programsEnded?: string): void;
   /** Nothing has been heard of it for some seconds. */
   silent(): void;
   /** It was silent, and is heard again. */
@@ -63,7 +64,7 @@ interface Waiting<T> {
 const HELLO_PATIENCE_MS = 30_000;
 
 /** The answers to questions about one sandbox. */
-type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' }>;
+type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' | 'held' }>;
 
 const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T): void => {
   waiting.get(request)?.settle(answer);
@@ -84,7 +85,6 @@ export class SpawnerLink {
   readonly #commands: CommandLink;
   readonly #attaching = new Map<number, Waiting<Terminal>>();
   readonly #terminals = new Map<number, TerminalChannel>();
-  readonly processes: ProcessLink;
   readonly #handlers: Handlers<SpawnerMessage> = {
     hello: (hello) => this.#greeting?.settle(hello),
     unusable: ({ reason }) => this.#greeting?.fail(new SpawnerUnusable(reason)),
@@ -94,18 +94,14 @@ export class SpawnerLink {
     forwarded: (answer) => settle(this.#asked, answer.request, answer),
     probed: (answer) => settle(this.#asked, answer.request, answer),
     frozen: (answer) => settle(this.#asked, answer.request, answer),
+    held: (answer) => settle(this.#asked, answer.request, answer),
     unreachable: (answer) => this.#unreachable(answer),
-    fact: ({ id, vitals }) => this.#events.fact(id, vitals),
+    fact: ({ id, vitals, programsEnded }) => this.#events.fact(id, vitals, programsEnded),
     attached: ({ channel }) => this.#attached(channel),
     refused: (answer) => this.#refused(answer),
     exited: (end) => this.#exited(end),
     credit: ({ channel, bytes }) => this.#terminals.get(channel)?.granted(bytes),
     log: ({ level, fields, event }) => this.#log[level]({ ...fields, from: 'spawner' }, event),
-    'process-answer': (answer) => this.processes.hear(answer),
-    'process-refused': (answer) => this.processes.hear(answer),
-    'process-position': (message) => this.processes.hear(message),
-    'process-dropped': (message) => this.processes.hear(message),
-    'process-read-over': (message) => this.processes.hear(message),
   };
   /** Resolves once it is lost. */
   readonly lost: Promise<void>;
@@ -128,10 +124,6 @@ export class SpawnerLink {
       send: (message: DaemonMessage) => this.#send(message),
     };
     this.#commands = new CommandLink(sending);
-    this.processes = new ProcessLink({
-      ...sending,
-      input: (request, bytes) => this.#input(request, bytes),
-    });
     this.#heartbeat = new Heartbeat(clock, {
       ask: () => this.#send({ type: 'beat' }),
       silent: () => events.silent(),
@@ -206,6 +198,12 @@ export class SpawnerLink {
     await this.#ask((request) => ({ type: 'freeze', request, id, frozen }));
   }
 
+  /** Resolves with why nothing was started; undefined if the process has its holder. */
+  async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
+    const answer = await this.#ask((request) => ({ type: 'hold', request, id, order }));
+    return answer.type === 'held' ? answer.refusal : undefined;
+  }
+
   #ask(order: (request: number) => DaemonMessage): Promise<SandboxAnswer> {
     return new Promise((settle, fail) => {
       const request = this.#number();
@@ -218,9 +216,9 @@ export class SpawnerLink {
     this.#send({ type: 'kill', id });
   }
 
-  /** Asks the spawner to leave the data folder, or to part; the link is lost when it does. */
-  leave(how: 'leave' | 'part' = 'leave'): void {
-    this.#send({ type: how });
+  /** Asks the spawner to leave the data folder; the link is lost when it does. */
+  leave(): void {
+    this.#send({ type: 'leave' });
   }
 
   close(): void {
@@ -269,8 +267,7 @@ export class SpawnerLink {
       const message = JSON.parse(String(payload)) as SpawnerMessage;
       return handle(this.#handlers, message.type, message);
     }
-    if (!this.#commands.output(frame) && !this.processes.output(frame))
-      this.#terminals.get(channel)?.output(payload);
+    if (!this.#commands.output(frame)) this.#terminals.get(channel)?.output(payload);
   }
 
   #attached(channel: number): void {
@@ -323,7 +320,6 @@ export class SpawnerLink {
       waiting.fail(error);
     this.#commands.lose(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
-    this.processes.lose(error);
     for (const map of [this.#lists, this.#starts, this.#asked, this.#attaching, this.#terminals])
       map.clear();
     this.#events.lost();

@@ -1,35 +1,40 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { withPipes } from '../../lib/processes.ts';
 
+/** Says what launchers become: the outer halves of commands, or holders of processes. */
+export type LauncherKind = 'join' | 'hold';
+
 /**
- * Launchers that join sandboxes for commands. From the first command on one waits for the next,
- * started and idle, so that a command need not wait until a process is made. It holds nothing of
- * any sandbox, knows none before its order, and ends by itself with the spawner.
+ * Launchers that join sandboxes for commands or processes. From the first command on one waits for
+ * the next, started and idle, so that a command need not wait until a process is made. It holds
+ * nothing of any sandbox, knows none before its order, and ends by itself with the spawner.
  */
 export class LauncherPool {
   readonly #launcherPath: () => string;
+  readonly #kind: LauncherKind;
   #waiting: { readonly child: ChildProcess; readonly path: string } | undefined;
   #soon: NodeJS.Immediate | undefined;
 
-  constructor(launcherPath: () => string) {
+  constructor(launcherPath: () => string, kind: LauncherKind = 'join') {
     this.#launcherPath = launcherPath;
+    this.#kind = kind;
   }
 
   /**
    * One whose order is still to be written to descriptor 3. Throws where no process can be made.
    */
   take(options: { readonly withInput: boolean }): ChildProcess {
-    if (options.withInput) return begin(this.#launcherPath(), 'pipe');
+    if (options.withInput) return begin(this.#launcherPath(), this.#kind, 'pipe');
     const waiting = this.#waiting;
     this.#waiting = undefined;
     this.#soon ??= setImmediate(() => {
       this.#prepare();
     });
-    if (!waiting) return begin(this.#launcherPath(), 'ignore');
+    if (!waiting) return begin(this.#launcherPath(), this.#kind);
     waiting.child.removeAllListeners();
     if (waiting.path === this.#launcherPath()) return waiting.child;
     waiting.child.on('error', () => {}).kill('SIGKILL');
-    return begin(this.#launcherPath(), 'ignore');
+    return begin(this.#launcherPath(), this.#kind);
   }
 
   stop(): void {
@@ -42,7 +47,7 @@ export class LauncherPool {
     this.#soon = undefined;
     const path = this.#launcherPath();
     try {
-      const child = begin(path, 'ignore');
+      const child = begin(path, this.#kind);
       const lost = (): void => {
         if (this.#waiting?.child === child) this.#waiting = undefined;
       };
@@ -53,11 +58,17 @@ export class LauncherPool {
   }
 }
 
-const begin = (launcherPath: string, input: 'ignore' | 'pipe'): ChildProcess =>
-  withPipes(
-    spawn(launcherPath, ['join'], {
-      stdio: [input, 'pipe', 'pipe', 'pipe'],
+const begin = (
+  launcherPath: string,
+  kind: LauncherKind,
+  input: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess => {
+  const output = kind === 'hold' ? 'ignore' : 'pipe';
+  return withPipes(
+    spawn(launcherPath, [kind], {
+      stdio: [input, output, output, 'pipe'],
       env: {},
       cwd: '/',
     }),
   );
+};

@@ -16,7 +16,7 @@ const main = async (dataDir: string | undefined): Promise<void> => {
     random: Math.random,
     over: () => process.exit(0),
   });
-  process.on('SIGTERM', () => spawner.stop('the process that ran them was stopped'));
+  process.on('SIGTERM', () => spawner.stop());
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   await spawner.start();
   // The daemon reads no more if it has waited for too long: the next one connects all the same.

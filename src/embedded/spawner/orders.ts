@@ -37,6 +37,20 @@ export interface JoinOrder {
   readonly argv: readonly string[];
 }
 
+/** Order to a holder. */
+export interface HoldOrder extends JoinOrder {
+  /** The folder in which its socket is made, and whose name it has there. */
+  readonly folder: string;
+  readonly processId: string;
+  /** Is given back with its record. */
+  readonly told: string;
+  /** Its input stays open. */
+  readonly input: boolean;
+  /** Given: it has a terminal of this size. */
+  readonly tty?: { readonly cols: number; readonly rows: number };
+  readonly timeoutMs?: number;
+}
+
 /** Order to an agent. */
 export interface AgentOrder {
   readonly init: ProcessIdentity;
@@ -66,21 +80,33 @@ export const startOrder = (order: StartOrder): Buffer =>
         ]),
   ]);
 
-export const joinOrder = (order: JoinOrder): Buffer =>
+export const joinOrder = (order: JoinOrder): Buffer => encode(joinTokens(order));
+
+export const holdOrder = (order: HoldOrder): Buffer =>
   encode([
-    ...(order.bare ? ['bare'] : []),
-    ...(order.terminal ? ['terminal'] : []),
-    'pid',
-    String(order.init.pid),
-    'starttime',
-    order.init.startTime,
-    ...insideIds(order),
-    ...each('cgroup', order.cgroups),
-    'cwd',
-    order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
-    ...environment(order.env),
-    ...each('arg', order.argv),
+    ...['holder', order.folder, order.processId, 'told', order.told],
+    ...(order.input ? ['input'] : []),
+    ...(order.tty ? ['columns', String(order.tty.cols), 'rows', String(order.tty.rows)] : []),
+    ...(order.timeoutMs === undefined
+      ? []
+      : ['timeout', String(Math.max(1, Math.ceil(order.timeoutMs)))]),
+    ...joinTokens(order),
   ]);
+
+const joinTokens = (order: JoinOrder): readonly string[] => [
+  ...(order.bare ? ['bare'] : []),
+  ...(order.terminal ? ['terminal'] : []),
+  'pid',
+  String(order.init.pid),
+  'starttime',
+  order.init.startTime,
+  ...insideIds(order),
+  ...each('cgroup', order.cgroups),
+  'cwd',
+  order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
+  ...environment(order.env),
+  ...each('arg', order.argv),
+];
 
 export const forwardOrder = (order: AgentOrder): Buffer =>
   encode([

@@ -5,7 +5,7 @@ import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { IsolationLevel } from './sandbox/cgroups.ts';
 import type { ProbeReport } from './probes/readiness.ts';
-import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/process-messages.ts';
+import type { ProcessRefusal, ProcessStart } from './processes/process-messages.ts';
 
 /**
  * Is the version of what daemon and spawner say to each other, as JSON in frames of kind `message`.
@@ -13,14 +13,10 @@ import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/pr
  * version, so that a spawner left by another version can be told to go. Bytes of commands and
  * terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 13;
+export const PROTOCOL = 14;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
-/** Bounds the same of readings of processes, of which there are many more. */
-export const READ_WINDOW = 128 << 10;
-/** Counts for each piece of these beside its bytes: pieces of one byte take memory, too. */
-export const PIECE_BYTES = 256;
 
 export interface SpawnerConfig {
   readonly launcherPath: string;
@@ -45,15 +41,9 @@ export interface LogLimits {
 }
 
 export type DaemonMessage =
-  | ProcessDaemonMessage
   | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
-  /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
+  /** Leave the data folder to another spawner: end at once. Sandboxes and their processes stay. */
   | { readonly type: 'leave' }
-  /**
-   * The daemon stops. End at once where no process runs in a sandbox; else stay for the next
-   * daemon, and end some time after the last process.
-   */
-  | { readonly type: 'part' }
   /** Asks for a sign of life: `alive`, unless something else is heard meanwhile. */
   | { readonly type: 'beat' }
   | { readonly type: 'list'; readonly request: number }
@@ -62,6 +52,13 @@ export type DaemonMessage =
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
   | SocketOrder
+  /** Start a process, and its holder. */
+  | {
+      readonly type: 'hold';
+      readonly request: number;
+      readonly id: string;
+      readonly order: ProcessStart;
+    }
   /** Has all of the sandbox stand still, or go on. */
   | {
       readonly type: 'freeze';
@@ -144,7 +141,6 @@ export interface TerminalOrder {
 }
 
 export type SpawnerMessage =
-  | ProcessSpawnerMessage
   | {
       readonly type: 'hello';
       readonly protocol: number;
@@ -164,11 +160,19 @@ export type SpawnerMessage =
     }
   /** The order is under way; `full`: it was not taken. */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
-  | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
+  /** `programsEnded`: why processes of it have ended with their holders. */
+  | {
+      readonly type: 'fact';
+      readonly id: string;
+      readonly vitals: Vitals;
+      readonly programsEnded?: string;
+    }
   /** The socket that a `forward` or `files` asked for, as long as the agent behind it lives. */
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
   | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
   | { readonly type: 'frozen'; readonly request: number }
+  /** The process of a `hold` has its holder, or was refused. */
+  | { readonly type: 'held'; readonly request: number; readonly refusal?: ProcessRefusal }
   /** To a `forward`, a `files`, a `probe` or a `freeze`. */
   | {
       readonly type: 'unreachable';
@@ -220,7 +224,7 @@ export interface InstanceReport {
   /** The key of the sandbox's image; absent for `host`. */
   readonly image?: string;
   readonly frozen?: true;
-  /** Processes that ran in it ended with a former spawner: why that ended. Told once. */
+  /** Processes that ran in it have ended with their holders: why. Told once. */
   readonly programsEnded?: string;
 }
 
@@ -243,6 +247,8 @@ export interface SpawnerPaths {
   readonly forwards: string;
   /** Sockets that lead to sandboxes' files, likewise. */
   readonly fileAgents: string;
+  /** Sockets of the holders of processes, in a folder for each sandbox. */
+  readonly holders: string;
   /** The folder of what sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
@@ -272,6 +278,7 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
     socket: fits ? near : join(socketFolder, 'spawner.sock'),
     forwards: join(socketFolder, 'fwd'),
     fileAgents: join(socketFolder, 'fil'),
+    holders: join(socketFolder, 'holders'),
     lock: join(dataDir, 'spawner.lock'),
     rootfs,
     homes: join(tmpdir(), `${name}-homes`),

@@ -12,8 +12,8 @@ import {
 import type { Instances } from './sandbox/instances.ts';
 import type { LauncherPool } from './launcher-pool.ts';
 import { isEnding } from './sandbox/process-identity.ts';
-import { ProcessDesk } from './processes/process-desk.ts';
-import type { Processes } from './processes/processes.ts';
+import type { Holders } from './processes/holders.ts';
+import { StartRefused } from './processes/process-messages.ts';
 import {
   handle,
   PROTOCOL,
@@ -33,7 +33,7 @@ export interface SessionDeps {
   readonly fileAgents: Agents;
   readonly readiness: Readiness;
   readonly launchers: LauncherPool;
-  readonly processes: Processes;
+  readonly holders: Holders;
   readonly launcherPath: () => string;
 }
 
@@ -48,8 +48,6 @@ export interface DaemonListener {
     hello: Extract<DaemonMessage, { type: 'hello' }>,
   ) => Promise<SpawnerMessage>;
   readonly leave: () => void;
-  /** The daemon stops. */
-  readonly part: (session: Session) => void;
   /** The daemon was told that its configuration can't be used, and the connection is closed. */
   readonly refused: () => void;
   /** The connection is over, its commands and terminals are closed. */
@@ -60,7 +58,7 @@ export interface DaemonListener {
 const CHANNEL_LIMIT = 4_096;
 
 /** Names the messages that a daemon may send before its hello is accepted. */
-const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'part', 'hello']);
+const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'hello']);
 
 /** One daemon's connection. What it has open ends with it. */
 export class Session {
@@ -69,10 +67,8 @@ export class Session {
   readonly #reader = new FrameReader();
   readonly #executions = new Map<number, Execution>();
   readonly #terminals = new Map<number, SpawnedTerminal>();
-  readonly #desk: ProcessDesk;
   readonly #handlers: Handlers<DaemonMessage> = {
     leave: () => this.#deps.daemon.leave(),
-    part: () => this.#deps.daemon.part(this),
     hello: (hello) => void this.#greet(hello),
     beat: () => this.send({ type: 'alive' }),
     list: ({ request }) =>
@@ -87,17 +83,10 @@ export class Session {
     attach: (order) => this.#attach(order),
     resize: ({ channel, cols, rows }) => this.#terminals.get(channel)?.resize(cols, rows),
     signal: ({ channel, name }) => this.#terminals.get(channel)?.signal(name),
-    credit: ({ channel, bytes }) => {
-      this.#desk.credit(channel, bytes);
-      this.#terminals.get(channel)?.credit(bytes);
-    },
-    process: (order) => this.#desk.obey(order),
-    'process-call-off': (order) => this.#desk.obey(order),
-    'process-read': (order) => this.#desk.obey(order),
-    close: ({ channel }) => {
-      this.#desk.close(channel);
-      (this.#terminals.get(channel) ?? this.#executions.get(channel))?.close();
-    },
+    credit: ({ channel, bytes }) => this.#terminals.get(channel)?.credit(bytes),
+    hold: (order) => void this.#hold(order),
+    close: ({ channel }) =>
+      (this.#terminals.get(channel) ?? this.#executions.get(channel))?.close(),
   };
   #accepted = false;
   #over = false;
@@ -105,11 +94,6 @@ export class Session {
   constructor(socket: Socket, deps: SessionDeps) {
     this.#socket = socket;
     this.#deps = deps;
-    this.#desk = new ProcessDesk(deps.processes, {
-      send: (message) => this.send(message),
-      output: (stream, channel, bytes) =>
-        this.#output(FRAME_KINDS[stream === 'stdout' ? 'output' : 'errors'], channel, bytes),
-    });
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('drain', () => this.#drained());
     socket.on('error', () => this.close());
@@ -127,7 +111,6 @@ export class Session {
       channel.close();
     this.#executions.clear();
     this.#terminals.clear();
-    this.#desk.closeAll();
     this.#socket.destroySoon();
     this.#deps.daemon.ended(this);
   }
@@ -149,8 +132,7 @@ export class Session {
   #take(frame: Frame): void {
     if (this.#over) return;
     if (frame.kind === FRAME_KINDS.input) {
-      const bytes = Buffer.from(frame.payload);
-      if (!this.#desk.input(frame.channel, bytes)) this.#terminals.get(frame.channel)?.input(bytes);
+      this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
     } else if (frame.kind === FRAME_KINDS.message)
       this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
   }
@@ -188,6 +170,19 @@ export class Session {
         gone: error instanceof NothingThere,
         reason: publicMessage(error),
       });
+    }
+  }
+
+  async #hold({ request, id, order }: Extract<DaemonMessage, { type: 'hold' }>): Promise<void> {
+    try {
+      await this.#deps.holders.start(id, order);
+      this.send({ type: 'held', request });
+    } catch (error) {
+      const refusal =
+        error instanceof StartRefused
+          ? error.refusal
+          : { kind: 'not-joinable' as const, message: publicMessage(error) };
+      this.send({ type: 'held', request, refusal });
     }
   }
 
@@ -305,7 +300,6 @@ export class Session {
   #drained(): void {
     for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
       channel.resume();
-    this.#desk.drained();
   }
 }
 

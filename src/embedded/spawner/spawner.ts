@@ -13,7 +13,7 @@ import { LogPump } from './sandbox/log-pump.ts';
 import { Notes } from './sandbox/notes.ts';
 import { ProbeRunner } from './probes/probe-runner.ts';
 import { probed } from './probes/probe.ts';
-import { Processes } from './processes/processes.ts';
+import { Holders } from './processes/holders.ts';
 import { processesOf, readBootId } from './sandbox/process-identity.ts';
 import {
   nameOf,
@@ -30,7 +30,7 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-const LONELY_MS = 30_000; // how long it waits for a daemon, and then for processes to end
+const LONELY_MS = 30_000; // how long it waits for a daemon
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -66,7 +66,8 @@ export class Spawner {
   readonly #fileAgents: Agents;
   readonly #readiness: Readiness;
   readonly #launchers: LauncherPool;
-  readonly #processes: Processes;
+  readonly #holderLaunchers: LauncherPool;
+  readonly #holders: Holders;
   readonly #server: Server;
   readonly #log: SpawnerLog = {
     info: (event, fields) => this.#say('info', event, fields),
@@ -98,15 +99,12 @@ export class Spawner {
     this.#forwarders = new Agents({ kind: 'forward', folder: this.#paths.forwards, ...joining });
     this.#fileAgents = new Agents({ kind: 'files', folder: this.#paths.fileAgents, ...joining });
     this.#launchers = new LauncherPool(joining.launcherPath);
-    this.#processes = new Processes({
-      launchers: this.#launchers,
-      ...joining,
-      now: options.now,
-      run: (id, runs) => this.#notes.programs.set(id, runs),
-      later: (milliseconds, act) => {
-        const timer = setTimeout(act, milliseconds).unref();
-        return () => clearTimeout(timer);
-      },
+    this.#holderLaunchers = new LauncherPool(joining.launcherPath, 'hold');
+    this.#holders = new Holders({
+      launchers: this.#holderLaunchers,
+      placeOf: joining.placeOf,
+      folder: this.#paths.holders,
+      lost: (id, why) => this.#programsEnded(id, why),
     });
     const probes = new ProbeRunner({
       forwarders: this.#forwarders,
@@ -148,8 +146,7 @@ export class Spawner {
     return new Session(socket, {
       daemon: {
         accept: (session, hello) => this.#accept(session, hello),
-        leave: () => this.stop(REPLACED),
-        part: (session) => this.#part(session),
+        leave: () => this.stop(),
         refused: () => this.#refused(),
         ended: (session) => this.#sessionEnded(session),
       },
@@ -158,7 +155,7 @@ export class Spawner {
       fileAgents: this.#fileAgents,
       readiness: this.#readiness,
       launchers: this.#launchers,
-      processes: this.#processes,
+      holders: this.#holders,
       launcherPath: () => this.#launcherPath(),
     });
   }
@@ -178,12 +175,11 @@ export class Spawner {
     this.#awaitDaemon();
   }
 
-  /** Ends commands, processes and terminals; sandboxes stay. `why` is what their owners read. */
-  stop(why: string): void {
+  /** Ends commands and terminals; sandboxes and their processes stay. */
+  stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;
-    this.#notes.programs.end(why);
-    this.#processes.stop();
+    this.#holders.stop();
     clearTimeout(this.#lonely);
     const ended = this.#settled?.logs.release(this.#instances.count === 0) ?? Promise.resolve();
     void ended.then(() => this.#end());
@@ -197,6 +193,7 @@ export class Spawner {
     this.#forwarders.stop();
     this.#fileAgents.stop();
     this.#launchers.stop();
+    this.#holderLaunchers.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir)
       rmSync(this.#paths.socketFolder, { recursive: true, force: true });
@@ -270,6 +267,8 @@ export class Spawner {
     this.#settled = { config, rootfs, watcher, logs };
     this.#endOrphans(rootfs, watcher);
     await this.#instances.adopt();
+    await this.#holders.adopt(this.#instances.ids);
+    for (const [id, why] of this.#notes.takeEnded()) this.#instances.noteProgramsEnded(id, why);
     return this.#settled;
   }
 
@@ -284,7 +283,7 @@ export class Spawner {
 
   /** One that never had a daemon has adopted nothing, and nobody to wait for. */
   #refused(): void {
-    if (!this.#settled) this.stop(REPLACED);
+    if (!this.#settled) this.stop();
   }
 
   #sessionEnded(session: Session): void {
@@ -295,24 +294,17 @@ export class Spawner {
 
   #awaitDaemon(): void {
     clearTimeout(this.#lonely);
-    this.#lonely = setTimeout(() => {
-      if (this.#isNeeded) this.#awaitDaemon();
-      else this.stop(REPLACED);
-    }, LONELY_MS);
+    this.#lonely = setTimeout(() => this.stop(), LONELY_MS);
   }
 
-  /** Tells whether processes of sandboxes would end with this one. */
-  get #isNeeded(): boolean {
-    return this.#processes.live > 0 && this.#instances.count > 0;
-  }
-
-  #part(session: Session): void {
-    if (this.#isNeeded) session.close();
-    else this.stop(REPLACED);
+  #programsEnded(id: string, programsEnded: string): void {
+    const vitals = this.#instances.vitalsOf(id);
+    if (this.#session && vitals) this.#session.send({ type: 'fact', id, vitals, programsEnded });
+    else this.#instances.noteProgramsEnded(id, programsEnded);
   }
 
   #report(id: string, vitals: Vitals): void {
-    if (vitals.kind === 'gone') this.#processes.forget(id);
+    if (vitals.kind === 'gone') this.#holders.forget(id);
     this.#session?.send({ type: 'fact', id, vitals });
   }
 
@@ -349,8 +341,6 @@ export class Spawner {
     };
   }
 }
-
-const REPLACED = 'an upgrade of the daemon replaced the process that ran them';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {

@@ -12,9 +12,9 @@ nothing. Where it runs, but can't be read now, an event \`error\` follows, such 
 At most 64 of a sandbox live at a time; one that ended is known for 10 minutes, or until 64 others
 have ended. Under one \`Idempotency-Key\` the same process is meant, however often it is asked for:
 while it is known, none is started again. A process that only runs is no activity; start, input,
-signals and readers that are connected are. On one machine processes outlive a stop, a restart and
-an upgrade of the daemon, and readers go on from their position. Where the process that runs them
-ended, the sandbox has the event \`ProgramsEnded\`, with the cause.`,
+signals and readers that are connected are. On one machine processes outlive a stop, a kill, a
+restart and an upgrade of the daemon and its helpers, and readers go on from their position. Where
+what holds one was killed, the sandbox has the event \`ProgramsEnded\`, with the cause.`,
   listProcesses: `
 Those that live, and those that ended and are known still; the latest start first.`,
   getProcess: 'As `GET …/processes` shows it.',

@@ -361,7 +361,7 @@ describe('recovery after a restart', function () {
     await driver.stop();
     busy.close();
     expect(await starting).to.be.instanceOf(Error);
-    expect(asked).to.deep.equal(['hello', 'part']);
+    expect(asked).to.deep.equal(['hello', 'leave']);
   });
 
   it('replaces a killed watcher, and still sees every end', async () => {

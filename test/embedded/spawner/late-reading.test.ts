@@ -3,7 +3,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Execution } from '../../../src/embedded/spawner/execution.ts';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
-import { beginCommand, type Command } from '../../../src/embedded/spawner/processes/command.ts';
 import { Pty } from '../../../src/embedded/spawner/pty.ts';
 import { NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 
@@ -67,8 +66,8 @@ close($master);
 sysread($terminal, my $nothing, 1);
 `;
 
-describe('output printed before the end of a command, in a stopped spawner', () => {
-  it('is in the answer of exec', async () => {
+describe('what a command printed before its end, in a spawner that was stopped', () => {
+  it('is in the answer of one that is run', async () => {
     const printed: string[] = [];
     const launchers = new OneLauncher('echo early; echo too >&2');
     const over = new Promise((exited, failed) => {
@@ -82,22 +81,7 @@ describe('output printed before the end of a command, in a stopped spawner', () 
     expect(printed).to.have.members(['early\n', 'too\n']);
   });
 
-  it('is returned for a process', async () => {
-    const { printed } = await ofAProcess('echo early', { standStillMs: 200 });
-
-    expect(printed).to.equal('early\n');
-  });
-
-  it('is returned for a process with paced output', async () => {
-    // Newer Nodes have the socket hold less than all of it; the command would not end.
-    const script = `perl -MSocket -e 'setsockopt(STDOUT, SOL_SOCKET, SO_SNDBUF, 200_000) or die; print q(x) x 150_000'`;
-    const { printed, pieces } = await ofAProcess(script, { standStillMs: 1_200 });
-
-    expect(printed).to.have.length(150_000);
-    expect(pieces).to.be.at.least(3);
-  });
-
-  it('is returned for a terminal, even if it takes several reads', async () => {
+  it('is shown of a terminal, also more than is read of one at a time', async () => {
     let shown = '';
     await new Promise((exited) => {
       const output = (bytes: Buffer): void => void (shown += String(bytes));
@@ -118,8 +102,8 @@ describe('output printed before the end of a command, in a stopped spawner', () 
   });
 });
 
-describe('a command that ended in time, in a spawner that was stopped past the timeout', () => {
-  it('does not count as timed out', async () => {
+describe('a command that ended in time, in a spawner that was stopped until after that', () => {
+  it('has not timed out', async () => {
     const launchers = new OneLauncher('exit 3');
     const over = new Promise((exited, failed) => {
       const order = { argv: ['x'], timeoutMs: 500, outputLimit: 1_000 };
@@ -131,26 +115,3 @@ describe('a command that ended in time, in a spawner that was stopped past the t
     expect(await over).to.include({ exitCode: 3, timedOut: false });
   });
 });
-
-const ofAProcess = async (
-  script: string,
-  { standStillMs }: { readonly standStillMs: number },
-): Promise<{ readonly printed: string; readonly pieces: number }> => {
-  let printed = '';
-  let pieces = 0;
-  const launchers = new OneLauncher(script);
-  await new Promise((exited) => {
-    const output = (_name: string, bytes: Buffer): void => {
-      printed += String(bytes);
-      pieces += 1;
-      command.pause();
-      setImmediate(() => command.resume());
-    };
-    const command: Command = beginCommand({ launchers, launcherPath: () => '/bin/false' }, PLACE, {
-      start: { processId: 'p', tenant: 't', argv: ['x'], stdin: false },
-      events: { started() {}, output, exited },
-    });
-    endUnread(launchers.child, standStillMs);
-  });
-  return { printed, pieces };
-};

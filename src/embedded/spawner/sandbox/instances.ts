@@ -4,6 +4,7 @@ import { freeze, isFrozen, thaw } from './freezer.ts';
 import { Instance, type InstanceDeps } from './instance.ts';
 import type { JoinPlace } from './join-place.ts';
 import { isAlive } from './process-identity.ts';
+import type { Vitals } from '../../../model/sandbox.ts';
 import type { InstanceReport, StartTerms } from '../protocol.ts';
 import { probesOf, type Readiness } from '../probes/readiness.ts';
 
@@ -29,7 +30,7 @@ export class Instances {
   readonly #waiting = new Map<string, Waiting>();
   /** The cgroups of those that stand still. */
   readonly #frozen = new Map<string, readonly string[]>();
-  /** Why processes ended that ran in it under a former spawner. */
+  /** Why processes of it have ended, of which no daemon has been told. */
   readonly #programsEnded = new Map<string, string>();
   readonly #turns: FairSlots;
 
@@ -65,7 +66,6 @@ export class Instances {
   async adopt(): Promise<void> {
     const deps = this.#deps();
     const swept: Promise<void>[] = [];
-    const programs = deps.notes.programs.take();
     for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
       else if (running && note.bootId === deps.terms.bootId && isAlive(running.init)) {
@@ -73,8 +73,6 @@ export class Instances {
           this.#readiness.expect(id, { tenant: note.tenant, probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
         if (isFrozen(note.cgroups)) this.#frozen.set(id, note.cgroups);
-        const ended = programs.get(id);
-        if (ended !== undefined) this.#programsEnded.set(id, ended);
         if (note.probes)
           this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
       } else if (note.bootId === deps.terms.bootId) {
@@ -150,6 +148,19 @@ export class Instances {
     return instance !== undefined;
   }
 
+  get ids(): ReadonlySet<string> {
+    return new Set(this.#instances.keys());
+  }
+
+  vitalsOf(id: string): Vitals | undefined {
+    return this.#readiness.vitalsOf(id) ?? this.#instances.get(id)?.vitals;
+  }
+
+  /** Processes of it have ended; the next list tells why. */
+  noteProgramsEnded(id: string, why: string): void {
+    if (this.#instances.has(id)) this.#programsEnded.set(id, why);
+  }
+
   /** Finds the place in which commands join the instance; undefined unless it runs. */
   placeOf(id: string): JoinPlace | undefined {
     return this.#instances.get(id)?.place;
@@ -179,7 +190,7 @@ export class Instances {
     return this.#frozen.has(id);
   }
 
-  /** Tells of processes that ended with a former spawner once. */
+  /** Tells once of processes that have ended. */
   list(): readonly InstanceReport[] {
     const programs = new Map(this.#programsEnded);
     this.#programsEnded.clear();

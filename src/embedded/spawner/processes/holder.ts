@@ -1,0 +1,170 @@
+import { rmSync } from 'node:fs';
+import type { Duplex } from 'node:stream';
+import { join } from 'node:path';
+import { AgentFrames } from '../../../contracts/agent/agent-frames.ts';
+import { PieceReader } from '../../../contracts/agent/process-pieces.ts';
+import { readProcess, tenantIn } from '../../../contracts/agent/process-record.ts';
+import { Deferred } from '../../../lib/deferred.ts';
+import { connectHolder } from './holder-socket.ts';
+
+/** Memory of a holder in one unit of native/processes.h: of output, and of where streams change. */
+export const UNIT_BYTES = (64 << 10) + (8 << 10);
+const UNIT = 64 << 10;
+/** Units that one answer grants. */
+const MOST_UNITS = 4;
+/** All units that one can use. */
+const ALL_UNITS = 17;
+/** A holder without the first unit, which it has from its start on. */
+const BARE_BYTES = 128 << 10;
+export const FIRST_BYTES = BARE_BYTES + UNIT_BYTES;
+
+export interface HolderEvents {
+  /** Takes the memory of one unit more, if it may be had. */
+  readonly take: (holder: Holder) => boolean;
+  /** It was found, its first record has come, and it has so many units. */
+  readonly found: (holder: Holder, units: number) => void;
+  /** Its process has ended. */
+  readonly ended: (holder: Holder) => void;
+  /** Once: it is gone. `lost`: and its process with it, which had not ended. */
+  readonly gone: (holder: Holder, lost: boolean) => void;
+}
+
+export interface HolderPlace {
+  /** The folder of the instance's sockets. */
+  readonly folder: string;
+  readonly processId: string;
+}
+
+/**
+ * Attends the holder of a process: grants it memory, and learns of the end. The connection ends
+ * with the holder, never the other way around.
+ */
+export class Holder {
+  readonly place: HolderPlace;
+  /** Settles once the program runs or never will; rejects with the word of a refusal. */
+  readonly started: Promise<void>;
+  tenant: string | undefined;
+  /** Counted for it, in the tenant's share. */
+  bytes = 0;
+  /** Counts what it tells of its command. */
+  commandBytes = 0;
+  isLive = true;
+  endedAt = 0;
+  readonly #socket: Duplex;
+  readonly #events: HolderEvents;
+  readonly #pieces = new PieceReader();
+  readonly #started = new Deferred<void>();
+  #isOrderly = false;
+  #refusal = '';
+  #isFound = false;
+  #isLeft = false;
+  #hasBegun = false;
+
+  constructor(place: HolderPlace, socket: Duplex, events: HolderEvents) {
+    this.place = place;
+    this.started = this.#started.promise;
+    this.#socket = socket;
+    this.#events = events;
+    this.started.catch(() => {});
+    const frames = new AgentFrames({
+      greeted: () => {},
+      frame: (type, payload) => {
+        this.#isOrderly = type === 'E' || type === 'X';
+        if (type === 'X') this.#refusal = payload.toString('latin1').replace(/\0.*/s, '');
+      },
+      data: (bytes) => this.#take(bytes),
+      rawEnded: () => {},
+      malformed: () => socket.destroy(),
+    });
+    socket
+      .on('data', (bytes) => frames.feed(bytes))
+      .on('error', (error: NodeJS.ErrnoException) => {
+        this.#isOrderly ||= error.code === 'ENOENT'; // it has just ended, in its own time
+      })
+      .once('close', () => this.#closed());
+  }
+
+  /** One that a former spawner started. */
+  static found(place: HolderPlace, events: HolderEvents): Holder {
+    const socket = connectHolder(place.folder, place.processId);
+    socket.write(requestOf('attend'));
+    const holder = new Holder(place, socket, events);
+    holder.#isFound = true;
+    return holder;
+  }
+
+  /** Has it forget its process, which has ended. */
+  forget(): void {
+    try {
+      const socket = connectHolder(this.place.folder, this.place.processId);
+      socket
+        .on('error', () => {})
+        .on('end', () => socket.destroy())
+        .resume()
+        .write(requestOf('forget'));
+    } catch {
+      // The sandbox is gone, and the holder with it.
+    }
+  }
+
+  /** Leaves it to the next spawner. */
+  leave(): void {
+    this.#isLeft = true;
+    this.#socket.destroy();
+  }
+
+  #take(bytes: Buffer): void {
+    for (const piece of this.#pieces.push(bytes))
+      if (piece.kind === 'record') this.#record(piece.record);
+      else if (piece.kind === 'begins' && this.#isFound) this.#events.found(this, piece.at / UNIT);
+      else if (piece.kind === 'wants') this.#grant(piece.at / UNIT);
+  }
+
+  #record(record: Buffer): void {
+    const fact = readProcess(record);
+    if (!fact) return;
+    const isFirst = !this.#hasBegun;
+    if (isFirst) {
+      this.#hasBegun = true;
+      this.tenant ??= tenantIn(record);
+      this.commandBytes = record.length;
+      this.#started.resolve();
+    }
+    if (fact.status === 'Running' || !this.isLive) return;
+    this.isLive = false;
+    this.endedAt = fact.endedAt ?? 0;
+    if (!(isFirst && this.#isFound)) this.#events.ended(this);
+  }
+
+  #grant(had: number): void {
+    let units = 0;
+    while (units < Math.min(MOST_UNITS, ALL_UNITS - had) && this.#events.take(this)) units += 1;
+    this.#socket.write(Buffer.of(units));
+  }
+
+  #closed(): void {
+    this.#started.reject(new NotStarted(this.#refusal));
+    if (this.#isLeft) return;
+    // A holder that was killed has left it.
+    rmSync(join(this.place.folder, this.place.processId), { force: true });
+    this.#events.gone(this, !this.#isOrderly && this.isLive && (this.#hasBegun || this.#isFound));
+  }
+}
+
+/** A holder is gone before its program ran; `refusal` is its word for why, or empty. */
+export class NotStarted extends Error {
+  override readonly name = 'NotStarted';
+  readonly refusal: string;
+
+  constructor(refusal: string) {
+    super(`the process was not started: ${refusal}`);
+    this.refusal = refusal;
+  }
+}
+
+const requestOf = (what: string): Buffer => {
+  const request = Buffer.alloc(4 + what.length + 1);
+  request.writeUInt32BE(what.length + 1);
+  request.write(what, 4, 'latin1');
+  return request;
+};

@@ -1,0 +1,332 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Duplex } from 'node:stream';
+import type { LauncherPool } from '../launcher-pool.ts';
+import { holdOrder } from '../orders.ts';
+import { publicMessage } from '../public-message.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
+import { isEnding } from '../sandbox/process-identity.ts';
+import { environmentOf } from '../sandbox/rootfs.ts';
+import { ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
+import { FIRST_BYTES, Holder, NotStarted, UNIT_BYTES, type HolderEvents } from './holder.ts';
+import { MemoryShares } from './memory-shares.ts';
+import { StartRefused, type ProcessRefusal, type ProcessStart } from './process-messages.ts';
+
+/** Live ones of all sandboxes, so that descriptors do not run out, and of one tenant. */
+const MOST_LIVE = 4_096;
+const MOST_LIVE_OF_TENANT = 1_024;
+/** Bytes of the commands of one sandbox's processes, which are told in one list. */
+const MOST_COMMAND_BYTES = 4 << 20;
+/** Bytes that are told of one. */
+const LONGEST_COMMAND = (2 << 20) - 1_024;
+/** A start that took so long stands still, such as in a sandbox that is frozen. */
+const START_DEADLINE_MS = 20_000;
+/** Found ones are waited for so long: one whose start stands still says nothing. */
+const FOUND_WITHIN_MS = 2_000;
+
+export interface HoldersDeps {
+  readonly launchers: LauncherPool;
+  readonly placeOf: (id: string) => JoinPlace | undefined;
+  /** The folder of all sockets; see `SpawnerPaths`. */
+  readonly folder: string;
+  /** A process of a running instance has ended with its holder. */
+  readonly lost: (id: string, why: string) => void;
+  readonly shares?: MemoryShares;
+}
+
+/**
+ * Starts the holders of processes, and counts all of them and their memory. They outlive this
+ * process: the next one finds them by their sockets, `FOLDER/INSTANCE/PROCESS`.
+ */
+export class Holders {
+  readonly #deps: HoldersDeps;
+  readonly #shares: MemoryShares;
+  readonly #ofInstance = new Map<string, Map<string, Holder>>();
+  readonly #liveOf = new Map<string, number>();
+  #live = 0;
+
+  constructor(deps: HoldersDeps) {
+    this.#deps = deps;
+    this.#shares = deps.shares ?? new MemoryShares();
+  }
+
+  /** Takes over what a former spawner started in these instances, and removes what others left. */
+  async adopt(ids: ReadonlySet<string>): Promise<void> {
+    const { folder } = this.#deps;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const found: Promise<unknown>[] = [];
+    for (const id of readdirSync(folder)) {
+      if (ids.has(id))
+        for (const processId of readdirSync(join(folder, id)))
+          found.push(this.#adopt(id, processId).started.catch(() => {}));
+      else this.forget(id);
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise((resolve) => {
+      timer = setTimeout(resolve, FOUND_WITHIN_MS);
+    });
+    await Promise.race([Promise.all(found), tooLong]);
+    clearTimeout(timer);
+  }
+
+  /**
+   * Resolves once the program runs or has failed to; at once if the process is there already.
+   * Rejects with StartRefused.
+   */
+  async start(id: string, order: ProcessStart): Promise<void> {
+    const holder = this.#known(id, order) ?? (await this.#beginWithRoom(id, order));
+    try {
+      await holder.started;
+    } catch (error) {
+      throw new StartRefused(this.#refusalOf(id, error));
+    }
+  }
+
+  /** The instance is gone. Its holders end by themselves. */
+  forget(id: string): void {
+    rmSync(join(this.#deps.folder, id), { recursive: true, force: true });
+  }
+
+  /** Leaves all of them to the next spawner. */
+  stop(): void {
+    for (const holders of this.#ofInstance.values())
+      for (const holder of holders.values()) holder.leave();
+  }
+
+  #known(id: string, { processId }: ProcessStart): Holder | undefined {
+    return this.#ofInstance.get(id)?.get(processId);
+  }
+
+  /** What holders have said by now, such as an end that makes room, is read before one is refused. */
+  async #beginWithRoom(id: string, order: ProcessStart): Promise<Holder> {
+    try {
+      return this.#begin(id, order);
+    } catch (error) {
+      if (!(error instanceof StartRefused) || error.refusal.kind !== 'full') throw error;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.#known(id, order) ?? this.#begin(id, order);
+  }
+
+  #begin(id: string, order: ProcessStart): Holder {
+    const place = this.#deps.placeOf(id);
+    if (!place) throw new StartRefused(NOT_RUNNING);
+    const commandBytes = Buffer.byteLength(order.told);
+    this.#requireRoom(id, order.tenant, commandBytes);
+    let child: ChildProcess | undefined;
+    try {
+      const folder = join(this.#deps.folder, id);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const bytes = orderOf(place, folder, order);
+      child = this.#deps.launchers.take({ withInput: false });
+      const holder = attended(child, { folder, processId: order.processId }, this.#eventsOf(id));
+      holder.tenant = order.tenant;
+      holder.bytes = FIRST_BYTES + commandBytes;
+      holder.commandBytes = commandBytes;
+      this.#keep(id, holder);
+      this.#countLive(order.tenant, 1);
+      give(child, bytes);
+      this.#endIfItStandsStill(child, holder);
+      return holder;
+    } catch (error) {
+      child?.kill('SIGKILL');
+      this.#shares.release(order.tenant, FIRST_BYTES + commandBytes);
+      throw new StartRefused({ kind: 'not-joinable', message: publicMessage(error) });
+    }
+  }
+
+  #endIfItStandsStill(child: ChildProcess, holder: Holder): void {
+    const deadline = setTimeout(() => child.kill('SIGKILL'), START_DEADLINE_MS);
+    const callOff = (): void => clearTimeout(deadline);
+    holder.started.then(callOff, callOff);
+  }
+
+  #adopt(id: string, processId: string): Holder {
+    const place = { folder: join(this.#deps.folder, id), processId };
+    const holder = Holder.found(place, this.#eventsOf(id));
+    this.#keep(id, holder);
+    return holder;
+  }
+
+  #keep(id: string, holder: Holder): void {
+    const known = this.#ofInstance.get(id) ?? new Map<string, Holder>();
+    this.#ofInstance.set(id, known.set(holder.place.processId, holder));
+  }
+
+  #eventsOf(id: string): HolderEvents {
+    return {
+      take: (holder) => {
+        if (this.#shares.take(holder.tenant ?? '', UNIT_BYTES) !== undefined) return false;
+        holder.bytes += UNIT_BYTES;
+        return true;
+      },
+      found: (holder, units) => {
+        holder.bytes = FIRST_BYTES + holder.commandBytes + (units - 1) * UNIT_BYTES;
+        this.#shares.count(holder.tenant ?? '', holder.bytes);
+        if (holder.isLive) this.#countLive(holder.tenant ?? '', 1);
+      },
+      ended: (holder) => {
+        this.#countLive(holder.tenant ?? '', -1);
+        this.#forgetOldest(id);
+      },
+      gone: (holder, lost) => this.#gone(id, holder, lost),
+    };
+  }
+
+  #gone(id: string, holder: Holder, lost: boolean): void {
+    this.#release(holder);
+    if (holder.isLive && holder.tenant !== undefined) this.#countLive(holder.tenant, -1);
+    const known = this.#ofInstance.get(id);
+    known?.delete(holder.place.processId);
+    if (known?.size === 0) this.#ofInstance.delete(id);
+    if (!lost || this.#isOver(id)) return;
+    this.#deps.lost(id, 'the process that held one of them was killed');
+  }
+
+  #isOver(id: string): boolean {
+    const place = this.#deps.placeOf(id);
+    return !place || isEnding(place.init);
+  }
+
+  /** Takes the memory that each has. What ended longest ago makes room for what starts. */
+  #requireRoom(id: string, tenant: string, commandBytes: number): void {
+    const of = this.#of(id);
+    const live = of.filter(({ isLive }) => isLive);
+    if (commandBytes > LONGEST_COMMAND)
+      throw new StartRefused({ kind: 'refused', field: 'command', message: 'it is too long' });
+    if (live.length >= LIVE_PROCESSES)
+      throw full('sandbox', `the sandbox has ${LIVE_PROCESSES} processes, which is the most`);
+    if (sumOf(live) + commandBytes > MOST_COMMAND_BYTES)
+      throw full('sandbox', 'the commands of its processes are as long together as they may be');
+    if ((this.#liveOf.get(tenant) ?? 0) >= MOST_LIVE_OF_TENANT)
+      throw full('tenant', `you have ${MOST_LIVE_OF_TENANT} processes, which is the most`);
+    if (this.#live >= MOST_LIVE)
+      throw full('machine', 'the machine runs as many processes for sandboxes as it may');
+    this.#takeFirst(tenant, commandBytes);
+    const ended = endedOf(of);
+    for (let sum = sumOf(of) + commandBytes; sum > MOST_COMMAND_BYTES;) {
+      const oldest = ended.shift();
+      if (!oldest) return;
+      sum -= oldest.commandBytes;
+      this.#drop(oldest);
+    }
+  }
+
+  #takeFirst(tenant: string, commandBytes: number): void {
+    const bytes = FIRST_BYTES + commandBytes;
+    let met = this.#shares.take(tenant, bytes);
+    if (!met) return;
+    const all = [...this.#ofInstance.keys()].flatMap((id) => this.#of(id));
+    for (const oldest of endedOf(all.filter((each) => each.tenant === tenant))) {
+      this.#drop(oldest);
+      met = this.#shares.take(tenant, bytes);
+      if (!met) return;
+    }
+    throw full(met, 'what processes printed takes as much memory as it may');
+  }
+
+  #forgetOldest(id: string): void {
+    const ended = endedOf(this.#of(id));
+    for (const oldest of ended.slice(0, Math.max(0, ended.length - ENDED_PROCESSES)))
+      this.#drop(oldest);
+  }
+
+  /** It soon ends; its memory is counted as free from now on. */
+  #drop(holder: Holder): void {
+    this.#release(holder);
+    holder.forget();
+  }
+
+  #release(holder: Holder): void {
+    this.#shares.release(holder.tenant ?? '', holder.bytes);
+    holder.bytes = 0;
+  }
+
+  #countLive(tenant: string, more: 1 | -1): void {
+    this.#live += more;
+    const own = (this.#liveOf.get(tenant) ?? 0) + more;
+    if (own > 0) this.#liveOf.set(tenant, own);
+    else this.#liveOf.delete(tenant);
+  }
+
+  #of(id: string): readonly Holder[] {
+    return [...(this.#ofInstance.get(id)?.values() ?? [])];
+  }
+
+  #refusalOf(id: string, error: unknown): ProcessRefusal {
+    const word = error instanceof NotStarted ? error.refusal : '';
+    if (word === 'no-folder') return NO_FOLDER;
+    if (word === 'no-terminal') return NO_TERMINAL;
+    if (this.#isOver(id)) return NOT_RUNNING;
+    return {
+      kind: 'not-joinable',
+      message: 'the sandbox does not start anything; it may be paused',
+    };
+  }
+}
+
+const NOT_RUNNING: ProcessRefusal = {
+  kind: 'instance-gone',
+  message: 'the sandbox is not running',
+};
+const NO_FOLDER: ProcessRefusal = {
+  kind: 'refused',
+  field: 'cwd',
+  message: 'there is no such folder in the sandbox, or it is not open to its user',
+};
+const NO_TERMINAL: ProcessRefusal = {
+  kind: 'refused',
+  field: 'tty',
+  message: 'there is no terminal left',
+};
+
+const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): StartRefused =>
+  new StartRefused({ kind: 'full', of, message });
+
+/** The one that ended longest ago is first; what is forgotten already is none. */
+const endedOf = (holders: readonly Holder[]): Holder[] =>
+  holders
+    .filter(({ isLive, bytes }) => !isLive && bytes > 0)
+    .sort((one, other) => one.endedAt - other.endedAt);
+
+const sumOf = (holders: readonly Holder[]): number =>
+  holders.reduce((sum, { commandBytes }) => sum + commandBytes, 0);
+
+const orderOf = (place: JoinPlace, folder: string, start: ProcessStart): Buffer =>
+  holdOrder({
+    init: place.init,
+    user: place.user,
+    bare: place.bare,
+    cgroups: place.cgroups,
+    cwd: start.cwd ?? place.workingDir,
+    env: environmentOf(place.env, start.tty ? { TERM: 'xterm-256color' } : {}, start.env ?? {}),
+    argv: start.argv,
+    folder,
+    processId: start.processId,
+    told: start.told,
+    input: start.stdin,
+    tty: start.tty,
+    timeoutMs: start.timeoutMs,
+  });
+
+/** On descriptor 3 it takes its order, and is attended from then on. */
+const attended = (
+  child: ChildProcess,
+  place: { readonly folder: string; readonly processId: string },
+  events: HolderEvents,
+): Holder => {
+  const socket = child.stdio[3];
+  if (!(socket instanceof Duplex)) throw new Error('it has no socket');
+  child.once('error', () => socket.destroy());
+  child.unref();
+  return new Holder(place, socket, events);
+};
+
+const give = (child: ChildProcess, order: Buffer): void => {
+  const socket = child.stdio[3];
+  if (!(socket instanceof Duplex)) return;
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(order.length);
+  socket.write(Buffer.concat([length, order]));
+};
