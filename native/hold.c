@@ -131,7 +131,10 @@ static unsigned long long count_in(const char *cgroup, const char *name) {
   snprintf(path, sizeof path, "%s/%s", cgroup, name);
   FILE *file = fopen(path, "re");
   while (file && fgets(line, sizeof line, file))
-    if (sscanf(line, "oom_kill %llu", &count) == 1) break;
+    if (strncmp(line, "oom_kill ", 9) == 0) {
+      count = strtoull(line + 9, NULL, 10);
+      break;
+    }
   if (file) fclose(file);
   return count;
 }
