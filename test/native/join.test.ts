@@ -345,7 +345,7 @@ describe('launcher join', function () {
     expect(ended).to.include({
       code: 125,
       stderr:
-        'launcher: called as: launcher start | init [ARGV...] | join [FILE] | hold | files | call | install FOLDER | run BYTES | terminal BYTES ARGV... | signal PID NUMBER | end PID NUMBER | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n',
+        'launcher: called as: launcher start | init [ARGV...] | join [FILE] | hold | files | call | run BYTES | terminal BYTES ARGV... | signal PID NUMBER | end PID NUMBER | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n',
     });
     const watching = joinSandbox(workshop, own, { command: ['/proc/self/exe', 'watch'] });
     await eventually(
