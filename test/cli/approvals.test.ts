@@ -27,7 +27,7 @@ describe('sandpool approvals', () => {
   const create = (...more: readonly string[]): Promise<CliEnd> =>
     sandpool('pools', 'create', 'web', '--template', 'default', '--replicas', '1', ...more);
 
-  it('are told of by each command that meets one: who decides, where, and how to go on', async () => {
+  it('are reported by each command that needs one, with approvers, link and next step', async () => {
     const { code, stderr } = await create();
 
     const [id = ''] = under.records.records.keys();
@@ -38,7 +38,7 @@ describe('sandpool approvals', () => {
       .and.include('--wait-approval');
   });
 
-  it('are waited for with --wait-approval, and the identical request passes', async () => {
+  it('are awaited with --wait-approval, and then the identical request passes', async () => {
     const ended = create('--wait-approval');
     await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
     const [id = ''] = under.records.records.keys();
@@ -52,7 +52,7 @@ describe('sandpool approvals', () => {
     expect(under.records.records.get(id)?.status).to.equal('consumed');
   });
 
-  it('are waited for by an upload too, which sends the same bytes again', async () => {
+  it('are awaited by an upload too, which sends the same bytes again', async () => {
     await under.stop();
     under = await anApprovingServer(['require operation=writeFile']);
     const { tenant } = under.server;
@@ -71,7 +71,7 @@ describe('sandpool approvals', () => {
     expect(under.records.records.size).to.equal(1);
   });
 
-  it('end the wait where one is denied, with the reason', async () => {
+  it('end the wait with the reason if one is denied', async () => {
     const ended = create('--wait-approval');
     await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
     await under.decide([...under.records.records.keys()][0] ?? '', {
@@ -84,7 +84,7 @@ describe('sandpool approvals', () => {
     expect(stderr).to.include('APPROVAL_DENIED').and.include('reason: not on a? Friday\n');
   });
 
-  it('that a rule denies lead to what says which rule', async () => {
+  it('denied by a rule refer to the command that names the rule', async () => {
     await under.stop();
     under = await anApprovingServer(['deny operation=createPool']);
     const { stderr } = await create();
@@ -143,7 +143,7 @@ describe('sandpool approvals', () => {
     expect(await explain('DELETE', '/sandboxpools/web', '--key', 'none')).to.equal('');
   });
 
-  it('are explained for who asks: admins’ operations, keys for others, what no rule looks at', async () => {
+  it('are explained by caller: operations of admins, keys for others, and requests without a rule', async () => {
     const explain = async (role: string, method: string, path: string): Promise<string> =>
       (
         await sandpool(
@@ -168,7 +168,7 @@ describe('sandpool approvals', () => {
     );
   });
 
-  it('know from the path which operations are for admins', () => {
+  it('show from the path which operations are for admins', () => {
     for (const { path, access, operationId } of routesOf(under.operations))
       if (access !== 'open') expect(isForAdmins(path), operationId).to.equal(access === 'admin');
   });

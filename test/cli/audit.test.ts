@@ -25,7 +25,7 @@ describe('sandpool audit verify', () => {
   };
   const last = (): string => String(audit.lines.at(-1)?.['hash']);
 
-  it('says that a folder’s chain is whole, and where it ends', async () => {
+  it("reports that a folder's chain is complete, and its end", async () => {
     const end = await cliHere(['audit', 'verify', audit.folder]);
 
     expect(end).to.deep.equal({
@@ -36,13 +36,13 @@ describe('sandpool audit verify', () => {
     expect((await cliHere(['audit', 'verify', file()])).code).to.equal(0);
   });
 
-  it('finds the folder by the daemon’s settings', async () => {
+  it("finds the folder by the daemon's settings", async () => {
     expect(
       (await cliHere(['audit', 'verify'], { SANDPOOL_AUDIT_FOLDER: audit.folder })).code,
     ).to.equal(0);
   });
 
-  it('says what was found and where, and ends with 1', async () => {
+  it('reports its findings with positions, and ends with 1', async () => {
     forge();
     const end = await cliHere(['audit', 'verify', audit.folder]);
     const json = await cliHere(['audit', 'verify', audit.folder, '-o', 'json']);
@@ -65,7 +65,7 @@ describe('sandpool audit verify', () => {
     ]);
   });
 
-  it('holds the chain against a hash that was kept elsewhere', async () => {
+  it('compares the chain with a hash stored elsewhere', async () => {
     expect((await cliHere(['audit', 'verify', file(), '--head', `4:${last()}`])).code).to.equal(0);
     expect((await cliHere(['audit', 'verify', file(), '--head', `5:${last()}`])).stdout).to.include(
       'known to have gone on to line 5',
@@ -73,7 +73,7 @@ describe('sandpool audit verify', () => {
     expect((await cliHere(['audit', 'verify', file(), '--head', '4:nonsense'])).code).to.equal(2);
   });
 
-  it('ends with 3 where there is nothing to verify', async () => {
+  it('ends with 3 without lines to verify', async () => {
     const none = await cliHere(['audit', 'verify', '--data-dir', '/nowhere']);
 
     expect([none.code, none.stderr.includes('/nowhere/audit')]).to.deep.equal([3, true]);
@@ -101,7 +101,7 @@ describe('sandpool audit', function () {
     daemon().operations.audit.add([next.line]);
   };
 
-  it('shows who changed what, the oldest first', async () => {
+  it('shows who changed what, oldest first', async () => {
     write('r-1', { target: { poolName: 'p', sandboxId: 's' } });
     write('r-2', { user: 'bob', status: 404, errorCode: 'POOL_NOT_FOUND' });
 
@@ -120,7 +120,7 @@ describe('sandpool audit', function () {
       .and.include('--admin');
   });
 
-  it('goes on with what is written', async () => {
+  it('follows new lines', async () => {
     write('r-1');
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,
@@ -137,7 +137,7 @@ describe('sandpool audit', function () {
     ]);
   });
 
-  it('goes on after the service was away for a moment', async () => {
+  it('continues after a short outage of the service', async () => {
     const { audit } = daemon().operations;
     write('r-1');
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
@@ -161,7 +161,7 @@ describe('sandpool audit', function () {
 describe('sandpool log-level', () => {
   const { sandpool } = onACliDaemon();
 
-  it('shows and changes it', async () => {
+  it('shows and changes the level', async () => {
     expect((await sandpool('log-level', '--admin')).stdout).to.equal('info (one)\n');
     expect((await sandpool('log-level', 'debug', '--for', '10m', '--admin')).stdout).to.match(
       /^debug, until .*Z; info by the settings \(one\)\n$/,

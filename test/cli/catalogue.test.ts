@@ -4,10 +4,10 @@ import type { LinkStatus } from '../../src/model/fleet/cluster.ts';
 import type { ClusterView } from '../../src/actors/views.ts';
 import { onACliDaemon } from './cli-support.ts';
 
-describe('what a deployment offers, on the command line', () => {
+describe("commands about a deployment's offers", () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  it('instance-types lists them with their size', async () => {
+  it('list instance types with their sizes, by instance-types', async () => {
     daemon().operations.types.push({
       name: 'small',
       showName: 'Small',
@@ -22,7 +22,7 @@ describe('what a deployment offers, on the command line', () => {
     expect((await sandpool('instance-types', '-o', 'wide')).stdout).to.include('for a start');
   });
 
-  it('volumes lists those of one’s own namespace', async () => {
+  it("list the volumes of the caller's namespace, by volumes", async () => {
     const volume = {
       displayName: '',
       capacity: '1Gi',
@@ -37,7 +37,7 @@ describe('what a deployment offers, on the command line', () => {
     );
   });
 
-  it('clusters, features and stats show what there is', async () => {
+  it('show clusters, features and statistics, by clusters, features and stats', async () => {
     expect((await sandpool('clusters')).stdout).to.match(
       /^CLUSTER +STATUS +LOCAL +HEARTBEAT +LINKS +LATENCY\nlocal +Connected +yes +2026-03-01T12:00:00Z +- +-\n$/,
     );
@@ -52,7 +52,7 @@ describe('what a deployment offers, on the command line', () => {
     expect((await sandpool('stats')).stderr).to.include('ADMIN_REQUIRED');
   });
 
-  it('clusters shows over which links each is reached, and how fast', async () => {
+  it('show the links of each cluster with their latency, by clusters', async () => {
     const link = (replica: string, status: LinkStatus, latencyMs?: number): LinkView => ({
       linkId: `link-of-${replica.slice(0, 8)}`,
       replica,
@@ -104,7 +104,7 @@ describe('what a deployment offers, on the command line', () => {
     expect(unknown.stderr).to.include('there is no cluster north');
   });
 
-  it('as JSON they are the service’s own answers', async () => {
+  it("print the service's own answers as JSON", async () => {
     for (const [command, key] of [
       ['instance-types', 'items'],
       ['volumes', 'items'],

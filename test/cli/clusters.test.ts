@@ -3,11 +3,11 @@ import { onACliDaemon } from './cli-support.ts';
 
 const WHOLE: ReadonlySet<string> = new Set(['instance-types', 'volumes']);
 
-describe('lists of one cluster, on the command line', () => {
+describe('the lists of a single cluster', () => {
   const { sandpool } = onACliDaemon();
 
   for (const command of ['sandboxes', 'pools', 'templates', 'instance-types', 'volumes'])
-    it(`${command} takes --cluster`, async () => {
+    it(`are available with --cluster in ${command}`, async () => {
       const words = WHOLE.has(command) ? [command] : [command, 'list'];
       const list = (cluster: string) => sandpool(...words, '--cluster', cluster);
       expect(await list('local')).to.include({ code: 0, stderr: '' });

@@ -34,7 +34,7 @@ describe('the commands about the service', () => {
       expect(spelledAsForWait.stdout).to.equal(stdout);
     });
 
-    it('says what shows more, where there is no list', async () => {
+    it('suggests another command for resources without events', async () => {
       const said = async (...args: string[]) => {
         const { stderr, code } = await sandpool('events', ...args);
         expect(code).to.equal(1);
@@ -53,7 +53,7 @@ describe('the commands about the service', () => {
   });
 
   describe('sandboxes', () => {
-    it('create prints the id alone, for scripts', async () => {
+    it('create prints the id only, for scripts', async () => {
       const end = await sandpool('sandboxes', 'create', '--idle-timeout', '5m');
       expect(end.code).to.equal(0);
       expect(end.stdout.trim()).to.match(ID);
@@ -61,7 +61,7 @@ describe('the commands about the service', () => {
       expect(daemon().operations.sandboxes.get(end.stdout.trim())?.idleTimeoutMs).to.equal(300_000);
     });
 
-    it('get shows one that has finished, as the list has it', async () => {
+    it('get shows a finished sandbox as in the list', async () => {
       const id = (await sandpool('sandboxes', 'create')).stdout.trim();
       await sandpool('sandboxes', 'delete', id);
       await claimed();
@@ -76,12 +76,12 @@ describe('the commands about the service', () => {
       expect(unknown.stderr).to.include('sandpool sandboxes list --phase Completed');
     });
 
-    it('create waits as long as it is told', async () => {
+    it('create waits for the given time', async () => {
       expect((await sandpool('sandboxes', 'create', '--wait', '30s')).code).to.equal(0);
       expect(daemon().operations.waits).to.deep.equal([30_000]);
     });
 
-    it('create gives variables of files, of options and of this environment, and metadata', async () => {
+    it('create passes variables from files, options and the environment, and metadata', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const file = join(folder, 'secrets.env');
       writeFileSync(file, '# note\n\nA=from a file\nB="as it stands" #=\r\nC=\n');
@@ -105,7 +105,7 @@ describe('the commands about the service', () => {
       expect(stdout).to.include(id).and.include('"total": 1');
     });
 
-    it('create brings files, with the permissions that they have here', async () => {
+    it('create uploads files with their local permissions', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const [script, bytes] = [join(folder, 'run:me'), join(folder, 'bytes')];
       writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 });
@@ -123,7 +123,7 @@ describe('the commands about the service', () => {
       ]);
     });
 
-    it('create says which file it can not bring', async () => {
+    it('create names a file that it cannot read', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const large = join(folder, 'large');
       writeFileSync(large, Buffer.alloc((256 << 10) + 1));
@@ -143,7 +143,7 @@ describe('the commands about the service', () => {
       expect(daemon().operations.claimedFiles).to.have.length(0);
     });
 
-    it('create says what is wrong with a variable, and not what it holds', async () => {
+    it('create names an invalid variable without its value', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const file = join(folder, 'secrets.env');
       for (const [text, said] of [
@@ -171,7 +171,7 @@ describe('the commands about the service', () => {
       }
     });
 
-    it('pause and resume say how each sandbox is now', async () => {
+    it('pause and resume print the new status of each sandbox', async () => {
       const [first, second] = [await claimed(), await claimed()];
       const paused = await sandpool('pause', first, second);
       expect([paused.code, paused.stdout]).to.deep.equal([
@@ -200,7 +200,7 @@ describe('the commands about the service', () => {
       for (const line of lines.slice(1)) expect(line.slice(column)).to.match(/^default /);
     });
 
-    it('list filters, pages, and says when there is more', async () => {
+    it('list filters, pages, and reports that there are more', async () => {
       await claimed();
       const kept = await claimed();
       const end = await sandpool(...line`sandboxes list --phase Running --pool default --limit 1`);
@@ -214,21 +214,21 @@ describe('the commands about the service', () => {
       expect((await sandpool('sandboxes', 'list', '--offset', '1')).stderr).to.equal('');
     });
 
-    it('list as JSON is the service’s own answer', async () => {
+    it("list as JSON prints the service's own answer", async () => {
       const id = await claimed();
       const page = JSON.parse((await sandpool('sandboxes', 'list', '-o', 'json')).stdout);
       expect(page).to.deep.include({ total: 1, limit: 20, offset: 0 });
       expect(page.items[0]).to.deep.include({ sandboxId: id, status: 'Running' });
     });
 
-    it('list shows more columns when asked for', async () => {
+    it('list shows more columns on request', async () => {
       await claimed();
       const { stdout } = await sandpool('sandboxes', 'list', '-o', 'wide');
       expect(stdout.split('\n')[0]).to.match(/ +NAMESPACE +OWNER +TERMINATED +CPU +MEMORY +IMAGE$/);
       expect(stdout).to.match(/team-default +default\/default +- +500m +256Mi +host$/m);
     });
 
-    it('list as YAML says what it says as JSON', async () => {
+    it('list as YAML has the same content as JSON', async () => {
       await claimed();
       const [yaml, json] = [
         (await sandpool('sandboxes', 'list', '-o', 'yaml')).stdout,
@@ -237,7 +237,7 @@ describe('the commands about the service', () => {
       expect(parse(yaml)).to.deep.equal(JSON.parse(json));
     });
 
-    it('list of all is an admin’s', async () => {
+    it('list of all needs an admin', async () => {
       const refused = await sandpool('sandboxes', 'list', '--all');
       expect(refused.code).to.equal(1);
       const allowed = await sandpool(
@@ -247,7 +247,7 @@ describe('the commands about the service', () => {
       expect(allowed.code).to.equal(0);
     });
 
-    it('get shows one', async () => {
+    it('get shows a sandbox', async () => {
       const id = await claimed();
       const { stdout } = await sandpool('sandboxes', 'get', id);
       expect(stdout)
@@ -259,14 +259,14 @@ describe('the commands about the service', () => {
       });
     });
 
-    it('delete gives back each that is named', async () => {
+    it('delete gives back each named sandbox', async () => {
       const ids = [await claimed(), await claimed()];
       const end = await sandpool('sandboxes', 'delete', ...ids);
       expect(end.stdout).to.equal(ids.map((id) => `${id} Stopping\n`).join(''));
       expect(daemon().left()).to.deep.equal([]);
     });
 
-    it('an unknown one fails with 1 and the service’s words', async () => {
+    it("commands on an unknown sandbox fail with 1 and the service's message", async () => {
       const end = await sandpool('sandboxes', 'get', '0190d4a5-7b1e-7c3a-9f00-00000000dead');
       expect(end).to.deep.equal({
         code: 1,
@@ -279,7 +279,7 @@ describe('the commands about the service', () => {
   });
 
   describe('pools', () => {
-    it('create makes one of a template, with labels', async () => {
+    it('create makes a pool from a template, with labels', async () => {
       const end = await sandpool(
         ...line`pools create big --template default --replicas 20 --label a=1 --label b=2=3`,
       );
@@ -294,7 +294,7 @@ describe('the commands about the service', () => {
       });
     });
 
-    it('create names the templates that there are', async () => {
+    it('create lists the existing templates', async () => {
       const end = await sandpool('pools', 'create', 'big', '--template', 'nope');
       expect(end.code).to.equal(1);
       expect(end.stderr).to.include('sandbox template not found').and.include('there are: default');
@@ -319,20 +319,20 @@ describe('the commands about the service', () => {
       ]);
     });
 
-    it('get shows one, and as JSON the service’s own answer', async () => {
+    it("get shows a pool, and prints the service's own answer as JSON", async () => {
       expect((await sandpool('pools', 'get', 'default')).stdout).to.match(/^idle: +2$/m);
       expect(
         JSON.parse((await sandpool('pools', 'get', 'default', '-o', 'json')).stdout),
       ).to.deep.include({ name: 'default', spec: { replicas: 2 } });
     });
 
-    it('update resizes', async () => {
+    it('update resizes a pool', async () => {
       expect((await sandpool('pools', 'update', 'default', '--replicas', '7')).stdout).to.match(
         /^replicas: +7$/m,
       );
     });
 
-    it('delete spares running sandboxes unless it is forced', async () => {
+    it('delete keeps running sandboxes unless it is forced', async () => {
       expect((await sandpool('pools', 'delete', 'default')).stdout).to.equal('default Deleting\n');
       expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal(
         'keep-running',
@@ -343,14 +343,14 @@ describe('the commands about the service', () => {
   });
 
   describe('exec', () => {
-    it('runs in the sandbox that is named, which stays', async () => {
+    it('runs in the named sandbox, which stays', async () => {
       const id = await claimed();
       const end = await sandpool('exec', id, '--', 'sh', '-c', 'echo hi; exit 3');
       expect(end).to.deep.equal({ code: 3, stdout: 'hi\n', stderr: '' });
       expect(daemon().left()).to.deep.equal([id]);
     });
 
-    it('ends with 125 where Sandpool refuses', async () => {
+    it('ends with 125 if Sandpool refuses', async () => {
       const id = await claimed();
       daemon().operations.failWith = sandboxNotRunning('Stopping');
       const end = await sandpool('exec', id, 'true');
@@ -366,7 +366,7 @@ describe('the commands about the service', () => {
     });
   });
 
-  it('shows no control characters of others in a table', async () => {
+  it('show no foreign control characters in a table', async () => {
     const id = await claimed();
     const view = daemon().operations.sandboxes.get(id);
     if (view) daemon().operations.sandboxes.set(id, { ...view, poolName: 'evil\x1b[2J\npool' });

@@ -37,7 +37,7 @@ describe('completion', () => {
       `${words.join(' ')} offers ${names.join(' ')}`,
     );
 
-  it('offers commands, and those below a command', async () => {
+  it('offers commands and subcommands', async () => {
     expect(await answer('')).to.include.members([
       'serve',
       'run',
@@ -51,7 +51,7 @@ describe('completion', () => {
     expect(await answer('help', 'poo')).to.deep.equal(['pools']);
   });
 
-  it('offers options with what they are for, and the values of those that have a choice', async () => {
+  it('offers options with descriptions, and the values of options with a choice', async () => {
     expect(await answer('sandboxes', 'list', '--p')).to.deep.equal(['--pool', '--phase']);
     expect(await answer('sandboxes', 'list', '--phase', 'R')).to.deep.equal(['Running']);
     expect(await answer('sandboxes', 'list', '--phase=R')).to.deep.equal(['--phase=Running']);
@@ -60,7 +60,7 @@ describe('completion', () => {
     expect(stdout).to.equal('--force\tend its running sandboxes too\n');
   });
 
-  it('offers the names of what there is', async () => {
+  it('offers the names of existing resources', async () => {
     const id = (
       await cliHere(['sandboxes', 'create'], { SANDPOOL_DATA_DIR: daemon.dataDir })
     ).stdout.trim();
@@ -93,7 +93,7 @@ describe('completion', () => {
     expect(await answer('exec', '')).to.deep.equal([]);
   });
 
-  it('asks the daemon that the words name', async () => {
+  it('asks the daemon named in the words', async () => {
     const words = ['__complete', '--', 'pools', 'get', '--data-dir', daemon.dataDir, ''];
     await eventually(
       async () => (await cliHere(words)).stdout === 'default\tReady, 2 idle\n',
@@ -107,13 +107,13 @@ describe('completion', () => {
     expect(await answer('pools', 'create', '-f', '')).to.deep.equal([':files']);
   });
 
-  it('offers nothing of its own for the words of a command, or where nothing may stand', async () => {
+  it('offers nothing for the arguments of a command, or if no word can follow', async () => {
     expect(await answer('run', '--', 'l')).to.deep.equal([]);
     expect(await answer('nonsense', '')).to.deep.equal([]);
     expect(await answer('pools', 'get', 'default', '')).to.deep.equal([]);
   });
 
-  it('says nothing where the daemon is away, and does not wait for one that is stuck', async () => {
+  it('prints nothing while the daemon is unreachable, and does not wait for a hanging one', async () => {
     const none = { code: 0, stdout: '', stderr: '' };
     expect(
       await cliHere(['__complete', '--', 'pools', 'get', ''], { SANDPOOL_DATA_DIR: '/no/such' }),

@@ -18,7 +18,7 @@ describe('sandpool config', () => {
     return file;
   };
 
-  it('print shows flag, variable, file and default together, each with its origin', async () => {
+  it('print shows the merged flags, variables, file and defaults, each with its origin', async () => {
     const file = aFile('quotas: { pools: 7 }\n');
     const end = await cliHere(['config', 'print', '--config', file, '--listen', '127.0.0.1:1234'], {
       SANDPOOL_PIDS_MAX: '99',
@@ -42,7 +42,7 @@ describe('sandpool config', () => {
     });
   });
 
-  it('check tells every fault of file and environment at once, and ends with 1', async () => {
+  it('check reports every fault of file and environment at once, and ends with 1', async () => {
     const file = aFile('pidsMax: lots\nlisten: "here"\n');
     const end = await cliHere(['config', 'check', file], { SANDPOOL_PARALEL_STARTS: '3' });
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
@@ -57,7 +57,7 @@ describe('sandpool config', () => {
     );
   });
 
-  it('check says that all is well, and takes the file of SANDPOOL_CONFIG', async () => {
+  it('check reports that all is well, and reads the file of SANDPOOL_CONFIG', async () => {
     const file = aFile('pidsMax: 64\n');
     expect(await cliHere(['config', 'check'], { SANDPOOL_CONFIG: file })).to.deep.include({
       code: 0,

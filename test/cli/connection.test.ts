@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
 
-describe('finding the daemon and the key', () => {
+describe('the search for the daemon and the key', () => {
   let daemon: CliDaemon;
   beforeEach(async () => {
     daemon = await aCliDaemon();
@@ -14,7 +14,7 @@ describe('finding the daemon and the key', () => {
   const LIST = ['pools', 'list'];
   const key = (name: string): string => join(daemon.dataDir, 'keys', `${name}.key`);
 
-  it('takes both from the data folder of SANDPOOL_DATA_DIR, or --data-dir before that', async () => {
+  it('uses the data folder of --data-dir, or else of SANDPOOL_DATA_DIR', async () => {
     expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).code).to.equal(0);
     expect(
       (await cliHere([...LIST, '--data-dir', daemon.dataDir], { SANDPOOL_DATA_DIR: '/nowhere' }))
@@ -22,7 +22,7 @@ describe('finding the daemon and the key', () => {
     ).to.equal(0);
   });
 
-  it('says in time that the key ends, beside what was asked for', async () => {
+  it('warns in time that the key expires, next to the output', async () => {
     const DAY = 24 * 3_600_000;
     const { operations } = daemon;
     operations.clock.time = Date.now() - 30 * DAY;
@@ -43,7 +43,7 @@ describe('finding the daemon and the key', () => {
     });
   });
 
-  it('takes the address from --server, SANDPOOL_SERVER before the data folder', async () => {
+  it('prefers the address of --server or SANDPOOL_SERVER to the data folder', async () => {
     rmSync(join(daemon.dataDir, 'daemon.json'));
     expect(
       (
@@ -75,7 +75,7 @@ describe('finding the daemon and the key', () => {
     );
   });
 
-  it('has no option that takes a key itself', async () => {
+  it('has no option for the key itself', async () => {
     for (const command of [
       ['run'],
       ['exec'],
@@ -90,7 +90,7 @@ describe('finding the daemon and the key', () => {
     }
   });
 
-  it('says how to start a daemon where none runs', async () => {
+  it('explains how to start a daemon if none is running', async () => {
     rmSync(join(daemon.dataDir, 'daemon.json'));
     const { code, stderr } = await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(code).to.equal(1);
@@ -100,7 +100,7 @@ describe('finding the daemon and the key', () => {
       .and.include('sandpool serve');
   });
 
-  it('does not take the note of a daemon that is gone for one that runs', async () => {
+  it('ignores the note of a dead daemon', async () => {
     const note = JSON.parse(readFileSync(join(daemon.dataDir, 'daemon.json'), 'utf8'));
     writeFileSync(join(daemon.dataDir, 'daemon.json'), JSON.stringify({ ...note, startTime: '1' }));
     expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).stderr).to.include(
@@ -108,7 +108,7 @@ describe('finding the daemon and the key', () => {
     );
   });
 
-  it('says so where nobody listens at the address', async () => {
+  it('reports that nothing listens at the address', async () => {
     const [port] = await freePorts(1);
     const address = `http://127.0.0.1:${port}`;
     const { code, stderr } = await cliHere([...LIST, '--server', address], {
@@ -118,7 +118,7 @@ describe('finding the daemon and the key', () => {
     expect(stderr).to.include(`no connection to ${address}`).and.include('script/server');
   });
 
-  it('says what to do about a key that is rejected', async () => {
+  it('explains the remedy for a rejected key', async () => {
     const { code, stderr } = await cliHere(LIST, {
       SANDPOOL_DATA_DIR: daemon.dataDir,
       SANDPOOL_API_KEY: 'spk_wrong',
@@ -127,7 +127,7 @@ describe('finding the daemon and the key', () => {
     expect(stderr).to.include('invalid API key').and.include('--key-file');
   });
 
-  it('says so where the key file is missing or holds no key', async () => {
+  it('reports a key file that is missing or empty', async () => {
     const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
     expect((await cliHere([...LIST, '--key-file', '/nowhere/a.key'], env)).stderr).to.include(
       '/nowhere/a.key does not exist',
@@ -145,7 +145,7 @@ describe('finding the daemon and the key', () => {
     expect((await cliHere(LIST, env)).stderr).to.include('tenant.key does not exist');
   });
 
-  it('never sends the local daemon’s key to another machine', async () => {
+  it("never sends the local daemon's key to another machine", async () => {
     const { code, stderr } = await cliHere([...LIST, '--server', 'http://sandpool.example:8080'], {
       SANDPOOL_DATA_DIR: daemon.dataDir,
     });
@@ -153,7 +153,7 @@ describe('finding the daemon and the key', () => {
     expect(stderr).to.include('no key for http://sandpool.example:8080');
   });
 
-  it('refuses an address that is no URL of a server', async () => {
+  it("refuses an address that is not a server's URL", async () => {
     for (const server of ['nonsense', 'ftp://x', 'http://user:pw@x', 'http://x/?y']) {
       const { code, stderr } = await cliHere([...LIST, '--server', server], {
         SANDPOOL_API_KEY: 'k',

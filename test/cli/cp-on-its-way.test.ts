@@ -16,7 +16,7 @@ import {
   type CliEnd,
 } from './cli-support.ts';
 
-describe('sandpool cp, on its way', function () {
+describe('sandpool cp during a transfer', function () {
   const files = localFolderFiles();
   let daemon: CliDaemon;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
@@ -41,7 +41,7 @@ describe('sandpool cp, on its way', function () {
 
   const QUIET = { code: 0, stdout: '', stderr: '' };
 
-  it('leaves a file in the sandbox as it was where the copy breaks off, and says so', async () => {
+  it('leaves a remote file unchanged if the transfer fails, and reports it', async () => {
     writeFileSync(join(here, 'a'), Buffer.alloc(30_000_000)); // more than buffers on the way hold
     writeFileSync(join(there, 'a'), 'old');
     const { write } = files;
@@ -85,7 +85,7 @@ describe('sandpool cp, on its way', function () {
     expect(readFileSync(join(there, 'a'), 'utf8')).to.equal('old');
   });
 
-  it('leaves a file here as it was where the copy breaks off, and says so', async () => {
+  it('leaves a local file unchanged if the transfer fails, and reports it', async () => {
     writeFileSync(join(here, 'a'), 'old');
     writeFileSync(join(there, 'a'), Buffer.alloc(3_000_000));
     const { open } = files;
@@ -117,7 +117,7 @@ describe('sandpool cp, on its way', function () {
     expect(readFileSync(join(here, 'a'), 'utf8')).to.equal('old');
   });
 
-  it('says which program folders need that a container does not have', async () => {
+  it('names the missing program that folders need in a container', async () => {
     mkdirSync(join(here, 'src'));
     mkdirSync(join(there, 'src'));
     const { readTree, writeTree } = files;
@@ -141,7 +141,7 @@ describe('sandpool cp, on its way', function () {
     expect(readdirSync(here)).to.deep.equal(['src']);
   });
 
-  it('says which files of a folder are not in its archive', async () => {
+  it('lists the files of a folder that are missing in its archive', async () => {
     mkdirSync(join(there, 'src'));
     for (const name of ['kept', 'secret']) writeFileSync(join(there, 'src', name), name);
     const { readTree } = files;
@@ -158,7 +158,7 @@ describe('sandpool cp, on its way', function () {
     });
   });
 
-  it('shows on a terminal how far it is', async () => {
+  it('shows its progress on a terminal', async () => {
     writeFileSync(join(here, 'big'), randomBytes(2_000_000));
     const copying = startCliInTerminal(['cp', join(here, 'big'), `${id}:${there}/big`], {
       SANDPOOL_DATA_DIR: daemon.dataDir,

@@ -46,7 +46,7 @@ describe('sandpool cp', function () {
   const QUIET = { code: 0, stdout: '', stderr: '' };
 
   for (const size of [0, 1, 524_287, 524_288, 524_289, 1_600_000]) {
-    it(`brings ${size} bytes there and back unchanged`, async () => {
+    it(`copies ${size} bytes in both directions unchanged`, async () => {
       const bytes = randomBytes(size);
       writeFileSync(join(here, 'a'), bytes, { mode: 0o750 });
       expect(await sandpool('cp', join(here, 'a'), `${id}:${there}/b`)).to.deep.equal(QUIET);
@@ -58,7 +58,7 @@ describe('sandpool cp', function () {
     });
   }
 
-  it('takes names with spaces, quotes, line feeds, colons, and a dash before them', async () => {
+  it('accepts names with spaces, quotes, line feeds, colons, and a leading dash', async () => {
     for (const name of ['a b', "it's", 'q"q', '$(touch x)', 'new\nline', 'c:d', '-r', '--', '*']) {
       writeFileSync(join(here, name), name);
       expect(await sandpool('cp', join(here, name), `${id}:${there}/`)).to.deep.equal(QUIET);
@@ -70,7 +70,7 @@ describe('sandpool cp', function () {
     expect(existsSync('x')).to.equal(false);
   });
 
-  it('puts a file into a folder under its own name, and else under the name that is given', async () => {
+  it('puts a file into a folder under its own name, and otherwise under the given name', async () => {
     writeFileSync(join(here, 'a'), 'new');
     mkdirSync(join(there, 'folder'));
     writeFileSync(join(there, 'old'), 'old');
@@ -82,7 +82,7 @@ describe('sandpool cp', function () {
     expect(readFileSync(join(there, 'old'), 'utf8')).to.equal('new');
   });
 
-  it('begins a path without / where commands begin, and takes the part before .. away', async () => {
+  it('resolves a path without / from the working folder of commands, and removes the part before ..', async () => {
     const { runExec } = daemon.operations;
     daemon.operations.runExec = async (request, signal) => {
       expect(request.argv).to.deep.equal(['/bin/sh', '-c', 'pwd']);
@@ -108,7 +108,7 @@ describe('sandpool cp', function () {
     ]);
   });
 
-  it('takes the standard input and gives to the standard output', async () => {
+  it('reads the standard input and writes to the standard output', async () => {
     const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
     expect(await cli(['cp', '-', `${id}:${there}/in`], env, 'hello\n')).to.deep.equal(QUIET);
     expect(readFileSync(join(there, 'in'), 'utf8')).to.equal('hello\n');
@@ -121,7 +121,7 @@ describe('sandpool cp', function () {
     );
   });
 
-  it('brings a folder there and back, with its links as links', async () => {
+  it('copies a folder in both directions, with its links as links', async () => {
     mkdirSync(join(here, 'src/deep er'), { recursive: true });
     writeFileSync(join(here, 'src/deep er/a'), randomBytes(700_000));
     writeFileSync(join(here, 'src/.hidden'), 'h', { mode: 0o700 });
@@ -141,7 +141,7 @@ describe('sandpool cp', function () {
     expect(existsSync(join(here, 'back/copy/deep er/a'))).to.equal(true);
   });
 
-  it('lets no archive of a sandbox out of the folder that it was copied to', async () => {
+  it('keeps the archive of a sandbox within the target folder', async () => {
     mkdirSync(join(there, 'evil'));
     symlinkSync(here, join(there, 'evil/out'));
     writeFileSync(join(there, 'planted'), 'planted');
@@ -169,7 +169,7 @@ describe('sandpool cp', function () {
     expect(readdirSync(here)).to.deep.equal(['in']);
   });
 
-  it('says what of a folder it left out: links out of it, and what is no file', async () => {
+  it('lists omitted entries of a folder: links out of it, and special files', async () => {
     mkdirSync(join(there, 'src/sub'), { recursive: true });
     writeFileSync(join(there, 'src/kept'), 'kept');
     symlinkSync('../kept', join(there, 'src/sub/inside'));
@@ -202,7 +202,7 @@ describe('sandpool cp', function () {
     expect(readlinkSync(join(there, 'copy/sub/up'))).to.equal('../../etc');
   });
 
-  it('fails where a file of a folder can not be written here', async () => {
+  it('fails if a file of a folder cannot be written locally', async () => {
     mkdirSync(join(there, 'src'));
     writeFileSync(join(there, 'src/a'), 'a');
     mkdirSync(join(here, 'src/a/kept'), { recursive: true });
@@ -213,7 +213,7 @@ describe('sandpool cp', function () {
     ]);
   });
 
-  it('tells what is wrong, and leaves nothing half done', async () => {
+  it('explains an error, and leaves nothing half done', async () => {
     writeFileSync(join(here, 'a'), 'a');
     const fails = async (from: string, to: string): Promise<string> => {
       const end = await sandpool('cp', from, to);

@@ -3,10 +3,10 @@ import { stateChart } from '../../src/cli/show/explain-actor.ts';
 import { anActorView } from '../support/fakes/fake-debug.ts';
 import { onACliDaemon } from './cli-support.ts';
 
-describe('looking inside from the command line', () => {
+describe('the debug commands', () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  it('shows where an actor stands, why, and how it came there', async () => {
+  it('show the state of an actor, its reason and its history', async () => {
     const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '--admin');
 
     expect([code, stderr]).to.deep.equal([0, '']);
@@ -27,7 +27,7 @@ describe('looking inside from the command line', () => {
     }
   });
 
-  it('says that a sandbox is paused', async () => {
+  it('show that a sandbox is paused', async () => {
     const view = anActorView({ status: 'Running', paused: true });
     Object.assign(daemon().operations, { getActor: async () => view });
 
@@ -36,7 +36,7 @@ describe('looking inside from the command line', () => {
     expect(stdout).to.match(/^status: +Running, paused$/m);
   });
 
-  it("prints the service's own words as JSON", async () => {
+  it("print the service's own answer as JSON", async () => {
     const { stdout } = await sandpool('debug', 'sandbox', 'k', '--admin', '-o', 'json');
 
     expect(JSON.parse(stdout)).to.deep.include({
@@ -46,7 +46,7 @@ describe('looking inside from the command line', () => {
     });
   });
 
-  it('goes on with its moves until it is no more, and says whose view that is', async () => {
+  it("follow an actor's moves until its end, and show whose view they are", async () => {
     const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '-f', '--admin');
 
     expect(code).to.equal(0);
@@ -68,7 +68,7 @@ describe('looking inside from the command line', () => {
     );
   });
 
-  it('asks for members and groups by env and name', async () => {
+  it('ask for members and groups by env and name', async () => {
     await sandpool('debug', 'member', 'team-blue/shop', 'web', '--admin');
     await sandpool('debug', 'group', 'shop', 'web', '--admin');
 
@@ -78,7 +78,7 @@ describe('looking inside from the command line', () => {
     ]);
   });
 
-  it('says what is not there, and who may not look', async () => {
+  it('report a missing actor, and a caller without access', async () => {
     expect((await sandpool('debug', 'pool', 'x', '--admin')).code).to.equal(1);
     expect((await sandpool('debug', 'pool', 'x', '--admin')).stderr).to.include(
       'there is no such actor',
@@ -86,7 +86,7 @@ describe('looking inside from the command line', () => {
     expect((await sandpool('debug', 'sandbox', 'k')).stderr).to.include('admin');
   });
 
-  it('lists replicas with the shards that each leads', async () => {
+  it('list replicas with the shards that they lead', async () => {
     const { code, stdout } = await sandpool('replicas', '--admin', '-o', 'wide');
 
     expect(code).to.equal(0);
@@ -96,7 +96,7 @@ describe('looking inside from the command line', () => {
     ]);
   });
 
-  it('shows one page of the busiest pools where nobody watches', async () => {
+  it('show one page of the busiest pools if the output is not a terminal', async () => {
     const { code, stdout } = await sandpool('top', '--admin');
 
     expect(code).to.equal(0);
@@ -105,7 +105,7 @@ describe('looking inside from the command line', () => {
       .and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
   });
 
-  it('shows the broken pools alone, and why they are', async () => {
+  it('show only the broken pools, with the reason', async () => {
     expect((await sandpool('top', '--broken', '--admin')).stdout).to.match(/^0 broken pools, /);
     daemon().operations.degraded.add('default');
 
@@ -123,7 +123,7 @@ describe('looking inside from the command line', () => {
     ).to.include('"total": 0');
   });
 
-  it('marks each region of a state that has several', () => {
+  it('mark each region of a parallel state', () => {
     const state = (
       path: string,
       ways: readonly { readonly event?: string; readonly to?: string }[] = [],

@@ -84,7 +84,7 @@ describe('sandpool envs', () => {
       });
     });
 
-    it('take a file, of which options count before', async () => {
+    it('take a file, and prefer options to its fields', async () => {
       await done(
         ...line`envs create -f`,
         aFile(
@@ -102,7 +102,7 @@ describe('sandpool envs', () => {
       expect(record()).to.deep.include({ overrides: { image: 'node' }, labels: { for: 'tests' } });
     });
 
-    it('change what is named and leave the rest', async () => {
+    it('change named fields and keep the rest', async () => {
       await done(...line`envs create web --template default --image python --idle-timeout 5m`);
       await done('envs', 'update', 'web', '--idle-timeout', '1h');
       expect(record().overrides).to.deep.equal({ image: 'python', defaultIdleTimeout: '1h' });
@@ -110,7 +110,7 @@ describe('sandpool envs', () => {
       expect(record().overrides).to.deep.equal({});
     });
 
-    it('move to another version of the template, follow it again, and change something besides', async () => {
+    it('pin a version of the template, follow it again, and change other fields', async () => {
       await done(...line`envs create web --template default --image python --label for=tests`);
       await done('envs', 'update', 'web', '--template-version', '4');
       expect(record()).to.deep.include({
@@ -126,7 +126,7 @@ describe('sandpool envs', () => {
       });
     });
 
-    it('give back what may be changed, as a file for update', async () => {
+    it('print the changeable fields, as a file for update', async () => {
       await done('envs', 'create', 'web', '--template', 'default', '--image', 'python');
       const file = aFile(await done('envs', 'get', 'web', '--editable'));
       expect(readFileSync(file, 'utf8')).to.include('image: python');
@@ -145,7 +145,7 @@ describe('sandpool envs', () => {
       [['update', 'web', '--unset', 'colour'], 'colour is no override'],
       [['update', 'web', '--image', 'python'], 'sandpool envs list'],
     ] as const) {
-      it(`refuse ${args.join(' ')}, and say what to do`, async () => {
+      it(`refuse ${args.join(' ')} with the remedy`, async () => {
         const end = await sandpool('envs', ...args);
         expect([end.code, end.stdout]).to.deep.equal([1, '']);
         expect(end.stderr).to.include(says);
@@ -183,7 +183,7 @@ describe('sandpool envs', () => {
     expect(record().deleting).to.equal('keep-running');
   });
 
-  it('say what to do where they have running sandboxes', async () => {
+  it('explain the remedy if they have running sandboxes', async () => {
     Object.assign(daemon.operations, {
       deleteEnv: async () => {
         throw envHasRunningSandboxes(3);
@@ -195,14 +195,14 @@ describe('sandpool envs', () => {
   });
 
   describe('sync', () => {
-    it('says what was synced', async () => {
+    it('reports the synced members', async () => {
       await withMember();
       expect(await done('envs', 'sync', 'web')).to.equal(
         'web: 1 member synced with template default\n',
       );
     });
 
-    it('says which members failed', async () => {
+    it('reports the failed members', async () => {
       Object.assign(daemon.operations, {
         syncEnv: async () => {
           throw envSyncPartial(
@@ -263,7 +263,7 @@ describe('sandpool envs', () => {
       });
     });
 
-    it('say what is missing', async () => {
+    it('report what is missing', async () => {
       await withMember();
       expect((await sandpool('envs', 'members', 'update', 'web', 'small')).stderr).to.include(
         'there is nothing to change',
@@ -318,7 +318,7 @@ describe('sandpool envs', () => {
       expect(await done('envs', 'groups', 'delete', 'web', 'small')).to.equal('small deleted\n');
     });
 
-    it('take a file, of whose policies options change single fields', async () => {
+    it('take a file, whose policy fields options can override', async () => {
       await withMember();
       await done(
         ...line`envs groups set web
@@ -332,7 +332,7 @@ describe('sandpool envs', () => {
       });
     });
 
-    it('say what is missing', async () => {
+    it('report what is missing', async () => {
       await withMember();
       expect((await sandpool('envs', 'groups', 'set', 'web', 'small')).stderr).to.include(
         'there is nothing to set',
@@ -347,7 +347,7 @@ describe('sandpool envs', () => {
   });
 
   describe('status', () => {
-    it('shows how members stand', async () => {
+    it('shows the state of members', async () => {
       await withMember();
       daemon.operations.observed.set('small', {
         state: 'Saturated',
@@ -365,7 +365,7 @@ describe('sandpool envs', () => {
       );
     });
 
-    it('watched, shows each change until members are as they should', async () => {
+    it('watched, shows each change until members are settled', async () => {
       await withMember();
       daemon.operations.observed.set('small', {
         state: 'Active',
@@ -392,7 +392,7 @@ describe('sandpool envs', () => {
       );
     });
 
-    it('watched as JSON, shows the env a line each', async () => {
+    it('watched as JSON, prints the env on a line each', async () => {
       await withMember();
       const [first, ...rest] = (await done('envs', 'status', 'web', '-w', '-o', 'json')).split(
         '\n',
@@ -413,7 +413,7 @@ describe('sandpool envs', () => {
         /quota leaves no room for small\n {2}see what you have and may have: sandpool quotas/,
       ],
     ] as const) {
-      it(`ends with 1 and says why where ${type} is False`, async () => {
+      it(`ends with 1 and the reason if ${type} is False`, async () => {
         await withMember();
         say({ type, status: 'False', reason: 'Because', message });
         for (const watch of [[], ['--watch']]) {
@@ -424,13 +424,13 @@ describe('sandpool envs', () => {
       });
     }
 
-    it('is done where only a group can’t grow for its owner’s quota', async () => {
+    it("ends well if a group is limited only by its owner's quota", async () => {
       await withMember();
       say({ type: 'QuotaOk', status: 'False', reason: 'QuotaReached', message: 'group small: no' });
       expect(await sandpool('envs', 'status', 'web', '--watch')).to.have.property('code', 0);
     });
 
-    it('ends with 1 where the env is being deleted', async () => {
+    it('ends with 1 if the env is being deleted', async () => {
       await withMember();
       say({ type: 'Ready', status: 'False', reason: 'Deleting', message: '' });
       expect(await sandpool('envs', 'status', 'web', '--watch'))
@@ -439,7 +439,7 @@ describe('sandpool envs', () => {
         .include('env web is being deleted');
     });
 
-    it('ends with 1 where a member can’t be served, and when the time is over', async () => {
+    it('ends with 1 if a member cannot work, and after the timeout', async () => {
       await withMember();
       daemon.operations.observed.set('small', { state: 'Error' });
       say({

@@ -105,7 +105,7 @@ const aStory = ({
 };
 
 describe('sandpool envs explain', () => {
-  it('says how a group stands, and what it goes by', () => {
+  it('shows the state of a group and its inputs', () => {
     const text = explainEnv(aStory());
     expect(text).to.match(
       /^env web should have 6 instances: 3 are running, 2 idle\n\ngroup small sizes small to demand: Moderate, 1 to 10\n {2}now it has 6: 3 running, 2 idle, 1 on the way\n/,
@@ -116,7 +116,7 @@ describe('sandpool envs explain', () => {
     expect(text).to.include('it has decided nothing yet');
   });
 
-  it('says what was decided last, why, and why not more', () => {
+  it('shows the last decision, its reason and its limits', () => {
     const text = explainEnv(
       aStory({
         decisions: [
@@ -138,7 +138,7 @@ describe('sandpool envs explain', () => {
     );
   });
 
-  it('says for how long it cools down and keeps what it has', () => {
+  it('shows how long a group cools down and keeps its instances', () => {
     expect(explainEnv(aStory({ decisions: [aDecision()] })))
       .to.include('it does not grow again for 20s, 1m in all')
       .and.include('nothing goes for 1m20s, being 2m from when it grew');
@@ -168,7 +168,7 @@ describe('sandpool envs explain', () => {
     ).to.include('1m in all, unless more is asked for than is starting');
   });
 
-  it('does not cool down after a scale-up that failed', () => {
+  it('shows no cooldown after a failed scale-up', () => {
     const refused = aDecision({
       changes: [{ ...aChange(3, 6), outcome: 'refused', refusedFor: 'quota' }],
     });
@@ -184,7 +184,7 @@ describe('sandpool envs explain', () => {
     ).to.not.include('cools down');
   });
 
-  it('says what limits it', () => {
+  it('shows the limiting setting', () => {
     expect(explainEnv(aStory({ groups: [aGroup({ maxReplicas: 6 })] }))).to.include(
       'that is its most; let it have more: sandpool envs groups set web small --max N',
     );
@@ -211,7 +211,7 @@ describe('sandpool envs explain', () => {
     ).to.include('  the least of small is above the most of its group\n');
   });
 
-  it('says why a group could not grow', () => {
+  it('shows why a group could not grow', () => {
     const text = explainEnv(
       aStory({
         decisions: [aDecision({ changes: [], limitedBy: ['the quota allows no more'] })],
@@ -233,7 +233,7 @@ describe('sandpool envs explain', () => {
       .and.include('; not more: the quota allows no more');
   });
 
-  it('says which member is saturated, out of reach or to go, and how many claims wait', () => {
+  it('shows saturated, unreachable and leaving members, and the number of waiting claims', () => {
     const until = new Date(Date.parse(NOW) + 90_000).toISOString();
     const text = explainEnv(
       aStory({
@@ -251,7 +251,7 @@ describe('sandpool envs explain', () => {
       .and.include('; 1 claim more asked for');
   });
 
-  it('tells a group that is off, one that never shrinks, and a member without a group', () => {
+  it('identifies a disabled group, one that never shrinks, and a member without a group', () => {
     expect(explainEnv(aStory({ groups: [aGroup({ enabled: false })] })))
       .to.include('group small is off: its members keep their size')
       .and.not.include('decided');
@@ -270,13 +270,13 @@ describe('sandpool envs explain', () => {
       .and.include('group small has no members');
   });
 
-  it('tells an env without members what to do', () => {
+  it('gives the next step for an env without members', () => {
     expect(explainEnv(aStory({ members: [], groups: [] }))).to.equal(
       'env web has no members; add one: sandpool envs members add web\n',
     );
   });
 
-  it('lets no word of others move the cursor', () => {
+  it('escapes control sequences in foreign text', () => {
     expect(explainEnv(aStory({ decisions: [aDecision({ reason: 'a\u001b[2Jb' })] }))).to.include(
       'a?[2Jb',
     );

@@ -21,7 +21,7 @@ describe('signals that end a command', () => {
     process.emit(name, name);
   };
 
-  it('insist by another one, which is no echo of the first', () => {
+  it('insist when they are repeated, except for an echo of the first', () => {
     comes('SIGQUIT', 0);
     comes('SIGQUIT', 1_000);
     expect(insisted).to.deep.equal([]);
@@ -29,7 +29,7 @@ describe('signals that end a command', () => {
     expect(insisted).to.deep.equal([131]);
   });
 
-  it('do not insist by a hang-up, which comes once more as the session ends, be it late', () => {
+  it('do not insist as a hang-up, which repeats when the session ends, even late', () => {
     comes('SIGHUP', 0);
     comes('SIGHUP', 5_000);
     expect(insisted).to.deep.equal([]);

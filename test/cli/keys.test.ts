@@ -8,7 +8,7 @@ import { line } from '../support/harness/line.ts';
 describe('sandpool keys', () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  it('create prints the key alone, for scripts, and what it is on the other stream', async () => {
+  it('create prints the key only, for scripts, and its description on the other stream', async () => {
     const end = await sandpool('keys', 'create', 'ci', '--description', 'for ci');
     expect(end.code).to.equal(0);
     expect(end.stdout).to.match(/^spk_\w+\n$/);
@@ -24,7 +24,7 @@ describe('sandpool keys', () => {
     ).to.equal(0);
   });
 
-  it('create writes the key to a file that others can not read, and prints its id', async () => {
+  it('create writes the key to a private file, and prints its id', async () => {
     const file = join(daemon().dataDir, 'ci.key');
     const end = await sandpool('keys', 'create', 'ci', '--to', file);
     expect(end.stdout).to.match(/^[0-9A-Za-z]{16}\n$/);
@@ -35,7 +35,7 @@ describe('sandpool keys', () => {
     expect(`${end.stdout}${end.stderr}`).to.not.include(readFileSync(file, 'utf8').trim());
   });
 
-  it('create never writes over a file, and says how to revoke the key that is lost', async () => {
+  it('create never overwrites a file, and explains how to revoke the lost key', async () => {
     const end = await sandpool('keys', 'create', '--to', join(daemon().dataDir, 'keys/tenant.key'));
     expect(end.code).to.equal(1);
     expect(end.stderr)
@@ -43,13 +43,13 @@ describe('sandpool keys', () => {
       .and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
   });
 
-  it('mint prints a key that no daemon knows, without asking one', async () => {
+  it('mint prints a key without a daemon', async () => {
     const end = await cliHere(['keys', 'mint'], { SANDPOOL_DATA_DIR: '/no/such/folder' });
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
     expect(parseApiKey(end.stdout.trim())).to.have.keys('keyId', 'secret');
   });
 
-  it('create makes keys of other tenants, with the admin key of the data folder', async () => {
+  it('create makes keys for other tenants, with the admin key of the data folder', async () => {
     const refused = await sandpool('keys', 'create', '--team', 'blue', '--user', 'ada');
     expect([refused.code, refused.stderr]).to.deep.equal([
       1,
@@ -63,7 +63,7 @@ describe('sandpool keys', () => {
     );
   });
 
-  it('create makes a key for each user of a file, and may be repeated with more', async () => {
+  it('create makes a key for each user in a file, and can be repeated with more', async () => {
     const [users, folder] = [join(daemon().dataDir, 'users.txt'), join(daemon().dataDir, 'class')];
     const create = (): ReturnType<typeof sandpool> =>
       sandpool('keys', 'create', '--admin', '--team', 'blue', '--users', users, '--to', folder);
@@ -80,7 +80,7 @@ describe('sandpool keys', () => {
     );
   });
 
-  it('create makes no key of a file that names somebody who can be no user', async () => {
+  it('create makes no keys from a file with an invalid user', async () => {
     const users = join(daemon().dataDir, 'users.txt');
     writeFileSync(users, 'ada\nAda Lovelace\n');
     const end = await sandpool(
@@ -94,7 +94,7 @@ describe('sandpool keys', () => {
     );
   });
 
-  it('promote says that no worker cluster can be told, and that what is not there is not', async () => {
+  it('promote reports that no worker cluster is connected, or that the key does not exist', async () => {
     await sandpool('keys', 'create', 'ci');
     await sandpool('keys', 'create', 'mine', '--admin');
     for (const name of ['team-default/ci', 'mine']) {
@@ -112,7 +112,7 @@ describe('sandpool keys', () => {
     );
   });
 
-  it('list shows ids and names, more when asked for, and no secret', async () => {
+  it('list shows ids and names, more columns on request, and no secrets', async () => {
     const key = (await sandpool('keys', 'create', 'ci', '--description', 'for ci')).stdout.trim();
     const { stdout } = await sandpool('keys', 'list');
     expect(stdout.split('\n')[0]).to.match(/^KEY +NAME +ROLE +EXPIRES$/);
@@ -127,14 +127,14 @@ describe('sandpool keys', () => {
       expect((await sandpool('keys', 'list', '-o', form)).stdout).to.not.include(key);
   });
 
-  it('list of all is an admin’s', async () => {
+  it('list of all needs an admin', async () => {
     expect((await sandpool('keys', 'list', '--all')).code).to.equal(1);
     expect((await sandpool('keys', 'list', '--all', '--admin')).stdout).to.match(
       / team-ops\/k\d+ +admin /,
     );
   });
 
-  it('delete revokes each that is named, by its id or as an admin by its name', async () => {
+  it('delete revokes each named key, by its id or, for admins, by its name', async () => {
     const [first, second] = [
       (await sandpool('keys', 'create', 'a')).stdout.trim(),
       (await sandpool('keys', 'create', 'b')).stdout.trim(),
@@ -158,7 +158,7 @@ describe('sandpool keys', () => {
     expect((await sandpool('keys', 'delete', id)).stderr).to.include('API_KEY_NOT_FOUND');
   });
 
-  it('the admin key of the data folder goes to no other machine', async () => {
+  it('no command sends the admin key of the data folder to another machine', async () => {
     const end = await sandpool('keys', 'list', '--admin', '--server', 'http://192.0.2.1:1');
     expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([
       1,

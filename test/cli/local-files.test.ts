@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileSource } from '../../src/cli/common/local-files.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('a file that is to be sent', () => {
-  it('is not opened before its bytes are asked for, and says what is wrong then', async () => {
+describe('a local file to upload', () => {
+  it('is not opened before its bytes are read, and only then reports errors', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-local-'));
     writeFileSync(join(folder, 'a'), 'a');
 
@@ -26,7 +26,7 @@ describe('a file that is to be sent', () => {
     ).to.have.property('message', `${join(folder, 'a')} does not exist`);
   });
 
-  it('is sent as long as it was when the copy began, though it grows meanwhile', async () => {
+  it('is sent at its length at the start of the copy, even if it grows', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-local-'));
     const path = join(folder, 'log');
     writeFileSync(path, 'a'.repeat(200_000));
@@ -39,7 +39,7 @@ describe('a file that is to be sent', () => {
     expect(sent).to.equal(200_000);
   });
 
-  it('is sent whole where the kernel writes it and says that it is empty', async () => {
+  it('is sent completely if it is a kernel file that reports no length', async () => {
     let text = '';
     for await (const piece of (await fileSource('/proc/version')).bytes) text += String(piece);
     expect(text).to.match(/^Linux/);

@@ -35,7 +35,7 @@ describe('sandpool nodes drain', () => {
       PATH: `${folder}:${process.env['PATH'] ?? ''}`,
     });
 
-  it('cordons the node, tells who is there, and ends once nobody is', async () => {
+  it('cordons the node, lists its claimed sandboxes, and ends once they are gone', async () => {
     writeFileSync(join(folder, 'pods'), 'red   sb-1\nred   sb-2\n');
     expect(await drain('--context', 'there')).to.deep.equal({
       code: 0,
@@ -49,7 +49,7 @@ describe('sandpool nodes drain', () => {
     expect(second).to.contain('--field-selector=spec.nodeName=n1,');
   });
 
-  it('ends with 3 and names who is left when the time is over', async () => {
+  it('ends with 3 after the timeout, with the remaining sandboxes', async () => {
     writeFileSync(join(folder, 'looks'), '1000');
     const { code, stdout, stderr } = await drain('--wait', '0.1s');
     expect([code, stdout]).to.deep.equal([3, '']);
@@ -57,7 +57,7 @@ describe('sandpool nodes drain', () => {
     expect(stderr).to.contain('the node stays cordoned\n  red/sb-1\n  blue/sb-1\n');
   });
 
-  it('ends with 1 and the words of kubectl where that refuses', async () => {
+  it('ends with 1 and the message of kubectl if kubectl refuses', async () => {
     writeFileSync(join(folder, 'broken'), '');
     expect(await drain()).to.deep.equal({
       code: 1,
@@ -66,7 +66,7 @@ describe('sandpool nodes drain', () => {
     });
   });
 
-  it('takes a node that looks like an option for its name', async () => {
+  it('accepts a node name that looks like an option', async () => {
     await cliHere(['nodes', 'drain', '--wait', '0.1s', '--', '--selector=all'], {
       PATH: `${folder}:${process.env['PATH'] ?? ''}`,
     });
@@ -74,7 +74,7 @@ describe('sandpool nodes drain', () => {
     expect(first).to.equal('cordon -- --selector=all');
   });
 
-  it('says that it needs kubectl', async () => {
+  it('reports that it needs kubectl', async () => {
     const { code, stderr } = await cliHere(['nodes', 'drain', 'n1'], { PATH: '/nowhere' });
     expect([code, stderr]).to.deep.equal([
       1,

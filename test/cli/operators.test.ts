@@ -58,7 +58,7 @@ describe('sandpool operators, sandpool console', function () {
   const hashOf = (name: string): string =>
     Buffer.from(operators.find(name)?.passwordHash.slice(10) ?? '', 'hex').toString();
 
-  it('takes a password from the standard input, its first line', async () => {
+  it('reads a password from the first line of the standard input', async () => {
     const added = await cli(
       ['operators', 'add', 'ada', '--role', 'admin', '--user', 'ada-ci'],
       env,
@@ -70,7 +70,7 @@ describe('sandpool operators, sandpool console', function () {
     expect(operators.find('ada')).to.deep.include({ role: 'admin', users: ['ada-ci'] });
   });
 
-  it('asks for a password twice on a terminal, and shows none of it', async () => {
+  it('asks for a password twice on a terminal, without an echo', async () => {
     const terminal = startCliInTerminal(['operators', 'add', 'ada'], env);
     await terminal.shows('Password: ');
     terminal.pty.write(`${PASSWORD}x\u007f\r`);
@@ -84,7 +84,7 @@ describe('sandpool operators, sandpool console', function () {
     expect(hashOf('ada')).to.equal(PASSWORD);
   });
 
-  it('takes no password as an argument, no short one, and none at all', async () => {
+  it('refuses a password as an argument, a short one and an empty one', async () => {
     const asArgument = await cliHere(['operators', 'add', 'ada', '--password', PASSWORD], env);
     const none = await cliHere(['operators', 'add', 'ada'], env);
 
@@ -119,7 +119,7 @@ describe('sandpool operators, sandpool console', function () {
     expect(await run('list')).to.contain('no operators yet');
   });
 
-  it('prints an entry for a Secret, which operators.json takes', async () => {
+  it('prints an entry for a Secret that operators.json accepts', async () => {
     const { stdout } = await cli(['operators', 'entry', 'ada', '--role', 'viewer'], {}, PASSWORD);
     mkdirSync(join(dataDir, 'keys'));
     writeFileSync(join(dataDir, 'keys', 'operators.json'), stdout);
@@ -129,7 +129,7 @@ describe('sandpool operators, sandpool console', function () {
     expect(readFileSync(join(dataDir, 'keys', 'operators.json'), 'utf8')).to.not.contain('horse');
   });
 
-  it('lists sessions of the console and ends one, one person’s, and all', async () => {
+  it("lists console sessions, and ends one, one person's, and all", async () => {
     const value = {
       name: 'Ada \u001b[31m',
       method: 'password',
@@ -165,7 +165,7 @@ describe('sandpool operators, sandpool console', function () {
     expect((await run('sessions')).stdout).to.equal('nobody is logged in\n');
   });
 
-  it('prints a link that logs in, an operator’s with --as', async () => {
+  it('prints a login link, for an operator with --as', async () => {
     expect((await cliHere(['console', 'login'], env)).stdout).to.equal(
       'http://localhost:8080/console/link?token=owner\n',
     );

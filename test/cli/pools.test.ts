@@ -47,7 +47,7 @@ describe('sandpool pools', () => {
   });
 
   describe('create and update', () => {
-    it('take a file of YAML, and of JSON', async () => {
+    it('take a YAML file and a JSON file', async () => {
       const yaml = await sandpool(
         ...line`pools create -f`,
         aFile(
@@ -67,7 +67,7 @@ describe('sandpool pools', () => {
       expect(recordOf('big')?.replicas).to.equal(7);
     });
 
-    it('name the cluster on which it is made', async () => {
+    it('can name the cluster of the pool', async () => {
       const create = (...of: readonly string[]) =>
         sandpool('pools', 'create', 'big', '--template', 'default', ...of);
       expect((await create('--cluster', 'elsewhere')).stderr).to.include('cluster not found');
@@ -87,7 +87,7 @@ describe('sandpool pools', () => {
       expect(recordOf('big')?.source).to.deep.include({ templateName: 'default' });
     });
 
-    it('have options count before the file, of objects in both field by field', async () => {
+    it('prefer options to the file, field by field in objects', async () => {
       const file = aFile(
         'templateName: default\nreplicas: 3\ncpu: 250m\noverrides: { image: host, defaultIdleTimeout: 5m }\n',
       );
@@ -117,7 +117,7 @@ describe('sandpool pools', () => {
       });
     });
 
-    it('say which field of a file is not known', async () => {
+    it('name an unknown field of a file', async () => {
       const end = await sandpool(
         ...line`pools create -f ${aFile('name: big\ntemplateName: default\nreplcas: 3\n')}`,
       );
@@ -143,7 +143,7 @@ describe('sandpool pools', () => {
       ['nothing of what instances are made from', 'replicas: 3\n', '--template NAME'],
       ['a wrong field', 'templateName: default\nreplicas: many\n', 'replicas'],
     ] as const) {
-      it(`refuse a file that holds ${what}, and say what to do`, async () => {
+      it(`refuse a file that contains ${what}, with the remedy`, async () => {
         const end = await sandpool('pools', 'create', 'big', '-f', aFile(text));
         expect([end.code, end.stdout]).to.deep.equal([1, '']);
         expect(end.stderr).to.include(says);
@@ -151,7 +151,7 @@ describe('sandpool pools', () => {
       });
     }
 
-    it('refuse what lacks a name, a file, or anything to change', async () => {
+    it('refuse a call without a name, a file or any change', async () => {
       expect((await sandpool('pools', 'create', '--template', 'default')).stderr).to.include(
         'there is no name',
       );
@@ -166,7 +166,7 @@ describe('sandpool pools', () => {
   });
 
   describe('sync-template', () => {
-    it('shows what would be applied, and applies it', async () => {
+    it('shows what it would apply, and applies it', async () => {
       const preview = await sandpool('pools', 'sync-template', 'default', '--preview');
       expect(preview.stdout).to.include('image: host');
       expect(
@@ -192,7 +192,7 @@ describe('sandpool pools', () => {
         });
     };
 
-    it('shows how far it is', async () => {
+    it('shows the progress', async () => {
       const end = await sandpool('pools', 'rollout', 'status', 'default');
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
       expect(end.stdout)
@@ -208,7 +208,7 @@ describe('sandpool pools', () => {
       );
     });
 
-    it('watched, shows each change until it is done', async () => {
+    it('watched, shows each change until the end', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
       const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], {
         SANDPOOL_DATA_DIR: daemon.dataDir,
@@ -222,7 +222,7 @@ describe('sandpool pools', () => {
       );
     });
 
-    it('is not done before the pool has taken the latest version of its template, or says why it can not', async () => {
+    it('waits until the pool has the latest version of its template, or shows why it cannot', async () => {
       const document = SandboxTemplateSchema.parse({
         apiVersion: 'sandpool.dev/v1alpha1',
         kind: 'SandboxTemplate',
@@ -272,7 +272,7 @@ describe('sandpool pools', () => {
       ]);
     });
 
-    it('watched as JSON, shows the pool a line each', async () => {
+    it('watched as JSON, prints the pool on a line each', async () => {
       const [first, ...rest] = (
         await sandpool('pools', 'rollout', 'status', 'default', '-w', '-o', 'json')
       ).stdout.split('\n');
@@ -295,7 +295,7 @@ describe('sandpool pools', () => {
       ],
       ['StartsFail', 'no such image', 'Degraded', /do not start: no such image\n/],
     ] as const) {
-      it(`ends with 1 and says why where the reason is ${reason}`, async () => {
+      it(`ends with 1 and the explanation if the reason is ${reason}`, async () => {
         say(reason, message, { type });
         for (const watch of [[], ['--watch']]) {
           const end = await sandpool('pools', 'rollout', 'status', 'default', ...watch);
@@ -305,7 +305,7 @@ describe('sandpool pools', () => {
       });
     }
 
-    it('watched, ends with 1 when the time is over or the pool is deleted', async () => {
+    it('watched, ends with 1 after the timeout or when the pool is deleted', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
       const end = await sandpool(...line`pools rollout status default --watch --timeout 0.5s`);
       expect(end.stderr).to.include('is not done after 0.5s');

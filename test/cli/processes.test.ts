@@ -18,7 +18,7 @@ import {
   type CliDaemon,
 } from './cli-support.ts';
 
-describe('processes on the command line', function () {
+describe('process commands', function () {
   let daemon: CliDaemon;
   let env: Readonly<Record<string, string>>;
   let sandbox: string;
@@ -39,7 +39,7 @@ describe('processes on the command line', function () {
     return (await daemonApi().call('startProcess', input)).process.processId;
   };
 
-  it('exec prints both streams, hands input on, and ends with the exit code', async () => {
+  it('print both streams, pass on input, and end with the exit code, by exec', async () => {
     const echoed = await cli(['exec', sandbox, '--', 'echo', 'hi'], env);
     const missing = await cli(['exec', sandbox, '--', 'nothing'], env);
     const copied = await cli(['exec', sandbox, '-i', '--', 'cat'], env, 'typed');
@@ -49,7 +49,7 @@ describe('processes on the command line', function () {
     expect(copied).to.deep.equal({ code: 0, stdout: 'typed', stderr: '' });
   });
 
-  it('exec and ps say that memory ran out', async () => {
+  it('report lack of memory, by exec and ps', async () => {
     const flooded = await cli(['exec', sandbox, '--', 'flood'], env);
 
     expect(flooded).to.deep.equal({
@@ -62,7 +62,7 @@ describe('processes on the command line', function () {
     );
   });
 
-  it('exec passes Ctrl-C on, and ends as the process did', async () => {
+  it('pass Ctrl-C on, and end like the process, by exec', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
     const listed = async (): Promise<string> => (await cliHere(['ps', sandbox], env)).stdout;
     await eventually(async () => (await listed()).includes('sleep 61'), 'it runs');
@@ -72,7 +72,7 @@ describe('processes on the command line', function () {
     expect(await listed()).to.match(/Exited \(130\).*sleep 61/);
   });
 
-  it('exec --detach prints the id; ps, kill and attach take it', async () => {
+  it('print the id by exec --detach, which ps, kill and attach accept', async () => {
     const id = (
       await cliHere(['exec', '--detach', sandbox, '--', 'sleep', '62'], env)
     ).stdout.trim();
@@ -89,7 +89,7 @@ describe('processes on the command line', function () {
     ]);
   });
 
-  it('logs prints what a process printed, and with -f what it prints to its end', async () => {
+  it('print the output of a process, and follow it to its end with -f, by logs', async () => {
     const started = (...words: readonly string[]): Promise<string> =>
       cliHere(['exec', '--detach', sandbox, '--', ...words], env).then(({ stdout }) =>
         stdout.trim(),
@@ -115,7 +115,7 @@ describe('processes on the command line', function () {
     expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
   });
 
-  it('logs says in a terminal whose lines it shows, and where others are', async () => {
+  it('show in a terminal whose lines they print, and which others exist, by logs', async () => {
     const hint = `sandpool ps ${sandbox}, then: sandpool logs ${sandbox} --process PROCESS`;
     const run = startCliInTerminal(['logs', sandbox], env, { cols: 200, rows: 30 });
 
@@ -124,7 +124,7 @@ describe('processes on the command line', function () {
     expect((await cliHere(['logs', sandbox], env)).stderr, 'no terminal').to.equal('');
   });
 
-  it('who stops reading the output of a process ends nothing', async () => {
+  it('do not end a process when its reader stops', async () => {
     const id = await startedProcess({ command: ['cat'], stdin: true });
     const following = startCli(['logs', '-f', sandbox, '--process', id], env);
     const params = { sandboxId: sandbox, processId: id };
@@ -136,7 +136,7 @@ describe('processes on the command line', function () {
     expect((await daemonApi().call('getProcess', { params })).process.status).to.equal('Running');
   });
 
-  it('commands that print as it comes end when their reader leaves, also while nothing comes', async () => {
+  it('end when their reader leaves, even without output', async () => {
     const id = await startedProcess({ command: ['sleep', '65'] });
     const commands = [
       ['exec', sandbox, '--', 'sleep', '66'],
@@ -164,7 +164,7 @@ describe('processes on the command line', function () {
     expect(daemon.left(), 'run gives its sandbox back').to.deep.equal([sandbox]);
   });
 
-  it('run prints both streams as they come, hands input on, and ends with the exit code', async () => {
+  it('print both streams at once, pass on input, and end with the exit code, by run', async () => {
     const missing = await cli(['run', '--', 'nothing'], env);
     const running = startCli(['run', '-i', '--', 'cat'], env);
     running.child.stdin?.write('typed');
@@ -176,7 +176,7 @@ describe('processes on the command line', function () {
     expect(daemon.left()).to.deep.equal([sandbox]);
   });
 
-  it('completes processes of the sandbox that the line names', async () => {
+  it('complete processes of the named sandbox', async () => {
     const id = (
       await cliHere(['exec', '--detach', sandbox, '--', 'sleep', '64'], env)
     ).stdout.trim();

@@ -5,7 +5,7 @@ import { line } from '../support/harness/line.ts';
 describe('sandpool quotas', () => {
   const { sandpool } = onACliDaemon();
 
-  it('shows what one may have, and has', async () => {
+  it("shows a user's limits and usage", async () => {
     const end = await sandpool('quotas');
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
     expect(end.stdout).to.match(
@@ -21,7 +21,7 @@ describe('sandpool quotas', () => {
     );
   });
 
-  it('sets what an admin names, and shows it of anyone', async () => {
+  it('sets the given limits for an admin, and shows them for any user', async () => {
     const set = await sandpool(...line`quotas set blue ada --sandboxes 3 --replicas 0 --admin`);
     expect([set.code, set.stderr]).to.deep.equal([0, '']);
     expect(set.stdout)
@@ -32,7 +32,7 @@ describe('sandpool quotas', () => {
     expect((await sandpool('quotas', 'blue', 'ada', '--admin')).stdout).to.equal(set.stdout);
   });
 
-  it('says what is wrong', async () => {
+  it('reports errors', async () => {
     expect((await sandpool('quotas', 'set', 'blue', 'ada', '--admin')).stderr)
       .to.include('nothing to set')
       .and.include('--sandboxes');

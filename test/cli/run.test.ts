@@ -23,19 +23,19 @@ describe('sandpool run', function () {
   });
   afterEach(() => daemon.close());
 
-  it('claims, runs, prints, gives back, and ends with the command’s exit code', async () => {
+  it("claims, runs, prints, gives back, and ends with the command's exit code", async () => {
     const end = await cli(['run', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7'], env);
     expect(end).to.deep.equal({ code: 7, stdout: 'out\n', stderr: 'err\n' });
     expect(daemon.operations.sandboxes.size).to.equal(1);
     expect(daemon.left()).to.deep.equal([]);
   });
 
-  it('hands the command’s own options on, with and without --', async () => {
+  it("passes on the command's own options, with and without --", async () => {
     expect((await cliHere(['run', 'echo', '-n', '--pool', 'x'], env)).stdout).to.equal('--pool x');
     expect((await cliHere(['run', '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
   });
 
-  it('takes the options of exec before the sandbox and after it, up to the command', async () => {
+  it('accepts the options of exec before and after the sandbox, up to the command', async () => {
     const sandbox = (await cliHere(['sandboxes', 'create'], env)).stdout.trim();
     for (const words of [
       ['--timeout', '1', sandbox, '--'],
@@ -66,7 +66,7 @@ describe('sandpool run', function () {
     );
   });
 
-  it('claims from the pool and with the idle timeout that it is told', async () => {
+  it('claims from the given pool with the given idle timeout', async () => {
     const refused = await cliHere(['run', '--pool', 'other', '--', 'true'], env);
     expect(refused.code).to.equal(125);
     expect(refused.stderr)
@@ -77,7 +77,7 @@ describe('sandpool run', function () {
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
   });
 
-  it('waits for an instance as long as it is told, 10 s where it is not', async () => {
+  it('waits for an instance as long as requested, by default 10 s', async () => {
     await cliHere(['run', '--wait', '90s', '--', 'true'], env);
     await cliHere(['run', '--', 'true'], env);
     await cliHere(['run', '--wait', '0', '--', 'true'], env);
@@ -87,20 +87,20 @@ describe('sandpool run', function () {
     );
   });
 
-  it('hands its input on when told to', async () => {
+  it('passes on its input on request', async () => {
     expect((await cli(['run', '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal(
       'HELLO',
     );
   });
 
-  it('ends with 124 and says so when the command takes too long', async () => {
+  it('ends with 124 and a message when the command times out', async () => {
     const end = await cliHere(['run', '--timeout', '1', '--', 'sleep', '60'], env);
     expect(end.code).to.equal(124);
     expect(end.stderr).to.include('the command was ended after 1 s');
     expect(daemon.left()).to.deep.equal([]);
   });
 
-  it('ends with 125 and says what to do when the pool is exhausted', async () => {
+  it('ends with 125 and the remedy if the pool is exhausted', async () => {
     daemon.operations.failWith = noIdleInstance(
       { name: 'default' },
       { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 },
@@ -116,7 +116,7 @@ describe('sandpool run', function () {
       .and.not.match(/\bpods?\b/i);
   });
 
-  it('says how to wait for an instance of a pool whose instances are not started yet', async () => {
+  it('explains how to wait for an instance of a pool that is still starting', async () => {
     daemon.operations.failWith = noIdleInstance(
       { name: 'default' },
       { idle: 0, running: 0, starting: 0, stopping: 0, retiring: 0, failed: 0, missing: 3 },
@@ -126,7 +126,7 @@ describe('sandpool run', function () {
       .and.not.include('pools update');
   });
 
-  it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
+  it("ends with 125 and the remedy for an env's pool, and for another user's", async () => {
     const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
     daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
@@ -142,7 +142,7 @@ describe('sandpool run', function () {
       .and.not.include('give one back');
   });
 
-  it('ends with 125 and says why instances do not start', async () => {
+  it('ends with 125 and the reason if instances do not start', async () => {
     const counts = { idle: 0, running: 0, starting: 2, stopping: 0, retiring: 0, failed: 0 };
     daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, {
       reason: 'ImageUnavailable',
@@ -163,7 +163,7 @@ describe('sandpool run', function () {
       .and.not.include('PUT');
   });
 
-  it('ends with 125 when no command is given or the options are wrong', async () => {
+  it('ends with 125 without a command or with invalid options', async () => {
     for (const args of [
       ['run'],
       ['run', '--'],
@@ -177,7 +177,7 @@ describe('sandpool run', function () {
     expect(daemon.operations.sandboxes.size).to.equal(0);
   });
 
-  it('says that memory ran out', async () => {
+  it('reports lack of memory', async () => {
     daemon.operations.runExec = async () => outcome({ exitCode: 137, outOfMemory: true });
     const end = await cliHere(['run', '--', 'true'], env);
     expect([end.code, end.stderr]).to.deep.equal([
@@ -186,7 +186,7 @@ describe('sandpool run', function () {
     ]);
   });
 
-  it('gives back when the command could not be run', async () => {
+  it('gives the sandbox back if the command cannot be run', async () => {
     daemon.operations.runExec = async () => {
       throw new Error('broken');
     };
@@ -201,7 +201,7 @@ describe('sandpool run', function () {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const) {
-    it(`gives back on ${signal} and ends with ${code}`, async () => {
+    it(`gives the sandbox back on ${signal} and ends with ${code}`, async () => {
       let running = false;
       daemon.operations.runExec = async (_request, abort) => {
         running = true;
@@ -217,7 +217,7 @@ describe('sandpool run', function () {
     });
   }
 
-  it('gives back a sandbox whose claim was under way when the signal came', async () => {
+  it('gives the sandbox back if a signal arrived during its claim', async () => {
     const claim = daemon.operations.claimSandbox;
     let claimed = (): void => {};
     const asked = new Promise<void>((resolve) => {
@@ -263,7 +263,7 @@ describe('sandpool run', function () {
     return { asked, go };
   };
 
-  it('still gives back when the signal comes twice at once', async () => {
+  it('gives the sandbox back even if the signal comes twice at once', async () => {
     let running = false;
     daemon.operations.runExec = async (_request, abort) => {
       running = true;
@@ -279,7 +279,7 @@ describe('sandpool run', function () {
     expect(daemon.left()).to.deep.equal([]);
   });
 
-  it('ends at once, and says what is left, when a signal insists', async () => {
+  it('ends at once, and names what is left, when a signal insists', async () => {
     const deletion = heldDeletion();
     const { child, ended, text } = startCli(['run', '--', 'true'], env);
     await deletion.asked;
@@ -291,7 +291,7 @@ describe('sandpool run', function () {
     deletion.go();
   });
 
-  it('says which sandbox is left when it can’t be given back', async () => {
+  it('names the sandbox if it cannot be given back', async () => {
     Object.assign(daemon.operations, {
       deleteSandbox: async () => {
         throw new Error('no');
@@ -303,7 +303,7 @@ describe('sandpool run', function () {
     expect(end.stderr).to.include(`sandpool sandboxes delete ${left}`);
   });
 
-  it('takes a sandbox that ended by itself as given back', async () => {
+  it('accepts that a sandbox has ended by itself', async () => {
     daemon.operations.runExec = async () => {
       daemon.operations.sandboxes.clear();
       return {
@@ -323,7 +323,7 @@ describe('sandpool run', function () {
     });
   });
 
-  it('never shows the key to other users of the machine', async () => {
+  it('hides the key from other users of the machine', async () => {
     const key = readFileSync(`${daemon.dataDir}/keys/tenant.key`, 'utf8').trim();
     let commandLine = '';
     daemon.operations.runExec = async () => {
@@ -343,7 +343,7 @@ describe('sandpool run', function () {
   });
 
   describe('-t', () => {
-    it('says that memory ran out', async () => {
+    it('reports lack of memory', async () => {
       const end = await cliHere(['run', '-t', '--', 'sh', '-c', 'exit 137'], env);
       expect([end.code, end.stderr]).to.deep.equal([
         137,
@@ -351,7 +351,7 @@ describe('sandpool run', function () {
       ]);
     });
 
-    it('shows the command’s own output alone, whatever its arguments hold, and ends with its exit code', async () => {
+    it("prints just the command's output, with any arguments, and ends with its exit code", async () => {
       const odd = [
         'a b',
         "it's",
@@ -380,13 +380,13 @@ describe('sandpool run', function () {
       expect(daemon.left()).to.deep.equal([]);
     });
 
-    it('ends with 127 when there is no such command', async () => {
+    it('ends with 127 if the command does not exist', async () => {
       const run = startCliInTerminal(['run', '-t', '--', 'no-such-command'], env);
       expect(await run.ended).to.equal(127);
       expect(run.output()).to.include('not found');
     });
 
-    it('ties the command to this terminal', async () => {
+    it('connects the command to this terminal', async () => {
       const run = startCliInTerminal(
         ['run', '-t', '--', 'sh', '-c', 'test -t 0 && stty size; read line; echo "got $line"'],
         env,

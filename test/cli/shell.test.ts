@@ -23,7 +23,7 @@ describe('sandpool shell', function () {
 
   const served = (): ServedTerminal => daemon.terminals[0] as ServedTerminal;
 
-  it('opens a shell of this terminal’s size in a sandbox of its own, and gives that back', async () => {
+  it("opens a shell of this terminal's size in a new sandbox, and gives the sandbox back", async () => {
     const shell = startCliInTerminal(['shell'], env, { cols: 97, rows: 31 });
     await shell.shows('INSIDE$');
     expect(served().request).to.include({ cols: 97, rows: 31 });
@@ -34,7 +34,7 @@ describe('sandpool shell', function () {
     expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
-  it('opens a shell in the sandbox that is named, which stays', async () => {
+  it('opens a shell in the named sandbox, which stays', async () => {
     const { stdout } = await cliHere(['sandboxes', 'create'], env);
     const sandboxId = stdout.trim();
     const shell = startCliInTerminal(['shell', sandboxId], env);
@@ -45,7 +45,7 @@ describe('sandpool shell', function () {
     expect(daemon.left()).to.deep.equal([sandboxId]);
   });
 
-  it('hands every key on: interrupt, end of file, quit and stop are the shell’s', async () => {
+  it("passes on every key: interrupt, end of file, quit and stop are the shell's", async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     shell.pty.write(
@@ -72,7 +72,7 @@ describe('sandpool shell', function () {
     await shell.ended;
   });
 
-  it('leaves line feeds as the program inside wrote them', async () => {
+  it('keeps line feeds as the program inside wrote them', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     shell.pty.write('stty -opost; printf "one\\ntwo"; stty opost; exit\r');
@@ -80,7 +80,7 @@ describe('sandpool shell', function () {
     await shell.ended;
   });
 
-  it('runs what comes by a pipe, then ends', async () => {
+  it('runs piped input, then ends', async () => {
     const end = await cli(['shell'], env, 'echo $((6 * 7)); exit 4\n');
     expect(end.code).to.equal(4);
     expect(end.stdout).to.include('42');
@@ -90,7 +90,7 @@ describe('sandpool shell', function () {
     expect(daemon.left()).to.deep.equal([]);
   });
 
-  it('gives all output to a reader that is slow, through a pipe', async () => {
+  it('passes all output through a pipe to a slow reader', async () => {
     const { child, ended, text } = startCli(['shell'], env);
     child.stdout?.pause();
     child.stdin?.write(
@@ -115,7 +115,7 @@ describe('sandpool shell', function () {
     expect((await ended).code).to.equal(0);
   });
 
-  it('ends with 125, says why, and puts the terminal back when the sandbox ends', async () => {
+  it('ends with 125 and the reason, and restores the terminal, when the sandbox ends', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     shell.pty.write('printf "\\033[?1049h\\033[?25l\\033[?2004hfull screen"\r');
@@ -128,7 +128,7 @@ describe('sandpool shell', function () {
     expect(after).to.include('\x1b[?1049l').and.include('\x1b[?25h').and.include('\x1b[?2004l');
   });
 
-  it('ends with 125, says why, and puts the terminal back when the daemon stops', async () => {
+  it('ends with 125 and the reason, and restores the terminal, when the daemon stops', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     await daemon.stopTerminals();
@@ -137,7 +137,7 @@ describe('sandpool shell', function () {
     expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
-  it('hangs up, gives back and puts the terminal back on SIGTERM', async () => {
+  it('hangs up, gives back and restores the terminal on SIGTERM', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     process.kill(childOf(shell.pty.pid), 'SIGTERM');
@@ -146,7 +146,7 @@ describe('sandpool shell', function () {
     expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
-  it('gives back when its own terminal goes away', async () => {
+  it('gives the sandbox back when its own terminal disappears', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     expect(daemon.left()).to.have.length(1);
@@ -155,7 +155,7 @@ describe('sandpool shell', function () {
     await eventually(() => daemon.left().length === 0, 'the sandbox is given back');
   });
 
-  it('ends with 125 and the service’s words when the terminal is refused', async () => {
+  it("ends with 125 and the service's message if the terminal is refused", async () => {
     Object.assign(daemon.operations, { createExecToken: async () => 'stale' });
     const end = await cli(['shell', '0190d4a5-7b1e-7c3a-9f00-00000000dead'], {
       ...env,

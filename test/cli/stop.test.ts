@@ -44,7 +44,7 @@ describe('sandpool stop', function () {
     return child;
   };
 
-  it('ends the daemon and waits until it has gone', async () => {
+  it('stops the daemon and waits for its end', async () => {
     const child = await start();
     const exited = once(child, 'exit');
     const said = once(child.stdout ?? child, 'data');
@@ -59,12 +59,12 @@ describe('sandpool stop', function () {
     expect(String((await said)[0])).to.equal('ended in order');
   });
 
-  it('has nothing to do where no daemon runs', async () => {
+  it('does nothing without a daemon', async () => {
     const end = await cliHere(['stop', '--data-dir', dataDir]);
     expect(end).to.deep.equal({ code: 0, stdout: `no daemon runs on ${dataDir}\n`, stderr: '' });
   });
 
-  it("says in a line that the folder is another user's, before anything is stopped", async function () {
+  it("reports that the folder is another user's, before it stops anything", async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
     await start();
     chownSync(dataDir, 65_534, 65_534);
@@ -76,7 +76,7 @@ describe('sandpool stop', function () {
     expect(readPidFile(dataDir), 'it runs').to.not.equal(undefined);
   });
 
-  it('never signals another process that has the daemon’s pid now', async () => {
+  it("never signals another process that has reused the daemon's pid", async () => {
     const child = await start();
     const file = join(dataDir, 'daemon.json');
     const note = JSON.parse(readFileSync(file, 'utf8'));

@@ -8,8 +8,8 @@ import { CliFailure } from '../../src/cli/common/failure.ts';
 import { catchInterrupts, Interrupted } from '../../src/cli/common/interrupts.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('a process that the command line follows', () => {
-  it('is told of an interrupt that came before it was known', async () => {
+describe('a process followed by the command line', () => {
+  it('receives an interrupt that came before its start was reported', async () => {
     const interrupts = new AbortController();
     const signals: string[] = [];
     let tell = (): void => {};
@@ -41,7 +41,7 @@ describe('a process that the command line follows', () => {
     expect(signals).to.deep.equal(['signalProcess p INT']);
   });
 
-  it('goes on, if it ran before, when the reader of its output has left', async () => {
+  it('continues after its reader has left if it was already running', async () => {
     const stdout = new PassThrough();
     const signals: string[] = [];
     const process = { processId: 'p' } as ProcessEnvelope['process'];
@@ -69,7 +69,7 @@ describe('a process that the command line follows', () => {
     expect(signals).to.deep.equal([]);
   });
 
-  it('is named, with what shows the rest, if its output stops before its end', async () => {
+  it('is named, with the command to attach, if its output stops early', async () => {
     const process = { processId: 'p' } as ProcessEnvelope['process'];
     const streaming = {
       context: {},

@@ -38,7 +38,7 @@ describe('sandpool templates', () => {
     return join(folder, name);
   };
 
-  it('create makes one of a file, which list and get show', async () => {
+  it('create makes a template from a file, which list and get show', async () => {
     const end = await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
     expect(end.stdout)
@@ -60,7 +60,7 @@ describe('sandpool templates', () => {
     ).to.include({ name: 'python', version: '1' });
   });
 
-  it('get shows that of one cluster', async () => {
+  it('get shows the template of another cluster', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const get = (cluster: string) => sandpool('templates', 'get', 'python', '--cluster', cluster);
     expect(await get('local')).to.include({ code: 0, stderr: '' });
@@ -68,7 +68,7 @@ describe('sandpool templates', () => {
     expect((await get('W')).stderr).to.include('clusterID');
   });
 
-  it('get prints its document, which update takes back', async () => {
+  it('get prints a document that update accepts', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const manifest = (await sandpool('templates', 'get', 'python', '--manifest')).stdout;
     expect(manifest).to.match(/^kind: SandboxTemplate$/m);
@@ -82,7 +82,7 @@ describe('sandpool templates', () => {
       .and.match(/^memory: +1Gi$/m);
   });
 
-  it('update changes what is named alone', async () => {
+  it('update changes named fields only', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const end = await sandpool(
       ...line`templates update python --description Snakes --pool-sizing free
@@ -101,7 +101,7 @@ describe('sandpool templates', () => {
       .and.include('metadata.name');
   });
 
-  it('delete deletes each that is named, but none that pools are made from', async () => {
+  it('delete removes each named template that no pool uses', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     await sandpool(
       ...line`templates create -f`,
@@ -124,7 +124,7 @@ describe('sandpool templates', () => {
       .and.include('sandpool templates list');
   });
 
-  it('a wrong field is named by its path, and a tenant told of the admin key', async () => {
+  it('a wrong field is named by its path, and a tenant is referred to the admin key', async () => {
     const end = await sandpool(
       ...line`templates create -f`,
       aFile(PYTHON.replace('image: host', 'image: host\n      privileged: true')),

@@ -56,7 +56,7 @@ describe('the command line', function () {
     });
   }
 
-  it('fails where its output can not be written, as on a full disk', () => {
+  it('fails if its output cannot be written, for example on a full disk', () => {
     const words = cliCommand().map((word) => `'${word}'`);
     const end = spawnSync('/bin/sh', ['-c', `${words.join(' ')} --help >/dev/full`], {
       encoding: 'utf8',
@@ -76,7 +76,7 @@ describe('the command line', function () {
   });
 
   for (const entry of ENTRIES) {
-    it(`says the same of ${entry.name} in the list of commands as in its own help`, async () => {
+    it(`describes ${entry.name} in the list of commands and in its own help alike`, async () => {
       const command = await entry.load({
         action: () => async () => {},
         serviceAction: () => async () => {},
@@ -94,7 +94,7 @@ describe('the command line', function () {
     );
   });
 
-  it('tells its version, and of which commit it was built', async () => {
+  it('shows its version and commit', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const { code, stdout, stderr } = await cli(['--version']);
     expect([code, stderr]).to.deep.equal([0, '']);
@@ -146,7 +146,7 @@ describe('the command line', function () {
     });
   }
 
-  it('copes with a reader that leaves', async () => {
+  it('handles a reader that leaves', async () => {
     const daemon = await aCliDaemon();
     const child = spawn(
       '/bin/sh',
@@ -198,7 +198,7 @@ describe('the command line', function () {
       return { code, text };
     };
 
-    it('says how to build it where it is not built', async () => {
+    it('explains how to build the command line if it is missing', async () => {
       const { code, text } = await start();
       expect(code).to.equal(125);
       expect(text)
@@ -207,7 +207,7 @@ describe('the command line', function () {
         .and.include('npm run build');
     });
 
-    it('runs what was built, with its arguments', async () => {
+    it('runs the built command line with its arguments', async () => {
       mkdirSync(join(folder, 'dist/cli'), { recursive: true });
       writeFileSync(
         join(folder, 'dist/cli/main.js'),

@@ -8,7 +8,7 @@ describe('sandpool wait', () => {
   const claimed = async (): Promise<string> =>
     (await sandpool('sandboxes', 'create')).stdout.trim();
 
-  it('ends at once where it is so already', async () => {
+  it('ends at once if the condition holds already', async () => {
     const id = await claimed();
     expect(await sandpool('wait', `sandbox/${id}`, '--for', 'running')).to.deep.equal({
       code: 0,
@@ -35,7 +35,7 @@ describe('sandpool wait', () => {
     });
   });
 
-  it('tells on a terminal what it waits for, and takes the line away', async () => {
+  it('shows on a terminal what it waits for, and removes the line', async () => {
     const id = await claimed();
     const waiting = startCliInTerminal(
       ['wait', `sandbox/${id}`, '--for', 'ended'],
@@ -48,7 +48,7 @@ describe('sandpool wait', () => {
     expect(waiting.output()).to.match(new RegExp(String.raw`\x1b\[Ksandbox/${id} ended`));
   });
 
-  it('ends with 1 when the time is over, and says how it stands', async () => {
+  it('ends with 1 after the timeout, and shows the state', async () => {
     const id = await claimed();
     const end = await sandpool('wait', `sandbox/${id}`, '--for', 'ended', '--timeout', '0.1s');
     expect(end).to.deep.equal({
@@ -58,7 +58,7 @@ describe('sandpool wait', () => {
     });
   });
 
-  it('ends with 1 at once where it can never be', async () => {
+  it('ends with 1 at once if the condition cannot come true', async () => {
     await sandpool('pools', 'delete', 'default');
     expect((await sandpool('wait', 'pool/default', '--for', 'ready')).stderr).to.equal(
       'sandpool: pool default is being deleted\n',
@@ -76,7 +76,7 @@ describe('sandpool wait', () => {
     ).to.include('SANDBOX_NOT_FOUND');
   });
 
-  it('goes on where the daemon is away for a moment, and says so; not where it never answered', async () => {
+  it('continues after a short outage of the daemon, and reports it, but not if it never answered', async () => {
     const { getPool } = daemon().operations;
     let looks = 0;
     const answers = (away: (look: number) => boolean) =>
@@ -101,7 +101,7 @@ describe('sandpool wait', () => {
     expect((await sandpool('wait', 'pool/default', '--for', 'ready')).code).to.not.equal(0);
   });
 
-  it('refuses what makes no sense', async () => {
+  it('refuses impossible conditions', async () => {
     expect((await sandpool('wait', 'default', '--for', 'ready')).stderr).to.include(
       'sandbox/ID or pool/NAME',
     );
