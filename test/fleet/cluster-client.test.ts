@@ -70,7 +70,7 @@ describe("a manager's own requests to a cluster", () => {
     ).length;
   };
 
-  it('of one tenant leave room for others, and wait for their turn', async () => {
+  it('are limited per tenant, and wait for their turn', async () => {
     const ofAda = asks('ada', 30);
     await isHeld('ada', 16);
     const ofBob = asks('bob', 3);
@@ -80,7 +80,7 @@ describe("a manager's own requests to a cluster", () => {
     await Promise.all([...ofAda, ...ofBob]);
   });
 
-  it('are refused where too many wait, or for too long', async () => {
+  it('are refused if too many wait, or for too long', async () => {
     const underWay = asks('ada', 16);
     await isHeld('ada', 16);
     const waiting = asks('ada', 128);
@@ -92,13 +92,13 @@ describe("a manager's own requests to a cluster", () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('say nothing of a cluster that takes no more of a key in this second', async () => {
+  it('hide that a cluster limits the rate of a key', async () => {
     isLimited = true;
     goOn();
     expect(await refusedOf([ask('ada'), ask('ada', true)])).to.equal(2);
   });
 
-  it('that look wait behind nobody; of one tenant there are not too many', async () => {
+  it('that only read skip the queue, with a limit per tenant', async () => {
     const users = ['a', 'b', 'c', 'd'];
     const underWay = users.flatMap((user) => asks(user, 20));
     for (const user of users) await isHeld(user, 16);

@@ -5,7 +5,7 @@ import { clusterCommands } from '../../src/daemon/commands/cluster-commands.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest } from './a-fleet.ts';
 
-describe('commands about clusters', () => {
+describe('commands on clusters', () => {
   let fleet: FleetUnderTest;
   let audited: AuditEntry[];
 
@@ -25,7 +25,7 @@ describe('commands about clusters', () => {
   };
   const lines = () => audited.map(({ operation, status, target }) => [operation, status, target]);
 
-  it('are told to the audit, without the token', async () => {
+  it('are audited, without the token', async () => {
     const { status, body } = await run('/clusters/join-token', { clusterID: 'west' });
     expect(status).to.equal(200);
     expect(body['token']).to.match(/^spj_/);
@@ -37,7 +37,7 @@ describe('commands about clusters', () => {
     expect(JSON.stringify(audited)).not.to.include(String(body['token']));
   });
 
-  it('that make no sense are refused, and told too', async () => {
+  it('are refused and audited if they are invalid', async () => {
     for (const body of [undefined, null, {}, [], { clusterID: 7 }, { clusterID: 'a.b' }, 'west'])
       for (const path of ['/clusters/join-token', '/clusters/remove'])
         expect((await run(path, body)).status, JSON.stringify(body)).to.be.within(400, 404);
@@ -46,7 +46,7 @@ describe('commands about clusters', () => {
     expect(JSON.stringify(audited)).to.have.length.below(10_000);
   });
 
-  it('cut the link of a cluster that they remove, which its key and its token join no more', async () => {
+  it('close the link of a removed cluster, whose key and token are no longer accepted', async () => {
     const serve = (connection: Duplex): void => void connection.destroy();
     const { folder } = await fleet.join({ clusterId: 'west', serve });
     const { token } = await fleet.registry.invite('west');

@@ -21,7 +21,7 @@ import {
 /** Short of the wait after many dials in vain, which is 5 s. */
 const SOON_MS = 4_000;
 
-describe('a worker dials', () => {
+describe('the dials of a worker', () => {
   let clock: TestClock;
   let fleet: FleetUnderTest | undefined;
   /** Of the manager, as it says. */
@@ -56,7 +56,7 @@ describe('a worker dials', () => {
       return isSo();
     }, 'it comes about as time goes on');
 
-  it('at once where another replica came in place of one, however long it waits', async () => {
+  it('happen at once if another replica replaces one, despite a pending delay', async () => {
     await waiting();
     const [before, began] = [dials, clock.now()];
     replicas = ['hub-0', 'hub-2'];
@@ -65,7 +65,7 @@ describe('a worker dials', () => {
     expect(clock.now() - began).to.be.below(SOON_MS);
   });
 
-  it('at once what was cut, however long it waits for another one', async () => {
+  it('happen at once after a broken link, despite a pending delay for another replica', async () => {
     const { links } = await waiting();
     const { linkId } = links.find('w1') ?? {};
     const began = clock.now();
@@ -76,7 +76,7 @@ describe('a worker dials', () => {
     expect(fleet?.links.find('w1')?.linkId).not.to.equal(linkId);
   });
 
-  it('each replica, also where one came while another took the cluster in', async () => {
+  it('reach each replica, even if one appeared while another admitted the cluster', async () => {
     const key = newFleetKey();
     const templates = {
       ...noTemplates,
@@ -91,7 +91,7 @@ describe('a worker dials', () => {
     await eventually(() => links.missing(key.publicKey) === 1, 'it knows both');
   });
 
-  it('anew what was cut as it opened, and the manager knows no such link', async () => {
+  it('are repeated if a link broke during its start, without a link at the manager', async () => {
     let isFirst = true;
     const templates = {
       ...noTemplates,
@@ -109,7 +109,7 @@ describe('a worker dials', () => {
     expect(links.list()).to.have.nested.property('[0].links').that.deep.equals([]);
   });
 
-  it('no longer than 10 s, also where it is answered byte by byte', async () => {
+  it('time out after 10 s, even if the answer arrives byte by byte', async () => {
     const sockets: Socket[] = [];
     let tricks: NodeJS.Timeout | undefined;
     const server = createServer((socket) => {

@@ -54,7 +54,7 @@ const copiesThatAnswer = (body: object, tag = '"1"') => {
 };
 
 describe('copies of envs on other clusters', () => {
-  it('are asked for as with a gated key, which may have said what is asked for', async () => {
+  it('are requested with a gated key, within the bounds of what the env can contain', async () => {
     const { asked, copies } = copiesThatAnswer(anAnswer({}));
     await copies.read(place);
     await copies.create(place, {
@@ -72,7 +72,7 @@ describe('copies of envs on other clusters', () => {
     expect(asked.map((each) => each.caller)).to.deep.equal([caller, caller, caller]);
   });
 
-  it('keep no entity tag that is longer than one of ours', async () => {
+  it("omit an entity tag longer than the service's own", async () => {
     const tagOf = async (tag: string) =>
       (await copiesThatAnswer(anAnswer({}), tag).copies.read(place))?.tag;
 
@@ -80,7 +80,7 @@ describe('copies of envs on other clusters', () => {
     expect(await tagOf('x'.repeat(257))).to.equal('');
   });
 
-  it('have no more instances than pools can have, whatever their cluster claims', async () => {
+  it('show no more instances than pools can have, whatever their cluster reports', async () => {
     const honest = await copiesThatAnswer(anAnswer({ idleCount: 10_000 })).copies.read(place);
     expect(honest?.members[0]).to.include({ idle: 10_000, headroom: Number.MAX_SAFE_INTEGER });
     for (const field of ['idleCount', 'runningCount', 'desiredReplicas', 'pendingRequests']) {

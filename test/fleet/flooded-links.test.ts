@@ -118,7 +118,7 @@ for (const scheme of ['ws', 'wss'] as const)
       return route.dial().on('error', () => undefined);
     };
 
-    it('carries on where both ends send as much as they can', async () => {
+    it('works while both ends send as much as they can', async () => {
       const came = { up: 0, down: 0 };
       atWorker = (connection) => {
         connection.on('data', (bytes: Buffer) => (came.up += bytes.length));
@@ -152,7 +152,7 @@ for (const scheme of ['ws', 'wss'] as const)
         await standsStill(sent, 'what is sent');
       };
 
-      it(`of the ${end}’s is over within a second of the other end’s death`, async () => {
+      it(`from the ${end} ends within a second of the other end's death`, async () => {
         await stalled();
         way.reset();
         let seconds = 0;
@@ -165,7 +165,7 @@ for (const scheme of ['ws', 'wss'] as const)
         expect(worker.told[0]).not.to.include('nothing was heard');
       });
 
-      it(`of the ${end}’s is over in 15 s where nothing comes of the other end`, async () => {
+      it(`from the ${end} ends within 15 s of silence from the other end`, async () => {
         await stalled();
         let seconds = 0;
         const areOver = (): boolean => {

@@ -101,7 +101,7 @@ describe('a worker that floods its link', function () {
   });
 
   for (const [what, [again, first = NONE]] of Object.entries(FLOODS))
-    it(`has that link alone cut, and takes no memory: ${what}`, async () => {
+    it(`is disconnected, without an effect on memory and other links: ${what}`, async () => {
       const atFirst = held();
       let most = 0;
       const look = (): void => void (most = Math.max(most, held() - atFirst));

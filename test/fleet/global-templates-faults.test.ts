@@ -144,7 +144,7 @@ const hastyClock = (): Clock => {
   };
 };
 
-describe('global templates, whatever fails', function () {
-  it('are the same at a worker once it is linked again', () =>
+describe('global templates through any fault', function () {
+  it('match on a worker once it is linked again', () =>
     comesRight(steps, () => PlayedFleet.start(), { numRuns: runs(8) }));
 });

@@ -56,7 +56,7 @@ describe('global templates', () => {
   const report = async (name = 't'): Promise<CopyReport | undefined> =>
     fleet.links.report('west', hub.get(name)?.globalId ?? '');
 
-  it('are at each worker once the manager has answered, version for version', async () => {
+  it('exist on each worker once the manager has answered, version for version', async () => {
     await join();
     const { record } = await atHub.create(aDocument('t'), GLOBAL);
     await atHub.create(aDocument('own'));
@@ -70,7 +70,7 @@ describe('global templates', () => {
     expect(await report()).to.deep.equal({ state: 'Synced', version: '3', pools: [] });
   });
 
-  it('come to who joins later, and to who was away while three versions were made', async () => {
+  it('reach new workers, and workers that missed three versions', async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     const worker = await join();
     await shows(['t 1 1 ']);
@@ -83,7 +83,7 @@ describe('global templates', () => {
     await shows(['t 4 4 3,2,1', 'u 1 1 ']);
   });
 
-  it('are the own ones of a worker that cuts its managers off, until it lets them in again', async () => {
+  it('belong to a worker that disconnects its managers, until it accepts them again', async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     const worker = await join();
     await shows(['t 1 1 ']);
@@ -96,7 +96,7 @@ describe('global templates', () => {
     expect(await report()).to.include({ state: 'Synced', version: '2' });
   });
 
-  it('follow their manager again once it has them again', async () => {
+  it('follow their manager again once the link is accepted again', async () => {
     const told = async () => await hub.globals.list();
     const visit = west.copies.begin('a manager');
     const whole = async (): Promise<void> => {
@@ -114,7 +114,7 @@ describe('global templates', () => {
     expect(west.shown()).to.deep.equal(['t 2 2 1']);
   });
 
-  it('become global, and are so no more, by a change that makes no version', async () => {
+  it('can become global, and local again, by a change without a new version', async () => {
     await join();
     await atHub.create(aDocument('t'));
     await atHub.update('t', { description: '2' });
@@ -125,7 +125,7 @@ describe('global templates', () => {
     expect(hub.shown()).to.deep.equal(['t 2 2 1']);
   });
 
-  it('are changed and deleted at the manager alone', async () => {
+  it('can be changed and deleted on the manager only', async () => {
     await join();
     await atHub.create(aDocument('t'), GLOBAL);
     for (const refused of [
@@ -144,7 +144,7 @@ describe('global templates', () => {
     expect(west.shown()).to.deep.equal(['t 1 1 ']);
   });
 
-  it('are put back where the store of a worker was changed by hand', async () => {
+  it("are restored if a worker's store was changed by hand", async () => {
     await join();
     await atHub.create(aDocument('t'), GLOBAL);
     await west.store.update({ ...west.get('t')!, document: aDocument('t', 'by hand') });
@@ -153,7 +153,7 @@ describe('global templates', () => {
     await shows(['t 1 1 ']);
   });
 
-  it('leave a template of the cluster’s own alone, and come once it is gone', async () => {
+  it("do not replace a cluster's own template, and appear once it is gone", async () => {
     await atWest.create(aDocument('t', 'mine'));
     await join();
     await atHub.create(aDocument('t'), GLOBAL);
@@ -166,7 +166,7 @@ describe('global templates', () => {
     await eventually(async () => (await report())?.state === 'Synced', 'it is told');
   });
 
-  it('are not deleted while a pool of a worker is made from them', async () => {
+  it("cannot be deleted while a worker's pool uses them", async () => {
     await join();
     await atHub.create(aDocument('t'), GLOBAL);
     west.usedBy('t');
@@ -178,7 +178,7 @@ describe('global templates', () => {
     expect([hub.shown(), west.shown()]).to.deep.equal([[], []]);
   });
 
-  it('that were deleted while a worker was away stay there until no pool is made from them', async () => {
+  it("deleted during a worker's absence stay there until no pool uses them", async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     const globalId = hub.get('t')!.globalId!;
     const worker = await join();
@@ -203,7 +203,7 @@ describe('global templates', () => {
     }, 'it is gone');
   });
 
-  it('that were deleted and made anew begin with version 1 everywhere', async () => {
+  it('recreated after a deletion start with version 1 everywhere', async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     const worker = await join();
     await atHub.update('t', { description: '2' });
@@ -215,7 +215,7 @@ describe('global templates', () => {
     await shows(['t 1 new ']);
   });
 
-  it('that a cluster can not run, or does not understand, are told, and cut nothing', async () => {
+  it('that a cluster cannot run or understand are reported, without a broken link', async () => {
     await join();
     await atHub.create(aDocument('t'), GLOBAL);
     const way = fleet.links.find('west');
@@ -238,7 +238,7 @@ describe('global templates', () => {
     expect(fleet.links.find('west')?.linkId).to.equal(way?.linkId);
   });
 
-  it('that the store did not take are kept as soon as it does', async () => {
+  it('that the store refused are stored as soon as it works', async () => {
     await join();
     const { create } = west.store;
     west.store.create = () => Promise.reject(new Error('the disk is full'));
@@ -249,7 +249,7 @@ describe('global templates', () => {
     await shows(['t 1 1 ']);
   });
 
-  it('go though the store keeps another one, and come though it lets another one not go', async () => {
+  it('can be deleted while the store keeps another, and created while it fails to delete one', async () => {
     await join();
     for (const name of ['kept', 'later']) await atHub.create(aDocument(name), GLOBAL);
     const { create, remove } = west.store;
@@ -268,7 +268,7 @@ describe('global templates', () => {
     }, 'it comes');
   });
 
-  it('are the cluster’s own once it was removed, and the manager’s again once it is back', async () => {
+  it('belong to a removed cluster, and to the manager again once the cluster is back', async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     await atHub.create(aDocument('u'), GLOBAL);
     await join();
@@ -288,7 +288,7 @@ describe('global templates', () => {
     await atWest.delete('t');
   });
 
-  it('are no more than there may be', async () => {
+  it('are limited in number', async () => {
     for (let n = 0; n < MOST_GLOBAL_TEMPLATES; n += 1)
       await atHub.create(aDocument(`t${n}`), GLOBAL);
     await atHub.create(aDocument('own'));
@@ -299,7 +299,7 @@ describe('global templates', () => {
   });
 });
 
-describe('what replicas of a manager tell of global templates', () => {
+describe('the global templates reported by replicas of a manager', () => {
   const told = (version: string, globalId = 'an-id-of-template'): GlobalTemplate => ({
     ...{ globalId, name: 't', version, createdAt: 1, document: aDocument('t', version) },
   });
@@ -319,7 +319,7 @@ describe('what replicas of a manager tell of global templates', () => {
     return visit;
   };
 
-  it('never goes back to an earlier version, unless the manager itself did', async () => {
+  it('never return to an earlier version, unless the manager itself did', async () => {
     const one = await link([told('2')]);
     const other = await link([told('2')]);
     await one.take({ templates: [told('3')], gone: [] });
@@ -332,7 +332,7 @@ describe('what replicas of a manager tell of global templates', () => {
     expect(west.shown()).to.deep.equal(['t 2 2 ']);
   });
 
-  it('brings nothing back that is gone, nor ends what was made since', async () => {
+  it('neither restore a deleted template nor delete a new one', async () => {
     const one = await link([told('7', 'the-former-one')]);
     const other = await link([told('7', 'the-former-one')]);
     await one.take({ templates: [], gone: ['the-former-one'] });
@@ -343,7 +343,7 @@ describe('what replicas of a manager tell of global templates', () => {
     expect(west.shown()).to.deep.equal(['t 1 1 ']);
   });
 
-  it('ends nothing by a late word of a link that has ended', async () => {
+  it('delete nothing by a late message of an ended link', async () => {
     const ended = await link([told('1')]);
     const late = ended.caughtUp(new Set()); // it waits for its turn
     ended.end();
@@ -354,7 +354,7 @@ describe('what replicas of a manager tell of global templates', () => {
     expect(west.shown()).to.deep.equal([]);
   });
 
-  it('is settled by two replicas of a worker without harm', async () => {
+  it('are applied by two replicas of a worker without conflict', async () => {
     const { update } = west.store;
     const visit = await link([told('1')]);
     let others = 0;
@@ -366,7 +366,7 @@ describe('what replicas of a manager tell of global templates', () => {
     await eventually(() => west.shown()[0] === 't 2 2 ', 'it is there');
   });
 
-  it('leaves a copy of another manager alone', async () => {
+  it('do not replace the copy of another manager', async () => {
     await link([told('1')]);
     await link([{ ...told('5'), globalId: 'of-another-hub' }], 'another');
     expect(west.shown()).to.deep.equal(['t 1 1 ']);

@@ -41,7 +41,7 @@ describe('a heartbeat', () => {
     return { clock, told, heartbeat, comes, answers, goes, writes, acknowledges };
   };
 
-  it('finds a link silent of which nothing comes, and does not cut it yet', () => {
+  it('reports a silent link, and does not close it yet', () => {
     const { clock, told, heartbeat, comes } = setUp();
     heartbeat.probe(() => void told.push('silent'));
     heartbeat.probe(() => void told.push('silent too'));
@@ -55,7 +55,7 @@ describe('a heartbeat', () => {
     expect(heartbeat.isSilent).to.equal(false);
   });
 
-  it('lets a slow link be that says anything, whatever it owes', () => {
+  it('accepts a slow link that still sends anything', () => {
     const { clock, told, heartbeat, comes } = setUp();
     for (let second = 0; second < 60; second += 1) {
       heartbeat.probe(() => void told.push('silent'));
@@ -65,7 +65,7 @@ describe('a heartbeat', () => {
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
   });
 
-  it('finds a link dead of which nothing came for 15 s', () => {
+  it('reports a link as dead after 15 s of silence', () => {
     const { clock, told } = setUp();
     clock.advance(15_000);
     expect(told).to.deep.equal([]);
@@ -73,7 +73,7 @@ describe('a heartbeat', () => {
     expect(told).to.deep.equal(['dead']);
   });
 
-  it('finds it dead within 16 s also where its answers took their time', () => {
+  it('reports a link as dead within 16 s even after slow answers', () => {
     const { clock, told, answers } = setUp();
     clock.advance(950);
     answers();
@@ -94,7 +94,7 @@ describe('a heartbeat', () => {
     expect(told).to.deep.equal([]);
   });
 
-  it('finds a link dead that stays quiet after its own end was paused', () => {
+  it('reports a link as dead that stays silent after a pause of its own process', () => {
     const { clock, told } = setUp();
     clock.advance(5_000);
     clock.pause(60_000);
@@ -104,7 +104,7 @@ describe('a heartbeat', () => {
   });
 
   for (const waitedMs of [0, 1_499])
-    it(`finds no link silent for a pause of its own end after ${waitedMs} ms of a probe`, () => {
+    it(`does not report a link as silent for its own pause after ${waitedMs} ms of a probe`, () => {
       const { clock, told, heartbeat, comes } = setUp();
       heartbeat.probe(() => void told.push('silent'));
       clock.advance(waitedMs);
@@ -115,7 +115,7 @@ describe('a heartbeat', () => {
       expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
     });
 
-  it('finds a link silent that stays quiet for a whole probe after a pause', () => {
+  it('reports a link as silent that stays silent for a whole probe after a pause', () => {
     const { clock, told, heartbeat } = setUp();
     heartbeat.probe(() => void told.push('silent'));
     clock.advance(1_499);
@@ -126,7 +126,7 @@ describe('a heartbeat', () => {
     expect([told, heartbeat.isSilent]).to.deep.equal([['silent'], true]);
   });
 
-  it('gives an answer more time that waits behind other bytes', () => {
+  it('extends the time for an answer behind other bytes', () => {
     const { clock, told, heartbeat, answers, writes } = setUp();
     writes(64 * 1024);
     heartbeat.probe(() => void told.push('silent'));
@@ -141,7 +141,7 @@ describe('a heartbeat', () => {
     expect(told).to.deep.equal(['silent', 'silent again']);
   });
 
-  it('hears what the kernel sees of a link that has much to send, and of no other', async () => {
+  it("counts the kernel's acknowledgements, but only on a link with much to send", async () => {
     const { clock, told, heartbeat, writes, acknowledges } = setUp();
     const pass = async (seconds: number): Promise<void> => {
       for (let second = 0; second < seconds; second += 1) {
@@ -168,7 +168,7 @@ describe('a heartbeat', () => {
     expect(idle.told).to.deep.equal(['dead']);
   });
 
-  it('finds it dead within a second where its connection is gone', () => {
+  it('reports a link as dead within a second if its connection is closed', () => {
     const { clock, told, goes } = setUp();
     goes();
     clock.advance(1_000);

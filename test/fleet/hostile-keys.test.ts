@@ -29,7 +29,7 @@ const promoted = (keyId: string) => ({
 });
 const FIRST = { number: 1, now: 0, whole: 'end', keys: [promoted('keykeykeykey')], gone: [] };
 
-describe('what a worker hears of promoted keys', () => {
+describe('a message about promoted keys to a worker', () => {
   const key = newFleetKey();
   let heard: PromotedChange[];
   const listener = (transcript = 'this link'): RecordListener<PromotedChange> => {
@@ -51,7 +51,7 @@ describe('what a worker hears of promoted keys', () => {
     return { text, signature: by.sign(signedWord(KEY_WORDS, link, text)) };
   };
 
-  it('is not taken a second time, on this link or another', async () => {
+  it('is accepted only once, on any link', async () => {
     const keys = listener();
     const first = word(FIRST);
     expect(await keys.take(first)).to.deep.equal({ number: 1 });
@@ -60,7 +60,7 @@ describe('what a worker hears of promoted keys', () => {
     expect(heard).to.have.length(0);
   });
 
-  it('is not taken from anybody else, nor in another order, nor malformed, nor without bound', async () => {
+  it('is refused from others, out of order, malformed or without a bound', async () => {
     const many = Array.from({ length: MOST_PROMOTED + 1 }, (_, n) => promoted(`keykeykeykey${n}`));
     for (const wrong of [
       word(FIRST, { by: newFleetKey() }),
@@ -89,7 +89,7 @@ describe('what a worker hears of promoted keys', () => {
     expect(await rejection(inParts.take(last))).to.match(/too many/);
   });
 
-  it('is nothing from a manager that has not proved to be its own', async () => {
+  it('is refused from a manager that has not proved its identity', async () => {
     const hub = await ClusterKeys.start(1, systemClock());
     const west = await ClusterKeys.start(2, systemClock());
     const fleet = await FleetUnderTest.start({ keys: hub.keys });
@@ -115,7 +115,7 @@ describe('what a worker hears of promoted keys', () => {
   });
 });
 
-describe('a worker that lies about promoted keys', () => {
+describe('a worker with false reports about promoted keys', () => {
   let hub: ClusterKeys;
   let fleet: FleetUnderTest;
   let clock: TestClock;
@@ -167,13 +167,13 @@ describe('a worker that lies about promoted keys', () => {
     session.on('stream', hear);
   };
 
-  it('is not linked where it claims words that are yet to come', async () => {
+  it('is not linked if it acknowledges future messages', async () => {
     await liar((number) => ({ number: number + 1_000 }));
     await eventually(() => socket!.destroyed, 'it is cut');
     expect(fleet.links.find('west')).to.equal(undefined);
   });
 
-  it('is cut where it does not say in time that it knows of a revoked key, which is revoked', async () => {
+  it('is disconnected if it does not acknowledge a revocation in time, which still takes effect', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     await liar((number) => (number === 1 ? { number } : undefined));

@@ -40,7 +40,7 @@ const HELLO = Buffer.concat([Buffer.from([0x83, 0x86, 0x04, 6]), Buffer.from('/h
 const COMPLETE_HELLO = Buffer.concat([HELLO, Buffer.from('\x01\x01w', 'latin1')]);
 const cancelled = (id: number): Buffer => frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]));
 
-describe('a worker, before a manager that means ill, or hangs', () => {
+describe('a worker with a hostile or hanging manager', () => {
   let manager: TestManager;
   let links: WorkerLinks;
   let folder: string;
@@ -78,7 +78,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     return await manager.linked();
   };
 
-  it('goes on where streams were reset before it heard of them', async () => {
+  it('continues if streams are reset before it reads them', async () => {
     const socket = await dialled();
     let heard = Buffer.alloc(0);
     socket.on('data', (bytes: Buffer) => (heard = Buffer.concat([heard, bytes])));
@@ -103,7 +103,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     expect(told).to.deep.equal([]);
   });
 
-  it('dials anew where the manager says nothing once it is connected', async () => {
+  it('reconnects if the manager stays silent after the connection', async () => {
     const socket = await dialled();
     await once(socket, 'readable'); // it has begun
     clock.advance(15_000);
@@ -113,7 +113,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     await again;
   });
 
-  it('survives words that end the link while more words wait in the same read', async () => {
+  it('survives a message that ends the link ahead of others in the same read', async () => {
     let size = 0;
     const some = (): Buffer => Buffer.alloc((size += 4_099) % 14_000, 'x');
     const flood = (): Buffer =>

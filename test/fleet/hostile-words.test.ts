@@ -53,7 +53,7 @@ const WRONG = {
   'a deep one': `${'['.repeat(3_000)}${']'.repeat(3_000)}`,
 } as const;
 
-describe('a manager whose worker answers words of the link by what is none', () => {
+describe('a manager whose worker sends invalid answers on the link', () => {
   let fleet: FleetUnderTest;
   let sockets: Socket[];
   /** Stands still: what is cut here is cut for what was said. */
@@ -112,7 +112,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     eventually(() => socket.destroyed, what);
 
   for (const path of ['/hello', '/prove', '/keys', '/templates', '/leave'])
-    it(`cuts it, and no other, at once and having read little: ${path}`, async () => {
+    it(`closes that link only, at once, after reading little: ${path}`, async () => {
       const { linkId } = fleet.links.find('w2') ?? {};
       let sent: Promise<number> | undefined;
       const endless = await linked(path, (stream) => {
@@ -128,7 +128,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
       expect(fleet.links.find('w2')?.linkId).to.equal(linkId);
     });
 
-  it('knows nothing of a template of it, and reads little', async () => {
+  it('ignores the state of a template, after reading little', async () => {
     for (const text of [undefined, ...Object.values(WRONG)]) {
       let sent = Promise.resolve(0);
       const socket = await linked('/template', (stream) => {
@@ -143,7 +143,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     }
   });
 
-  it('keeps no stream of it that never says how a template stands, and says so once', async () => {
+  it('closes streams without an answer about a template, and logs it once', async () => {
     const open = new Set<ServerHttp2Stream>();
     let asked = 0;
     await linked('/template', (stream) => {
@@ -163,7 +163,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
   });
 });
 
-describe('a worker whose manager says what is no word of the link', () => {
+describe('a worker whose manager sends invalid messages on the link', () => {
   const key = newFleetKey();
   let manager: TestManager;
   let links: WorkerLinks;
@@ -241,7 +241,7 @@ describe('a worker whose manager says what is no word of the link', () => {
     ['/welcome', true],
     ['/refused', true],
   ] as const)
-    it(`cuts the link, having read little, and dials anew: ${path}`, async () => {
+    it(`closes the link after reading little, and reconnects: ${path}`, async () => {
       const endless = await linked({ proved });
       const stream = post(endless, path);
       const sent = flood(stream);
@@ -257,7 +257,7 @@ describe('a worker whose manager says what is no word of the link', () => {
       await linked({ proved: true });
     });
 
-  it('takes no many long words at once that do not end', async () => {
+  it('accepts few long unfinished messages at once', async () => {
     const session = await linked({ proved: true });
     const streams = Array.from({ length: 3 }, () => post(session, '/keys'));
     for (const stream of streams) stream.write(CHUNK);

@@ -16,7 +16,7 @@ const signers = {
 };
 
 for (const [name, newSigner] of Object.entries(signers))
-  describe(`an identity that ${name} signs`, () => {
+  describe(`an identity signed by ${name}`, () => {
     const signer = newSigner();
     const setUp = ({ clusterId = 'w1', linkId = 'l1', signedBy = signer } = {}) => {
       const manager = new TestClock();
@@ -34,20 +34,20 @@ for (const [name, newSigner] of Object.entries(signers))
       };
     };
 
-    it('says who asks, with clocks an hour apart', () => {
+    it('identifies the caller, even with clocks an hour apart', () => {
       const { sign, check } = setUp();
       const caller = { ...CALLER, gated: true, makers: ['eve'] } as const;
       expect(check(sign(caller, REQUEST), REQUEST)).to.deep.equal(caller);
     });
 
-    it('is good once', () => {
+    it('is valid once', () => {
       const { sign, check } = setUp();
       const identity = sign(CALLER, REQUEST);
       expect(check(identity, REQUEST)).not.to.equal(undefined);
       expect(check(identity, REQUEST)).to.equal(undefined);
     });
 
-    it('is good for its request alone', () => {
+    it('is valid for its own request only', () => {
       const { sign, check } = setUp();
       for (const other of [
         { ...REQUEST, method: 'DELETE' },
@@ -57,14 +57,14 @@ for (const [name, newSigner] of Object.entries(signers))
         expect(check(sign(CALLER, REQUEST), other)).to.equal(undefined);
     });
 
-    it('is good for some seconds', () => {
+    it('is valid for some seconds', () => {
       const { sign, check, worker } = setUp();
       const identity = sign(CALLER, REQUEST);
       worker.advance(10_100);
       expect(check(identity, REQUEST)).to.have.property('code', 'UNAVAILABLE');
     });
 
-    it('tells of nothing where single ones come late, or many that waited together', () => {
+    it('reports no clock fault if single ones arrive late, or many waited together', () => {
       const { sign, check, manager, worker, off } = setUp();
       const pass = (milliseconds: number): void => {
         manager.advance(milliseconds);
@@ -87,7 +87,7 @@ for (const [name, newSigner] of Object.entries(signers))
       expect(off.count).to.equal(0);
     });
 
-    it('tells of the clock of an end that stood still, and of nothing that anybody may send', () => {
+    it('reports a stopped clock, but not from messages that anybody can send', () => {
       for (const [end, needed] of [
         ['manager', 3],
         ['worker', 1],
@@ -112,7 +112,7 @@ for (const [name, newSigner] of Object.entries(signers))
       }
     });
 
-    it('is good on a link that stands for weeks, by clocks that do not run alike', () => {
+    it('is valid on a link that lasts for weeks, with clocks of different speeds', () => {
       for (const driftMs of [-720, 720]) {
         const { sign, check, manager, worker } = setUp();
         for (let hour = 0; hour < 24 * 14; hour += 1) {
@@ -126,14 +126,14 @@ for (const [name, newSigner] of Object.entries(signers))
       }
     });
 
-    it('is nothing to another cluster, on another link, or signed by another', () => {
+    it('is invalid on another cluster, on another link, or with another signature', () => {
       for (const given of [{ clusterId: 'w2' }, { linkId: 'l0' }, { signedBy: newSigner() }]) {
         const { sign, check } = setUp(given);
         expect(check(sign(CALLER, REQUEST), REQUEST)).to.equal(undefined);
       }
     });
 
-    it('is nothing once a byte of it has changed, or it is no identity', () => {
+    it('is invalid after a change of any byte, or if malformed', () => {
       const { sign, check } = setUp();
       const [signed = '', signature = ''] = sign(CALLER, REQUEST).split('.');
       const claims = JSON.parse(Buffer.from(signed, 'base64url').toString()) as object;

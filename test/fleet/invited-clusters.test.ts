@@ -35,7 +35,7 @@ describe('a cluster that was only invited', () => {
     }
   };
 
-  it('is shown as such, and is no cluster until it joins', async () => {
+  it('is shown as invited, and cannot be used until it joins', async () => {
     const { token, endsAt } = await fleet.registry.invite('west');
     const { listOthers } = fleetOperations(fleet.links, 'hub');
     const copies = envCopies({ links: fleet.links, client: { ask: fail } });
@@ -64,7 +64,7 @@ describe('a cluster that was only invited', () => {
     expect(shown()[0]).to.include({ status: 'Connected' }).and.not.have.property('invitedUntil');
   });
 
-  it('is forgotten once its token has ended, and one that has joined is not', async () => {
+  it('is deleted after its token has expired, unless it has joined', async () => {
     await fleet.join({ clusterId: 'east', serve });
     await fleet.registry.invite('east'); // for another machine, which never came
     await fleet.registry.invite('wset');
@@ -84,7 +84,7 @@ describe('a cluster that was only invited', () => {
     expect(fleet.links.list().map(({ clusterId }) => clusterId)).to.deep.equal(['east', 'west']);
   });
 
-  it('stays where it is invited anew while another one is forgotten', async () => {
+  it('stays after a new invitation while another one is deleted', async () => {
     for (const id of ['one', 'two']) await fleet.registry.invite(id);
     const { store } = fleet;
     const { remove } = store;

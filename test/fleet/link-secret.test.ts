@@ -23,7 +23,7 @@ interface Change {
 }
 
 describe('the secret of a link', () => {
-  it('is the same at both ends, for one transcript, and nobody else’s', () => {
+  it('is the same on both ends for one transcript, and unknown to others', () => {
     const [manager, worker, other] = [newSecretHalf(), newSecretHalf(), newSecretHalf()];
     const mine = manager.agree(worker.publicKey, 'transcript');
     const theirs = worker.agree(manager.publicKey, 'transcript');
@@ -40,7 +40,7 @@ describe('the secret of a link', () => {
       expect(wrong?.isSigned('text', signature)).to.equal(false);
   });
 
-  it('comes of nothing that is no such key, nor of one that says what it comes to', () => {
+  it('cannot be derived from an invalid key, or from one that fixes the result', () => {
     // the point of order 1, of which every secret is 0
     const low = Buffer.concat([
       Buffer.from(newSecretHalf().publicKey, 'base64').subarray(0, -32),
@@ -51,7 +51,7 @@ describe('the secret of a link', () => {
   });
 });
 
-describe('a link, and who stands between its ends', () => {
+describe('a link through an attacker', () => {
   const key = newFleetKey();
   let fleet: FleetUnderTest;
   let between: TestManager | undefined;
@@ -108,7 +108,7 @@ describe('a link, and who stands between its ends', () => {
     expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: false });
   });
 
-  it('is not opened where one end alone was told of the other’s half, or of another', async () => {
+  it("does not open if only one end received the other's half, or a different one", async () => {
     const { publicKey } = newSecretHalf();
     const another = (words: Words): Words =>
       'half' in words ? { ...words, half: publicKey } : words;
@@ -118,7 +118,7 @@ describe('a link, and who stands between its ends', () => {
     expect(fleet.links.find('w1')).to.equal(undefined);
   });
 
-  it('is not opened with a half that is none, which is said', async () => {
+  it('does not open with an invalid half, and reports the reason', async () => {
     await joinOver({ answered: (words) => ('half' in words ? { ...words, half: 'x' } : words) });
     await eventually(() => joined.told.length > 0, 'it is refused');
     expect(fleet.links.find('w1')).to.equal(undefined);
@@ -132,7 +132,7 @@ describe('a link, and who stands between its ends', () => {
     ['a signature of another key', changed('signature', newFleetKey().sign('x')), 'unproved'],
     ['a version of the link that is none yet', changed('version', 2), 'version'],
   ] as const)
-    it(`is not opened with ${what}, which is said and counted`, async () => {
+    it(`does not open with ${what}, and reports and counts the failure`, async () => {
       await joinOver(change);
       await eventually(() => joined.told.length > 0, 'it is refused');
       expect(fleet.links.find('w1')).to.equal(undefined);

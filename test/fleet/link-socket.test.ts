@@ -33,7 +33,7 @@ describe('the connection of a link', () => {
     return { socket, came: () => came };
   };
 
-  it('is a WebSocket to whoever stands between, and HTTP/2 within', async () => {
+  it('looks like a WebSocket outside, and carries HTTP/2 inside', async () => {
     const { socket, came } = await dial();
     socket.write(HEAD);
     await eventually(() => came().includes('PRI * HTTP/2.0'), 'the manager begins');
@@ -45,7 +45,7 @@ describe('the connection of a link', () => {
     );
   });
 
-  it('is cut where something else begins, or nothing in time, or too many wait', async () => {
+  it('is closed after other bytes, after silence, or if too many wait', async () => {
     const { socket: other } = await dial();
     other.write('\x82\x05hello, and more');
     await eventually(() => other.closed, 'it is cut');

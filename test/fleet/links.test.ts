@@ -32,7 +32,7 @@ const serve = (connection: Duplex): void => {
   server.emit('connection', connection);
 };
 
-describe('links of a fleet', () => {
+describe('fleet links', () => {
   let fleet: FleetUnderTest;
 
   beforeEach(async () => {
@@ -62,7 +62,7 @@ describe('links of a fleet', () => {
     return text;
   };
 
-  it('carry requests to the server of a worker that joined', async () => {
+  it('forward requests to the server of a joined worker', async () => {
     await fleet.join({ clusterId: 'w1', serve });
     const body = randomBytes(5_000_000);
     const asked = await Promise.all(
@@ -73,7 +73,7 @@ describe('links of a fleet', () => {
     );
   });
 
-  it('survive more answers that nobody waited for than HTTP/2 takes for an attack', async () => {
+  it('survive more unread answers than HTTP/2 accepts before it suspects an attack', async () => {
     await fleet.join({ clusterId: 'w1', serve });
     const { linkId } = fleet.links.find('w1') ?? {};
     for (let round = 0; round < 11; round += 1)
@@ -89,7 +89,7 @@ describe('links of a fleet', () => {
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
   });
 
-  it('have a worker send no faster than is read at the other end', async () => {
+  it('make a worker send no faster than the other end reads', async () => {
     await fleet.join({ clusterId: 'w1', serve });
     flooded = 0;
     const answer = await ask('w1', { path: '/flood' });
@@ -104,7 +104,7 @@ describe('links of a fleet', () => {
     answer.destroy();
   });
 
-  it('open again by the key of the worker alone, once they were cut', async () => {
+  it('reopen with just the key of the worker after they broke', async () => {
     const { folder, links } = await fleet.join({ clusterId: 'w1', serve });
     links.stop();
     await eventually(() => !fleet.links.find('w1'), 'the link is cut');
@@ -113,7 +113,7 @@ describe('links of a fleet', () => {
     await fleet.linked('w1');
   });
 
-  it('take a token once, from the cluster that it was made for', async () => {
+  it('accept a token once, from the cluster that it was made for', async () => {
     const { token } = await fleet.registry.invite('w1');
     const other = fleet.worker({ clusterId: 'w2', serve, joinToken: token });
     await eventually(() => other.told.length > 0, 'the other one is refused');
@@ -128,7 +128,7 @@ describe('links of a fleet', () => {
     expect(fleet.links.find('w2')).to.equal(undefined);
   });
 
-  it('are taken from a thief whose token was used first, by a removal and another token', async () => {
+  it('are taken back from a thief of a used token by a removal and a new token', async () => {
     const { token } = await fleet.registry.invite('w1');
     fleet.worker({ clusterId: 'w1', serve, joinToken: token });
     await fleet.linked('w1');
@@ -146,7 +146,7 @@ describe('links of a fleet', () => {
     expect(fleet.links.find('w1')?.linkId).not.to.equal(linkId);
   });
 
-  it('whose identities are off, since a clock stood still, are opened anew', async () => {
+  it('reopen if a stopped clock makes their identities invalid', async () => {
     let check: IdentityCheck | undefined;
     await fleet.stop();
     const clock = new TestClock();
@@ -176,7 +176,7 @@ describe('links of a fleet', () => {
     await eventually(() => ![undefined, route.linkId].includes(linkId()), 'it is anew');
   });
 
-  it('are refused to a worker that answers for another, which keeps its own', async () => {
+  it("are refused to a worker that claims another's id, which keeps its own link", async () => {
     await fleet.join({ clusterId: 'w1', serve });
     const { linkId } = fleet.links.find('w1') ?? {};
     const { token } = await fleet.registry.invite('w2');
@@ -185,7 +185,7 @@ describe('links of a fleet', () => {
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
   });
 
-  it('are refused by a worker to a manager that is not its own', async () => {
+  it('are refused by a worker to a manager other than its own', async () => {
     const foreign = await FleetUnderTest.start({ key: newFleetKey() });
     try {
       const { token } = await fleet.registry.invite('w1');
@@ -204,7 +204,7 @@ describe('links of a fleet', () => {
     }
   });
 
-  it('are not opened under the id of the manager, or no id', async () => {
+  it('do not open with the id of the manager, or without an id', async () => {
     for (const clusterId of ['hub', '', 'A', 'a.b', 'x'.repeat(64)]) {
       const refused = await fleet.registry.invite(clusterId).then(
         () => 'invited',

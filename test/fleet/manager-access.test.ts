@@ -15,7 +15,7 @@ const [OF_MANAGER, OVER_LINK] = ['promoted', 'linked'].map((keyId) => ({ ...ADMI
   Caller,
 ];
 
-describe('managers that are cut off', () => {
+describe('disconnecting managers', () => {
   const clock = new TestClock();
   let store: ReturnType<typeof sqliteRecordStore>;
   let close: () => Promise<void>;
@@ -44,7 +44,7 @@ describe('managers that are cut off', () => {
       isLinked: ({ keyId }) => keyId === 'linked',
     });
 
-  it('are so at every replica, over restarts, until they are let in', async () => {
+  it('takes effect on every replica, over restarts, until they are accepted again', async () => {
     const [one, other] = [await aReplica(), await aReplica()];
     await store.clusters.create({ clusterId: 'east', joinHash: 'a'.repeat(64) }); // another's
     const { setManagers, getManagers } = asked(one.access);
@@ -67,7 +67,7 @@ describe('managers that are cut off', () => {
     expect((await store.clusters.list()).map(({ clusterId }) => clusterId)).to.deep.equal(['east']);
   });
 
-  it('are not where a manager says so, in whatever way, or there is none', async () => {
+  it('is refused to managers, in any form, and to workers without a manager', async () => {
     const { access } = await aReplica();
     for (const caller of [OF_MANAGER, OVER_LINK])
       for (const cutOff of [true, false])
@@ -80,7 +80,7 @@ describe('managers that are cut off', () => {
     expect(access.isCutOff).to.equal(false);
   });
 
-  it('are not said to be so where the store keeps no such word', async () => {
+  it('fails if the store cannot keep the setting', async () => {
     const { clusters } = store;
     const forgetful = new ManagerAccess({
       ...{ clock, clusterId: 'west' },

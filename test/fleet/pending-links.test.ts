@@ -7,11 +7,11 @@ import { HELLO } from './hostile-ends.ts';
 import { PendingLinks } from '../../src/fleet/link/manager-links.ts';
 import type { ManagerLink } from '../../src/fleet/link/manager-link.ts';
 
-describe('links that have yet to prove whose they are', () => {
+describe('links that have yet to prove their identity', () => {
   const aLink = (cut: unknown[], name: string): ManagerLink =>
     ({ cut: () => void cut.push(name) }) as unknown as ManagerLink;
 
-  it('make room for each other: first the oldest of an address that has too many', () => {
+  it('displace each other: first the oldest of an address with too many', () => {
     const cut: unknown[] = [];
     const links = new PendingLinks();
     links.add(aLink(cut, 'other'), 'b');
@@ -21,7 +21,7 @@ describe('links that have yet to prove whose they are', () => {
     expect(cut.slice(2)).to.deep.equal(['a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8']);
   });
 
-  it('make room for those of their own cluster alone once they have proved it', () => {
+  it('displace only those of their own cluster once they are proved', () => {
     const cut: unknown[] = [];
     const links = new PendingLinks();
     const added = (name: string): ManagerLink => {
@@ -56,7 +56,7 @@ describe('links that have yet to prove whose they are', () => {
     );
   };
 
-  it('keep nobody out who proves it', async () => {
+  it('do not keep others from proving theirs', async () => {
     const fleet = await FleetUnderTest.start();
     const idle: Socket[] = [];
     try {
@@ -68,7 +68,7 @@ describe('links that have yet to prove whose they are', () => {
     }
   });
 
-  it('cut none that has proved it, and is told of keys still', async () => {
+  it('do not close a proved link that still receives keys', async () => {
     // time stands still: a link that is cut is not opened again
     const fleet = await FleetUnderTest.start({ clock: new TestClock() });
     const idle: Socket[] = [];

@@ -39,7 +39,7 @@ describe('copies of promoted keys', () => {
     }
   };
 
-  it('are written no more once the daemon stops, also those that were told before', async () => {
+  it('are no longer written once the daemon stops, even those already received', async () => {
     const { record } = await hub.mint();
     await hub.promote(record);
     const key = hub.keys.find(record.keyId)!;
@@ -49,14 +49,14 @@ describe('copies of promoted keys', () => {
     expect(await west.store.list()).to.deep.equal([]);
   });
 
-  it('that the store did not take are kept as soon as it does', async () => {
+  it('that the store refused are stored as soon as it works', async () => {
     const { apiKey } = await failing('create', () => told());
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
     clock.advance(5_000);
     await eventually(() => west.told(apiKey) === 'good', 'it is kept');
   });
 
-  it('that the store did not take are kept too where telling of all of them takes longer than that', async () => {
+  it('that the store refused are stored even if the complete report takes longer', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     const key = hub.keys.find(record.keyId)!;
@@ -70,7 +70,7 @@ describe('copies of promoted keys', () => {
     await eventually(() => west.told(apiKey) === 'good', 'it is kept');
   });
 
-  it('that the store did not take are tried no more once no link tells of them', async () => {
+  it('that the store refused are dropped once no link reports them', async () => {
     const { key, visit } = await failing('create', () => told());
     visit.end();
     clock.advance(5_000);
@@ -82,7 +82,7 @@ describe('copies of promoted keys', () => {
     expect([west.store.records.size, west.apiKeys.find(key.keyId)]).to.deep.equal([0, undefined]);
   });
 
-  it('that the store did not take for long are all kept within 5 s of its return, and it is asked little meanwhile', async () => {
+  it('that the store refused for long are all stored within 5 s of its return, with few retries', async () => {
     const { create } = west.store;
     let writes = 0;
     west.store.create = () => {
@@ -117,7 +117,7 @@ describe('copies of promoted keys', () => {
     );
   });
 
-  it('are refused once they are known to be revoked, also where the store can not forget them', async () => {
+  it('are refused once they are revoked, even if the store cannot delete them', async () => {
     const { key, apiKey, visit } = await told();
     const word = { keys: [], gone: [key.keyId], now: clock.now() };
     await failing('remove', async () => {
@@ -137,7 +137,7 @@ describe('copies of promoted keys', () => {
     await eventually(() => west.store.records.size === 0, 'it is forgotten');
   });
 
-  it('that ended, and that the store kept until they were told of again, stay good', async () => {
+  it('that expired, and that the store kept until the next report, stay valid', async () => {
     const { key, apiKey, visit } = await told();
     visit.end();
     await failing('remove', () => told('another'));
@@ -152,7 +152,7 @@ describe('copies of promoted keys', () => {
     expect(west.told(apiKey)).to.equal('good');
   });
 
-  it('of a manager that the cluster left for another are gone once that one was heard', async () => {
+  it('of a manager that the cluster has left are gone once the new one was heard', async () => {
     const { apiKey, visit } = await told('old');
     visit.end();
     await west.restart();
@@ -162,7 +162,7 @@ describe('copies of promoted keys', () => {
     expect(west.store.records.size).to.equal(1);
   });
 
-  it('stay while an address has yet to be heard, and while their manager is at any', async () => {
+  it('stay while an address has not answered, and while any address reaches their manager', async () => {
     await west.restart(2);
     const [one, two] = [await told('one'), await told('two')]; // at the same address, later
     expect(west.store.records.size).to.equal(2);
@@ -180,7 +180,7 @@ describe('copies of promoted keys', () => {
     ]);
   });
 
-  it('that ended since an address led to another manager are good again once they are told', async () => {
+  it('that ended since an address led to another manager are valid again once reported', async () => {
     const { key, apiKey, visit } = await told();
     visit.end();
     await told('another');
@@ -192,7 +192,7 @@ describe('copies of promoted keys', () => {
     expect(west.told(apiKey)).to.equal('good');
   });
 
-  it('of one manager are as they are, whatever another one says', async () => {
+  it('of one manager are independent of reports by another', async () => {
     await west.restart(2);
     const one = await told('one');
     const two = west.copies.begin('two');
@@ -206,7 +206,7 @@ describe('copies of promoted keys', () => {
     await eventually(() => west.told(later.apiKey) === 'good', 'it is kept');
   });
 
-  it('are good alone for so long as they were confirmed, and again once their manager is heard', async () => {
+  it('are valid for a limited time without their manager, and again once it is heard', async () => {
     const { key, apiKey, visit } = await told();
     const own = await west.mint({ lifetimeMs: 10 * ALONE_MS });
     let ends = 0;
@@ -237,7 +237,7 @@ describe('copies of promoted keys', () => {
     expect(west.told(apiKey)).to.equal('good');
   });
 
-  it('are confirmed for as long as a link stands, by few writes, though the store fails now and then', async () => {
+  it('are confirmed while a link is open, by few writes, even if the store fails at times', async () => {
     const { key, apiKey, visit } = await told();
     const { update } = west.store;
     let [writes, ends] = [0, 0];
@@ -260,7 +260,7 @@ describe('copies of promoted keys', () => {
     expect(west.told(apiKey)).to.equal('UNAVAILABLE');
   });
 
-  it('end what goes on under them, and never the keys of the cluster itself', async () => {
+  it("end the work under them when they end, but not the work under the cluster's own keys", async () => {
     const { key, visit } = await told();
     const own = await west.mint();
     let ended = false;
@@ -269,7 +269,7 @@ describe('copies of promoted keys', () => {
     expect([ended, west.told(own.apiKey)]).to.deep.equal([true, 'good']);
   });
 
-  it('are not taken in place of a key of the cluster that has their id', async () => {
+  it('do not replace a key of the cluster with the same id', async () => {
     const own = await west.mint();
     const { record } = await hub.mint();
     await hub.promote(record);
@@ -278,7 +278,7 @@ describe('copies of promoted keys', () => {
     expect(west.told(own.apiKey)).to.equal('good');
   });
 
-  it('are told of by two replicas at once without harm', async () => {
+  it('can be reported by two replicas at once', async () => {
     const { key, apiKey, visit } = await told();
     const { store } = west;
     const { update } = store;

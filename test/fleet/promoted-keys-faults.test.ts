@@ -145,7 +145,7 @@ class PlayedFleet {
   }
 }
 
-describe('promoted keys, whatever fails', function () {
-  it('are right at each worker as soon as it is linked again', () =>
+describe('promoted keys through any fault', function () {
+  it('are correct on each worker as soon as it is linked again', () =>
     comesRight(steps, () => PlayedFleet.start(), { numRuns: runs(16) }));
 });

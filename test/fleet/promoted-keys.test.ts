@@ -31,7 +31,7 @@ describe('promoted keys', () => {
   const isTold = (apiKey: string, what: string): Promise<void> =>
     eventually(() => west.told(apiKey) === what, `the key is ${what} at west`);
 
-  it('are good at a worker by its own pepper, and not once they were revoked', async () => {
+  it('are valid on a worker with its own pepper, and invalid once revoked', async () => {
     await join();
     const { record, apiKey } = await hub.mint();
     const other = await hub.mint();
@@ -49,7 +49,7 @@ describe('promoted keys', () => {
     expect(west.store.records.size).to.equal(0);
   });
 
-  it('that the manager could not revoke go on at every worker', async () => {
+  it('that the manager failed to revoke stay valid on every worker', async () => {
     await join();
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
@@ -67,7 +67,7 @@ describe('promoted keys', () => {
     expect([hub.told(apiKey), west.told(apiKey)]).to.deep.equal(refused);
   });
 
-  it('of a manager that is at none of the addresses any more are gone, also where two lead to one', async () => {
+  it('of a manager at none of the addresses are gone, even if two addresses lead to one manager', async () => {
     const former = await ClusterKeys.start(3, systemClock());
     const { record, apiKey } = await former.mint();
     await former.promote(record);
@@ -82,7 +82,7 @@ describe('promoted keys', () => {
     await eventually(() => west.store.records.size === 0, 'its copy is gone');
   });
 
-  it('are no more at a worker that cuts its managers off, until it lets them in again', async () => {
+  it('are gone on a worker that disconnects its managers, until it accepts them again', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     const own = await west.mint();
@@ -97,7 +97,7 @@ describe('promoted keys', () => {
     await isTold(apiKey, 'good');
   });
 
-  it('go to who joins later, under another name where theirs is taken', async () => {
+  it('reach new workers, under another name if theirs is taken', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     const own = await west.mint({ namespace: 'here-blue' });
@@ -107,7 +107,7 @@ describe('promoted keys', () => {
     expect(west.told(own.apiKey)).to.equal('good');
   });
 
-  it('are neither the secret nor a hash by the pepper of the manager, in all that a worker keeps', async () => {
+  it("appear neither as the secret nor as the manager's hash in a worker's files", async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     await join();
@@ -121,7 +121,7 @@ describe('promoted keys', () => {
     );
   });
 
-  it('that were revoked while a worker was away are refused before its link is ready', async () => {
+  it("revoked during a worker's absence are refused before its link is ready", async () => {
     const worker = await join();
     const minted = await hub.mint();
     await hub.promote(minted.record);
@@ -163,7 +163,7 @@ describe('promoted keys', () => {
     expect(west.told(minted.apiKey)).to.equal('INVALID_API_KEY');
   });
 
-  it('go on alone where a manager that is there again can not say which are good', async () => {
+  it('stay valid if a returning manager cannot report which keys are valid', async () => {
     const worker = await join();
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
@@ -180,7 +180,7 @@ describe('promoted keys', () => {
     expect(west.told(apiKey)).to.equal('good');
   });
 
-  it('that were revoked meanwhile are refused over a link that stands, also after a restart, while the store keeps them', async () => {
+  it('revoked in the meantime are refused over an open link, even after a restart, while the store keeps them', async () => {
     await fleet.stop();
     const clock = new TestClock();
     hub = await ClusterKeys.start(1, clock);
@@ -230,7 +230,7 @@ describe('promoted keys', () => {
     expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);
   });
 
-  it('are held back after a start, until the manager was heard or can not be', async () => {
+  it('are suspended after a start, until the manager was heard or is known to be unreachable', async () => {
     const clock = new TestClock(Date.now());
     west = await ClusterKeys.start(2, clock);
     const worker = await join();
@@ -248,7 +248,7 @@ describe('promoted keys', () => {
   });
 
   for (const ahead of [HOUR_MS, -HOUR_MS])
-    it(`end by the time of the manager, at a worker whose clock is ${ahead} ms ahead`, async () => {
+    it(`expire by the manager's clock, on a worker whose clock is ${ahead} ms ahead`, async () => {
       await fleet.stop();
       const clock = new TestClock();
       hub = await ClusterKeys.start(1, clock);
@@ -269,7 +269,7 @@ describe('promoted keys', () => {
       expect(west.told(long.apiKey)).to.equal('good');
     });
 
-  it('are gone from a worker that was removed, at once or once it is back', async () => {
+  it('are gone from a removed worker, at once or once it is back', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     const worker = await join();
@@ -293,13 +293,13 @@ describe('promoted keys', () => {
     await isTold(apiKey, 'INVALID_API_KEY');
   });
 
-  it('are not promoted again, also where another replica did it a moment ago', async () => {
+  it('cannot be promoted again, even if another replica has just done so', async () => {
     const { record } = await hub.mint();
     await hub.promote(record);
     expect(await rejection(hub.keys.promote(record))).to.include({ code: 'ALREADY_GLOBAL' });
   });
 
-  it('that were made with another pepper are told of to the operator of the manager', async () => {
+  it('from another pepper cause a warning for the operator of the manager', async () => {
     const { record } = await hub.mint();
     await hub.promote(record);
     expect(hub.keys.warning).to.equal(undefined);
@@ -310,7 +310,7 @@ describe('promoted keys', () => {
     expect(hub.keys.warning).to.equal(undefined);
   });
 
-  it('that a worker kept with another pepper are made anew, of which both operators are told', async () => {
+  it('that a worker stored under another pepper are renewed, with a warning for both operators', async () => {
     const worker = await join();
     const keys = [await hub.mint(), await hub.mint()];
     for (const { record } of keys) await hub.promote(record);
@@ -333,7 +333,7 @@ describe('promoted keys', () => {
     expect(west.warned.filter((event) => event.includes('another pepper'))).to.have.length(1);
   });
 
-  it('that were raised in the store by hand, or are too old, are not promoted', async () => {
+  it('are refused if their role was raised in the store by hand, or if they are too old', async () => {
     const { record } = await hub.mint();
     const { verifier: _verifier, ...old } = record;
     for (const each of [{ ...record, role: 'admin' as const }, old])

@@ -41,8 +41,8 @@ const LATE_WORD: readonly ReplicaStep[] = [
   ...[at('hear', 0), at('cut', 0), at('cut', 2)],
 ];
 
-describe('promoted keys over replicas of a manager and of a worker', function () {
-  it('are refused once a replica was told of their end, and good at each after the last fault', () =>
+describe('promoted keys with replicas of manager and worker', function () {
+  it('are refused once a replica knows their end, and valid on each after the last fault', () =>
     comesRight(steps, () => PlayedReplicas.start(), {
       ...{ numRuns: runs(400), examples: [[LATE_END], [LATE_WORD]] },
     }));

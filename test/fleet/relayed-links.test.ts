@@ -10,7 +10,7 @@ import { FleetUnderTest } from './a-fleet.ts';
 
 const serve = (): void => undefined;
 
-describe('a link that somebody passes on', function () {
+describe('a relayed link', function () {
   const certificate = onACertificate({ isTrusted: true });
   let fleet: FleetUnderTest;
   let server: Server;
@@ -33,7 +33,7 @@ describe('a link that somebody passes on', function () {
     await new Promise((resolve) => void server.close(resolve));
   });
 
-  it('is refused by the worker, which is linked where nobody does', async () => {
+  it('is refused by the worker, which then connects directly', async () => {
     const { token } = await fleet.registry.invite('w1');
     const passedOn = fleet.worker({
       ...{ clusterId: 'w1', serve, joinToken: token },
@@ -50,8 +50,8 @@ describe('a link that somebody passes on', function () {
   });
 });
 
-describe('a manager that knows by which addresses it is reached', () => {
-  it('refuses a worker that dialled another one', async () => {
+describe('a manager with configured addresses', () => {
+  it('refuses a worker that dialled another address', async () => {
     const fleet = await FleetUnderTest.start({ addresses: ['wss://hub.example.com:443'] });
     try {
       const { token } = await fleet.registry.invite('w1');
@@ -67,8 +67,8 @@ describe('a manager that knows by which addresses it is reached', () => {
   });
 });
 
-describe('a connection that is refused as a link', () => {
-  it('is closed by the manager, also if the other end keeps its half open', async () => {
+describe('a connection refused as a link', () => {
+  it('is closed by the manager, even if the other end keeps its half open', async () => {
     const fleet = await FleetUnderTest.start();
     const server = createHttpServer();
     server.on('upgrade', (request, socket, head) => fleet.links.upgrade(request, socket, head));

@@ -24,7 +24,7 @@ const ask = async (replica: ManagerReplica, clusterId: string): Promise<string> 
   return text;
 };
 
-describe('a manager of several replicas', () => {
+describe('a manager with several replicas', () => {
   let manager: ManagerReplicas;
 
   beforeEach(async () => {
@@ -32,7 +32,7 @@ describe('a manager of several replicas', () => {
   });
   afterEach(() => manager.stop());
 
-  it('is linked at each of them, by a worker that knows one address', async () => {
+  it('is linked on each of them, by a worker that knows one address', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const { told } = manager.worker({ clusterId: 'w1', joinToken: token, serve: named('w1') });
     await manager.linkedEverywhere('w1');
@@ -54,7 +54,7 @@ describe('a manager of several replicas', () => {
     for (const replica of manager.list) expect(await ask(replica, 'w1')).to.equal('w1');
   });
 
-  it('takes a join token once, at whichever of them it is brought', async () => {
+  it('accepts a join token once, on any replica', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const thieves = Array.from({ length: 4 }, (_, n) =>
       manager.worker({ clusterId: 'w1', replica: `thief-${n}`, joinToken: token }),
@@ -68,7 +68,7 @@ describe('a manager of several replicas', () => {
     for (const why of refusals) expect(why).to.include('was used already');
   });
 
-  it('spreads calls over the replicas of a worker, over those alone that take them', async () => {
+  it('spreads calls over those replicas of a worker that accept them', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const one = { clusterId: 'w1', replica: 'a', joinToken: token, serve: named('a') };
     const { links, folder } = manager.worker(one);
@@ -95,7 +95,7 @@ describe('a manager of several replicas', () => {
     }
   });
 
-  it('links one of two daemons on copies of a data folder, the same one at each of them', async () => {
+  it('links one of two daemons with copies of a data folder, the same one on each replica', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const first = manager.worker({
       ...{ clusterId: 'w1', replica: 'a', start: 'first', joinToken: token },
@@ -125,7 +125,7 @@ describe('a manager of several replicas', () => {
       );
   });
 
-  it('shuts out a cluster whose record is removed, at each of them', async () => {
+  it('excludes a cluster whose record is deleted, on each replica', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const { told } = manager.worker({ clusterId: 'w1', joinToken: token });
     await manager.linkedEverywhere('w1');

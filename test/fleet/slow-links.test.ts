@@ -18,7 +18,7 @@ const TAKES_MUCH = Buffer.from(
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 
 for (const scheme of ['ws', 'wss'] as const)
-  describe(`a link by ${scheme} that is slow`, function () {
+  describe(`a slow link by ${scheme}`, function () {
     const certificate = onACertificate();
     let server: Server;
     let other: Socket;
@@ -84,7 +84,7 @@ for (const scheme of ['ws', 'wss'] as const)
       }, 'nothing is acknowledged any more');
     };
 
-    it('is neither silent nor dead while what it sends is taken, and both once it is not', async () => {
+    it('is healthy while the other end reads, and silent and then dead once it does not', async () => {
       await fill();
       const clock = new TestClock();
       const told: string[] = [];

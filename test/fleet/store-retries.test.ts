@@ -13,7 +13,7 @@ const HOUR_S = 3_600;
 const named = (what: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, at) => `${what} ${at}`);
 
-describe('what a store did not take', () => {
+describe('retries of failed writes', () => {
   let clock: TestClock;
   let retries: StoreRetries;
   let isDown: boolean;
@@ -51,7 +51,7 @@ describe('what a store did not take', () => {
     }
   };
 
-  it('is taken within 5 s, though many others that it never takes wait longer', async () => {
+  it('succeed within 5 s, even if many failing ones wait longer', async () => {
     put(neverTaken('bad', 160));
     await pass(600);
     isDown = true;
@@ -63,7 +63,7 @@ describe('what a store did not take', () => {
     expect(asked, 'and it is asked little for the others').to.be.at.most(16 + 16);
   });
 
-  it('is all taken within 5 s, however long the store was away, though it never takes others', async () => {
+  it("all succeed within 5 s of the store's return, among others that always fail", async () => {
     put(neverTaken('bad', 160));
     await pass(HOUR_S);
     isDown = true;
@@ -75,7 +75,7 @@ describe('what a store did not take', () => {
     expect(taken).to.have.members(good);
   });
 
-  it('is all taken at once, what failed more often too', async () => {
+  it('all follow a success at once, including those that failed more often', async () => {
     isDown = true;
     const [old, young] = [named('old', 16), named('young', 16)];
     put(old);
@@ -88,7 +88,7 @@ describe('what a store did not take', () => {
     expect(taken).to.have.members(['new', ...young, ...old]);
   });
 
-  it('is tried within 5 s, whenever something else is', async () => {
+  it('happen within 5 s, next to any others', async () => {
     put(neverTaken('bad', 1));
     clock.advance(4_000);
     put(['good']);
@@ -97,7 +97,7 @@ describe('what a store did not take', () => {
     expect(taken).to.deep.equal(['good']);
   });
 
-  it('has its turn after what came before', async () => {
+  it('happen after earlier ones', async () => {
     let done = (): void => undefined;
     work = new Promise((resolve) => (done = resolve));
     put(['one']);
@@ -108,7 +108,7 @@ describe('what a store did not take', () => {
     expect(taken).to.deep.equal(['one']);
   });
 
-  it('is tried at once with one that failed as often and is taken, wherever it stands', async () => {
+  it('follow the success of one that failed as often, at any position', async () => {
     isDown = true;
     put(['first', ...neverTaken('bad', 160), 'last']);
     isDown = false;
@@ -116,7 +116,7 @@ describe('what a store did not take', () => {
     expect(taken).to.deep.equal(['first', 'last']);
   });
 
-  it('is tried ever less', async () => {
+  it('happen less and less often', async () => {
     put(neverTaken('bad', 160));
     await pass(HOUR_S);
     asked = 0;
@@ -124,7 +124,7 @@ describe('what a store did not take', () => {
     expect(asked, 'in 5 min: each once, and one at each look').to.be.within(160, 160 + 60);
   });
 
-  it('is not in the way for long of what failed more often', async () => {
+  it('are not delayed for long by others that failed more often', async () => {
     isDown = true;
     put(['good']);
     await pass(HOUR_S);
@@ -134,7 +134,7 @@ describe('what a store did not take', () => {
     expect(taken).to.deep.equal(['good']);
   });
 
-  it('can be too early to be tried, and is tried the next time', async () => {
+  it('can be too early, and are repeated the next time', async () => {
     let isEarly = true;
     put(neverTaken('bad', 40));
     retries.put('one', async () => {
@@ -149,7 +149,7 @@ describe('what a store did not take', () => {
   });
 });
 
-describe('promoted keys that a store did not take', () => {
+describe('promoted keys refused by a store', () => {
   let clock: TestClock;
   let west: ClusterKeys;
   let keys: (PromotedKey & { readonly apiKey: string })[];
@@ -180,7 +180,7 @@ describe('promoted keys that a store did not take', () => {
     };
   });
 
-  it('are asked for 16 at a time, though another replica kept some of them', async () => {
+  it('are retried 16 at a time, even if another replica has stored some of them', async () => {
     await told(100);
     for (const record of records.splice(0).slice(0, 40)) await create(record);
     clock.advance(5_000);
@@ -188,7 +188,7 @@ describe('promoted keys that a store did not take', () => {
     expect(records).to.have.lengthOf(16);
   });
 
-  it('hold up no word that another one is revoked', async () => {
+  it('do not delay the revocation of another', async () => {
     const visit = await told(200);
     records = [];
     let before: number | undefined;

@@ -25,7 +25,7 @@ const LINK = {
   keysRemade: 0,
 } as const;
 
-describe('how clusters stand to a global template', () => {
+describe('the state of a global template on clusters', () => {
   const clock = new TestClock();
   const asked: string[] = [];
   const reports: Readonly<Record<string, CopyReport>> = {
@@ -48,7 +48,7 @@ describe('how clusters stand to a global template', () => {
       },
     })('t');
 
-  it('is what they say, and of what does not answer when it was heard', async () => {
+  it('is what they report, or the time of the last contact if they do not answer', async () => {
     const at = clock.now();
     const nothing = { version: undefined, message: undefined };
     expect(
@@ -67,7 +67,7 @@ describe('how clusters stand to a global template', () => {
     expect(asked).not.to.include('away');
   });
 
-  it('is nothing of a template that is not global, and a refusal of none', async () => {
+  it('is empty for a local template, and a refusal for an unknown one', async () => {
     const { globalId: _globalId, ...own } = aTemplate();
     expect(await clusters(own, [aClusterOf('agrees')])).to.deep.equal([]);
     expect(await rejection(clusters(undefined, []))).to.include({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { newFleetKey, newJoinToken } from '../../src/fleet/link/fleet-keys.ts';
 import { WorkerCredentials } from '../../src/fleet/link/worker-credentials.ts';
 
-describe('what a worker is known by', () => {
+describe('the credentials of a worker', () => {
   let dataDir: string;
 
   beforeEach(() => {
@@ -20,7 +20,7 @@ describe('what a worker is known by', () => {
   };
   const none = (): string => join(dataDir, 'there-is-none');
 
-  it('needs the file of the token until a manager took the cluster in, and no longer', () => {
+  it('include the token file until a manager has admitted the cluster', () => {
     expect(() => new WorkerCredentials({ dataDir, joinTokenFile: none() })).to.throw(
       'joinTokenFile can not be read',
     );
@@ -34,7 +34,7 @@ describe('what a worker is known by', () => {
     ]);
   });
 
-  it('remembers the managers of late, however many there were', () => {
+  it('include the recent managers, in a bounded number', () => {
     const managers = Array.from({ length: 20 }, () => newFleetKey().publicKey);
     const credentials = new WorkerCredentials({ dataDir, joinTokenFile: undefined });
     for (const manager of managers) credentials.joined(manager);
@@ -42,7 +42,7 @@ describe('what a worker is known by', () => {
     expect(managers.filter((manager) => again.trusts(manager))).to.deep.equal(managers.slice(4));
   });
 
-  it('is given, where replicas share it, and then trusts by the token alone', () => {
+  it('can be given if replicas share them, and then trust only by the token', () => {
     const [key, { publicKey }] = [newFleetKey(), newFleetKey()];
     const joinTokenFile = aToken(publicKey);
     for (let start = 0; start < 2; start += 1) {
