@@ -23,7 +23,7 @@ const FOR_SANDBOXES = [
 ];
 const CONTROL = controlRoutes({} as ControlDeps).map(({ path }) => path);
 
-describe('any request to the compatible API', function () {
+describe('a random request to the compatible API', function () {
   let api: CompatibleApi;
   let sandbox: Readonly<Record<string, string>>;
   before(async () => {
@@ -105,7 +105,7 @@ describe('any request to the compatible API', function () {
     { requiredKeys: [] },
   );
 
-  it('is never answered by a fault of the server', async () => {
+  it('never causes a server error', async () => {
     const own = (value: string): string => {
       const named: Readonly<Record<string, string | undefined>> = {
         ...{ tenant: toCompatibleForm(api.keys.tenant), stranger: api.keys.stranger },

@@ -68,7 +68,7 @@ const anApprovingApi = async (...rules: readonly string[]) => {
 
 type ApprovingApi = Awaited<ReturnType<typeof anApprovingApi>>;
 
-describe('a sandbox that a rule has wait for a person, at the compatible API', () => {
+describe('a creation that waits for an approval at the compatible API', () => {
   let api: ApprovingApi;
   const start = async (...rules: readonly string[]): Promise<ApprovingApi> =>
     (api = await anApprovingApi(...rules));
@@ -79,7 +79,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
   };
   afterEach(() => api.stop());
 
-  it('is not made before that, and once when it is asked for again', async () => {
+  it('happens only after the approval, once, when the client repeats it', async () => {
     const { operations, records, keys, compatible, approve } = await start(
       'require operation=claimSandbox key=gated',
     );
@@ -119,7 +119,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
   });
 
   for (const scope of ['once', 'session'] as const)
-    it(`does not let a connect pass that was approved as a pause, ${scope}`, async () => {
+    it(`cannot use a pause's approval for a connect, ${scope}`, async () => {
       const { compatible, approve, last } = await start('require operation=setSandboxState');
       const id = await claimed();
       const far = { timeout: 315_360_000 };
@@ -136,7 +136,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
       expect((await ask('pause')).status).to.equal(204);
     });
 
-  it('does not let a claim pass that was approved at the other API, or with another lifetime', async () => {
+  it('cannot use an approval of the other API, or of another lifetime', async () => {
     const { operations, compatible, rest, approve } = await start('require operation=claimSandbox');
     const body = { poolName: 'default', templateID: 'base' };
     await rest('POST', '/sandboxes', body);
@@ -150,7 +150,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await compatible('POST', '/sandboxes', body)).status).to.equal(201);
   });
 
-  it('does not move the end of a sandbox by a connect, if a rule denies that', async () => {
+  it("cannot change a sandbox's end by a connect if a rule denies that", async () => {
     const { compatible, operations } = await start('deny operation=setIdleTimeout');
     const id = await claimed();
 
@@ -160,7 +160,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect(operations.sandboxes.get(id)?.endsAt).to.equal(undefined);
   });
 
-  it('holds a connect by any rule of what it does, and never for a session', async () => {
+  it('applies every rule to a connect that matches one of its steps, and never approves a session', async () => {
     const { compatible, approve, last } = await start(
       'require operation=setIdleTimeout',
       'allow operation=setSandboxState',
@@ -174,7 +174,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await connect()).status).to.equal(200);
   });
 
-  it('says that no approval helps, if a rule denies what else a connection comes to', async () => {
+  it('reports that no approval helps if a rule denies another step of a connect', async () => {
     const { compatible } = await start(
       'require operation=setSandboxState',
       'deny operation=setIdleTimeout',
@@ -189,7 +189,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     ]);
   });
 
-  it('is held by the body of the operation, however and wherever it is spelled', async () => {
+  it('is recognized by the body of the operation, at any path and spelling', async () => {
     const { rest, compatible } = await start(
       'deny operation=claimSandbox body.poolName=default',
       'deny operation=setIdleTimeout|setSandboxState body.idleTimeout>1h',
@@ -209,7 +209,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await rest('PUT', `/sandboxes/${id}/idle-timeout`, short)).status).to.equal(200);
   });
 
-  it('is not claimed with files, if a rule denies to write files', async () => {
+  it('is refused with files if a rule denies writing files', async () => {
     const { rest } = await start('allow operation=claimSandbox', 'deny operation=writeFile');
     const files = [{ path: '/tmp/a', content: 'a' }];
 
@@ -219,7 +219,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await rest('POST', '/sandboxes', { poolName: 'default' })).status).to.equal(201);
   });
 
-  it('is shown without tokens, if rules let the key neither run nor read anything in it', async () => {
+  it('returns no tokens if the rules let the key neither run nor read anything in the sandbox', async () => {
     const tokens = ['envdAccessToken', 'trafficAccessToken'];
     const rules = ['allow operation=getSandbox', 'deny path=/sandboxes/**'];
     const { compatible } = await start(...rules);

@@ -6,7 +6,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { compatibleClient, type HttpClient } from '../support/harness/http-client.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
-describe('what the audit is told of the compatible API', () => {
+describe('the audit of the compatible API', () => {
   let api: CompatibleApi;
   let noted: AuditEntry[];
   let counted: CountedEntry[];
@@ -37,7 +37,7 @@ describe('what the audit is told of the compatible API', () => {
     return (JSON.parse(text) as { readonly sandboxID: string }).sandboxID;
   };
 
-  it('is every write, with who, what and how it went, and no token', async () => {
+  it('includes every write, with caller, operation and outcome, and no token', async () => {
     const id = await created({ headers: { 'X-Request-Id': 'my-request' } });
     const tenant = by(api.keys.tenant);
     for (const [path, body] of [
@@ -64,7 +64,7 @@ describe('what the audit is told of the compatible API', () => {
     expect(JSON.stringify(noted)).not.to.contain('sbt_');
   });
 
-  it('is also what was refused: by the key, the form, the operation', async () => {
+  it('includes refusals by key, form and operation', async () => {
     await by().post('/v2/sandboxes', { templateID: 'base' });
     await by('e2b_00').post('/sandboxes', { templateID: 'base' });
     await by(api.keys.tenant).post('/v2/sandboxes', { templateID: 7 });
@@ -86,7 +86,7 @@ describe('what the audit is told of the compatible API', () => {
     ]);
   });
 
-  it("is no read of a tenant's, and nothing that is no operation", async () => {
+  it('omits reads of tenants, and requests to no operation', async () => {
     const id = await created();
     noted.length = 0;
     for (const path of ['/v2/sandboxes', `/sandboxes/${id}`, '/nowhere', '/snapshots'])
@@ -95,7 +95,7 @@ describe('what the audit is told of the compatible API', () => {
     expect([noted, counted]).to.deep.equal([[], []]);
   });
 
-  it('says that an answer was given before', async () => {
+  it('shows that an answer was repeated', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const [first, again] = [await created({ headers }), await created({ headers })];
 

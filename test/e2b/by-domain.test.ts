@@ -27,7 +27,7 @@ describe('the compatible API by E2B_DOMAIN, over TLS', () => {
   });
 
   for (const version of SDKS.keys())
-    it(`serves e2b ${version} by host names alone`, async () => {
+    it(`serves e2b ${version} by host names only`, async () => {
       const domain = `sandboxes.test:${new URL(api.url).port}`;
       const name = `e2b-${version.replaceAll('.', '-')}`;
       const { stdout } = await promisify(execFile)(

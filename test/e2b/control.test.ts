@@ -3,7 +3,7 @@ import { SDKS } from './a-sdk.ts';
 import { CONTROL_STEPS, controlWorld } from './control-steps.ts';
 
 for (const [version, Sandbox] of SDKS)
-  describe(`the control API, by e2b ${version}`, () => {
+  describe(`the control API with e2b ${version}`, () => {
     let api: CompatibleApi;
     before(async () => {
       api = await aCompatibleApi();

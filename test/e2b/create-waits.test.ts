@@ -35,8 +35,8 @@ type Claim =
     ? Rest
     : never;
 
-describe('a creation by the compatible API where none is idle', () => {
-  it('waits for as long as it is set, and then is 429 with whole seconds', async () => {
+describe('a creation by the compatible API without an idle instance', () => {
+  it('waits for the configured time, and then gets 429 with whole seconds', async () => {
     const { api, clock, create, untilWaiting } = await anEmptyPool();
     try {
       let answer: IncomingMessage | undefined;
@@ -61,7 +61,7 @@ describe('a creation by the compatible API where none is idle', () => {
     }
   });
 
-  it('gets what turns idle meanwhile', async () => {
+  it('gets an instance that becomes idle in the meantime', async () => {
     const { api, create, untilWaiting, supervisor, pool } = await anEmptyPool();
     try {
       const answered = once(create(), 'response') as Promise<[IncomingMessage]>;
@@ -75,7 +75,7 @@ describe('a creation by the compatible API where none is idle', () => {
     }
   });
 
-  it('is given up when its client leaves, and takes nothing', async () => {
+  it('is cancelled when its client leaves, and takes nothing', async () => {
     const { api, create, untilWaiting, supervisor, pool } = await anEmptyPool();
     try {
       const asked = create().on('error', () => {});

@@ -6,7 +6,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 
 describe('a template that is an env', () => {
-  it('gives an instance of a member that has one idle', async () => {
+  it('provides an instance of a member with stock', async () => {
     const world = await anEnvWorld();
     await world.made();
     for (const [name, replicas] of [

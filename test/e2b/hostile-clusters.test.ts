@@ -9,7 +9,7 @@ const STARTED = '2026-04-01T12:00:00.000Z';
 const DEEP = '['.repeat(100_000) + ']'.repeat(100_000);
 const ITEM = { sandboxID: ID, templateID: 'p', startedAt: STARTED };
 
-describe('lists of sandboxes over clusters, of which one means ill', () => {
+describe('lists of sandboxes over clusters with a hostile one', () => {
   let fleet: CompatibleFleet;
   let client: HttpClient;
   let answer: (url: string) => { readonly body: unknown; readonly next?: string };
@@ -48,7 +48,7 @@ describe('lists of sandboxes over clusters, of which one means ill', () => {
     'nothing at all': null,
     'what is nested without end': { ...ITEM, metadata: 'nested' },
   }))
-    it(`are without the cluster where it lists ${title}`, async () => {
+    it(`omit the cluster if it lists ${title}`, async () => {
       answer = () => ({ body: [item] });
       const { status, json, headers, text } = await client.get('/v2/sandboxes');
 
@@ -57,7 +57,7 @@ describe('lists of sandboxes over clusters, of which one means ill', () => {
       expect(headers['warning']).to.include('evil').and.not.include('w1');
     });
 
-  it('go on, however many sandboxes it says came before', async () => {
+  it('continue, however many earlier sandboxes it reports', async () => {
     const next = tokenOf({
       claimedAt: Date.parse(STARTED),
       id: '0190d4a5-7b1e-7c3a-9f00-000000000001',
@@ -78,7 +78,7 @@ describe('lists of sandboxes over clusters, of which one means ill', () => {
     }
   });
 
-  it('are without the cluster where its list goes on and on and shows nothing', async () => {
+  it('omit the cluster if its list continues without end or content', async () => {
     let asked = 0;
     answer = () => {
       asked += 1;
@@ -94,7 +94,7 @@ describe('lists of sandboxes over clusters, of which one means ill', () => {
     expect(asked).to.equal(4);
   });
 
-  it('of one of its pools are refused where it lists what is no sandbox', async () => {
+  it('by its pool are refused if it lists something other than sandboxes', async () => {
     answer = () => ({ body: [null] });
 
     expect((await client.get('/v2/sandboxes?template=evil::x')).status).to.equal(503);

@@ -34,7 +34,7 @@ describe('a template with an image', () => {
       { body: { templateID }, lifetimeSeconds: 9, more: {}, signal: new AbortController().signal },
     );
 
-  it('asks for an instance that is started for it, in the time for that', async () => {
+  it('launches an instance for the request, with its own time limit', async () => {
     for (const template of ['local::default', 'default', 'base', 'local::base'])
       await rejection(
         create(`${template}//registry.test:5000/team/tool:1@sha256:${'a'.repeat(64)}`),
@@ -53,7 +53,7 @@ describe('a template with an image', () => {
       ]);
   });
 
-  it('is refused, by its field, unless its image may be named', async () => {
+  it('is refused by its field if its image is not allowed', async () => {
     asked.length = 0;
     for (const [template, images] of [
       ['default//registry.test:5000/team/x'],
@@ -69,7 +69,7 @@ describe('a template with an image', () => {
     expect(asked).to.have.length(0);
   });
 
-  it('is of no other cluster', async () => {
+  it('cannot belong to another cluster', async () => {
     expect(await rejection(create('other::default//registry.test:5000/team/x'))).to.include({
       code: 'CLUSTER_NOT_FOUND',
     });

@@ -6,7 +6,7 @@ import { pythonWithPackages, resultChecksOf, startChecksOf } from './python/pack
 const PYTHON = '/usr/bin/python3';
 
 describe('the code interpreter', () => {
-  it('shows what matplotlib, IPython and values themselves make', async function () {
+  it('shows output of matplotlib, IPython and values', async function () {
     const python = pythonWithPackages();
     if ('why' in python) return skipBecause(this, python.why);
     const checks = await resultChecksOf(python.path);
@@ -15,7 +15,7 @@ describe('the code interpreter', () => {
     expect(checks).to.have.lengthOf(15);
   });
 
-  it('goes on where no thread and no process is to be had', async function () {
+  it('continues without free threads and processes', async function () {
     if (!existsSync(PYTHON)) return skipBecause(this, `there is no ${PYTHON}`);
     const checks = await startChecksOf(PYTHON);
 

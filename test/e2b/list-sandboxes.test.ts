@@ -43,14 +43,14 @@ describe('a list of many sandboxes', () => {
   const many = (count: number): SandboxView[] =>
     Array.from({ length: count }, (_, n) => aSandbox(count - n));
 
-  it('goes on past what is looked at for one page', async () => {
+  it('continues beyond the limit of sandboxes read for one page', async () => {
     const seen = await pages(many(25_000), { state: 'paused', limit: '15' });
 
     expect(seen.flat()).to.deep.equal(Array.from({ length: 19 }, (_, n) => idOf(1_900 - n * 100)));
     expect(seen[0]).to.deep.equal([]);
   });
 
-  it('shows each once, and leaves none out, where others come and go between reads', async () => {
+  it('shows each once, with none missing, while others come and go between reads', async () => {
     const views = many(3_000);
     const stay = views.map(({ id }) => id).filter((_, at) => at % 10 !== 0);
     let came = 3_000;
@@ -68,7 +68,7 @@ describe('a list of many sandboxes', () => {
     expect(shown).to.include.members(stay);
   });
 
-  it('begins with the oldest where that is asked', async () => {
+  it('starts with the oldest on request', async () => {
     const seen = await pages(many(450), { limit: '100', order: 'asc' });
 
     expect(seen.map(({ length }) => length)).to.deep.equal([100, 100, 100, 100, 50]);
@@ -76,7 +76,7 @@ describe('a list of many sandboxes', () => {
   });
 
   for (const burst of [2, 150])
-    it(`shows the oldest first, each once, where ${burst} come between reads and some go`, async () => {
+    it(`shows the oldest first, each once, while ${burst} arrive between reads and some leave`, async () => {
       const views = many(1_500);
       const stay = views.map(({ id }) => id).filter((_, at) => at % 10 !== 0);
       let came = 1_500;

@@ -51,7 +51,7 @@ describe("the compatible API over a manager's clusters", () => {
     return (await fetch(new URL('/health', fleet.manager.url), { headers })).status;
   };
 
-  it('tells workers neither keys nor tokens, and takes tokens of the manager alone', async () => {
+  it("hides keys and tokens from workers, and accepts only the manager's tokens", async () => {
     const { sandboxID = '', envdAccessToken = '' } = await created('w1::default');
     const elsewhere = await created('w2::default');
 
@@ -75,7 +75,7 @@ describe("the compatible API over a manager's clusters", () => {
     bare.close();
   });
 
-  it('lists what is on all clusters, page by page, either way, and says what is missing', async () => {
+  it('lists sandboxes of all clusters in pages, in both orders, and reports missing clusters', async () => {
     const made: string[] = [];
     for (const pool of ['w1::default', 'default', 'w2::default', 'w1::default', 'w2::default']) {
       for (const { operations } of [fleet.manager, ...Object.values(fleet.workers)])
@@ -107,7 +107,7 @@ describe("the compatible API over a manager's clusters", () => {
     expect((await client.get('/v2/sandboxes')).headers['warning']).to.include('w2');
   });
 
-  it('refuses what can not be, as on one cluster', async () => {
+  it('refuses invalid requests like a single cluster', async () => {
     for (let taken = 0; taken < 4; taken += 1) await created('w1::default');
     const full = await create('w1::default');
     expect(full.status, full.text).to.equal(429);
@@ -120,7 +120,7 @@ describe("the compatible API over a manager's clusters", () => {
     expect((await create('w1::default//image')).status).to.equal(400);
   });
 
-  it('makes one sandbox of a creation that is repeated under a key', async () => {
+  it('creates one sandbox for a creation repeated with a key', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const first = await create('w1::default', headers);
     const again = await create('w1::default', headers);
@@ -128,7 +128,7 @@ describe("the compatible API over a manager's clusters", () => {
     expect(again.json).to.deep.equal(first.json);
   });
 
-  it('heeds one name of a template, whatever else a body says', async () => {
+  it('uses one name of a template, whatever else the body names', async () => {
     fleet.manager.operations.claimPlaces = (_caller, name) =>
       name === 'dev' ? [{ clusterId: 'w2', poolName: 'default', took: () => undefined }] : [];
     for (const [templateID, made] of [
@@ -143,7 +143,7 @@ describe("the compatible API over a manager's clusters", () => {
     }
   });
 
-  it('claims by the name of an env from the member that has one idle', async () => {
+  it('claims by the name of an env from the member with stock', async () => {
     const places: ClaimPlace[] = ['a-b', 'w2'].map((clusterId) => ({
       ...{ clusterId, poolName: 'default' },
       took: () => undefined,
@@ -153,7 +153,7 @@ describe("the compatible API over a manager's clusters", () => {
     expect(await created('dev')).to.have.property('templateID', 'w2::default');
   });
 
-  it('serves signed links to files that name a sandbox, and tells no worker of a signature', async () => {
+  it('serves signed links to files of a named sandbox, and hides the signature from workers', async () => {
     const { url, keys } = fleet.manager;
     const own = { apiKey: toCompatibleForm(keys.tenant), apiUrl: url, sandboxUrl: url };
     const sandbox = await Sandbox.create('w1::default', own);
@@ -185,7 +185,7 @@ describe("the compatible API over a manager's clusters", () => {
       expect((await asked(host, query))[0], host).to.equal(401);
   });
 
-  it('says that a cluster gives no answer, and not that its sandbox is gone', async () => {
+  it('reports that a cluster does not answer, not that its sandbox is gone', async () => {
     const { sandboxID = '', envdAccessToken = '' } = await created('w1::default');
     fleet.cut('w1');
     await eventually(
@@ -200,7 +200,7 @@ for (const [waitMs, workerWaitMs] of [
   [9_000, 0],
   [0, 9_000],
 ] as const)
-  it(`has a claim wait ${waitMs} ms in all, as the manager says, where workers say ${workerWaitMs}`, async () => {
+  it(`makes a claim wait ${waitMs} ms in total, the manager's setting, if workers have ${workerWaitMs}`, async () => {
     const clock = new FakeClock();
     const given = { terms: { waitMs } };
     const fleet = await aCompatibleFleet(['w1', 'w2'], given, {
@@ -245,7 +245,7 @@ for (const [waitMs, workerWaitMs] of [
     }
   });
 
-it('holds what is asked of a sandbox of another cluster to the rules of the manager', async () => {
+it("applies the manager's rules to sandboxes of other clusters", async () => {
   const rules = rulesOf('deny operation=startProcess path=/sandboxes/**');
   const gate = { rulesFor: (operation: string) => (operation === 'startProcess' ? rules : []) };
   const fleet = await aCompatibleFleet(['w1'], { gate: gate as unknown as ApprovalGate });
@@ -270,7 +270,7 @@ it('holds what is asked of a sandbox of another cluster to the rules of the mana
   }
 });
 
-describe('the control API of a manager, by sandboxes of a worker', () => {
+describe('the control API of a manager with sandboxes of a worker', () => {
   let fleet: CompatibleFleet;
   before(async () => {
     fleet = await aCompatibleFleet(['w1']);

@@ -100,7 +100,7 @@ describe('ports of sandboxes', () => {
   const askForToken = (start: Parameters<typeof onAnApi>[0]): void => {
     const { ask, statusFor, overSocket, endsWithKey, sandbox } = onAnApi(start);
 
-    it('are for nobody without it', async () => {
+    it('are closed without a token', async () => {
       const traffic = sandbox()['trafficAccessToken'];
 
       expect(await statusFor({ 'E2b-Sandbox-Port': port })).to.equal(401);
@@ -109,7 +109,7 @@ describe('ports of sandboxes', () => {
       ).to.equal(200);
     });
 
-    it('pass WebSockets on, by host or by headers, with the token alone', async () => {
+    it('pass WebSockets on, by host or by headers, with the token only', async () => {
       const byHost = {
         'E2b-Sandbox-Id': undefined,
         Host: `${port}-${sandbox()['sandboxID']}.sandbox.test`,
@@ -126,7 +126,7 @@ describe('ports of sandboxes', () => {
       }
     });
 
-    it('set no cookie, for no host, and are sent none', async () => {
+    it('set no cookies on any host, and receive none', async () => {
       const answer = await ask({
         Host: `${port}-${sandbox()['sandboxID']}.sandbox.test`,
         Cookie: 'session=of-another-host',
@@ -140,20 +140,20 @@ describe('ports of sandboxes', () => {
       expect(JSON.parse(text)).to.not.have.any.keys('cookie', 'e2b-traffic-access-token');
     });
 
-    it('end, WebSockets too, with the key that their sandbox was claimed by', () =>
+    it('close, including WebSockets, with the key that claimed their sandbox', () =>
       endsWithKey({
         'E2b-Sandbox-Port': port,
         'E2B-Traffic-Access-Token': sandbox()['trafficAccessToken'],
       }));
   };
-  describe('that ask for a token', () => askForToken(aCompatibleApi));
+  describe('with a token', () => askForToken(aCompatibleApi));
   describe('of another cluster, over its manager', () =>
     askForToken(async () => {
       const { manager, stop } = await aCompatibleFleet(['w1']);
       return { ...manager, stop };
     }));
 
-  describe('that a rule holds', () => {
+  describe('under a rule', () => {
     let rules: readonly PolicyRule[] = [];
     const gate = {
       rulesFor: (operation: string, method: string) =>
@@ -168,7 +168,7 @@ describe('ports of sandboxes', () => {
       rules = [];
     });
 
-    it('run no code at the port of the interpreter, if a rule holds commands', async () => {
+    it('run no code at the port of the interpreter if a rule gates commands', async () => {
       expect(await statusAt('49999'), 'nothing listens there').to.equal(502);
       for (const verdict of ['require', 'deny']) {
         rules = rulesOf(`${verdict} operation=execInSandbox`);
@@ -177,7 +177,7 @@ describe('ports of sandboxes', () => {
       }
     });
 
-    it('are opened by no request and no upgrade', async () => {
+    it('cannot be opened by any request or upgrade', async () => {
       rules = rulesOf(`deny path=/sandboxes/*/endpoints/${port}`);
       expect(await statusAt(port)).to.equal(403);
       const token = { 'E2B-Traffic-Access-Token': sandbox()['trafficAccessToken'] };
@@ -185,17 +185,17 @@ describe('ports of sandboxes', () => {
       expect(refused).to.contain('403');
     });
 
-    it('are not open to a gated key that is left out of the request', async () => {
+    it('are closed to a gated key that the request omits', async () => {
       rules = rulesOf('deny operation=openEndpoint key=gated');
       expect(await statusFor({ 'E2b-Sandbox-Port': port })).to.equal(403);
       expect(await statusAt(port), 'an open key').to.equal(200);
     });
   });
 
-  describe('that are open', () => {
+  describe('without a token', () => {
     const { statusFor, sandbox } = onAnApi(() => aCompatibleApi({ terms: { openPorts: true } }));
 
-    it('are for whoever knows the id, by host or by header', async () => {
+    it('are open to callers who know the id, by host or by header', async () => {
       expect(await statusFor({ 'E2b-Sandbox-Port': port })).to.equal(200);
       expect(
         await statusFor({
@@ -205,12 +205,12 @@ describe('ports of sandboxes', () => {
       ).to.equal(200);
     });
 
-    it('open neither commands and files nor what runs code', async () => {
+    it('open neither commands and files nor the interpreter', async () => {
       for (const guarded of ['49983', '49999', undefined])
         expect(await statusFor({ 'E2b-Sandbox-Port': guarded }), guarded).to.equal(401);
     });
 
-    it('take no token that is wrong, and no id of none', async () => {
+    it('refuse a wrong token, and an unknown id', async () => {
       expect(
         await statusFor({ 'E2b-Sandbox-Port': port, 'E2B-Traffic-Access-Token': 'wrong' }),
       ).to.equal(401);

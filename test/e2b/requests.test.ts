@@ -23,7 +23,7 @@ interface Told {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-describe('requests to the compatible API', () => {
+describe('the compatible API', () => {
   let api: CompatibleApi;
   before(async () => {
     api = await aCompatibleApi();
@@ -62,7 +62,7 @@ describe('requests to the compatible API', () => {
     for (const id of ids) await ask(`/sandboxes/${id}`, { method: 'DELETE' });
   };
 
-  it('says what is wrong with a body, and names the field', async () => {
+  it('reports an invalid body by its field', async () => {
     const wrong: readonly [string, object | string][] = [
       ['templateID', {}],
       ['templateID', { templateID: 7 }],
@@ -112,7 +112,7 @@ describe('requests to the compatible API', () => {
     }
   });
 
-  it('claims no sandbox with a network for a client that asks for none', async () => {
+  it('claims no sandbox with a network for a client that requests none', async () => {
     const { operations } = api;
     const [pool] = [...operations.pools.values()];
     if (!pool) throw new Error('there is no pool');
@@ -143,7 +143,7 @@ describe('requests to the compatible API', () => {
     ]);
   });
 
-  it('takes of a network what holds already, and says of the rest what holds', async () => {
+  it('accepts the network settings already in effect, and refuses others with those', async () => {
     const same = { allowPublicTraffic: false, allowOut: [], egressProxy: null };
     await end((await created({ network: same })).sandboxID);
     const open = { network: { allowPublicTraffic: true } };
@@ -167,7 +167,7 @@ describe('requests to the compatible API', () => {
     }
   });
 
-  it('ends a sandbox that it can not pause, if the operator says so', async () => {
+  it('ends a sandbox that it cannot pause, if the operator allows it', async () => {
     const onTimeout = async (
       withoutPause: 'refuse' | 'end',
       pauses: boolean,
@@ -191,7 +191,7 @@ describe('requests to the compatible API', () => {
     expect(await onTimeout('refuse', false)).to.equal('pause'); // the claim itself refuses it
   });
 
-  it('cuts a body that goes on for ever', async () => {
+  it('closes the connection of an endless body', async () => {
     for (const path of ['/v2/sandboxes', '/sandboxes/none/timeout']) {
       const status = await new Promise<number | undefined>((resolve, reject) => {
         const asked = request(
@@ -216,7 +216,7 @@ describe('requests to the compatible API', () => {
     }
   });
 
-  it('has a template named by its cluster, and knows no other one', async () => {
+  it('accepts a template name with the cluster, and refuses an unknown one', async () => {
     await end((await created({ templateID: 'local::default' })).sandboxID);
 
     const other = await ask('/sandboxes', { body: { templateID: 'other::default' } });
@@ -234,7 +234,7 @@ describe('requests to the compatible API', () => {
     );
   });
 
-  it('has a template of the name of each pool, and no other one', async () => {
+  it('has a template for the name of each pool, and no others', async () => {
     const found = async (name: string, key = api.keys.tenant): Promise<number> =>
       (await ask(`/templates/aliases/${name}`, { key })).status;
 
@@ -246,7 +246,7 @@ describe('requests to the compatible API', () => {
     expect(await found('default', '')).to.equal(401);
   });
 
-  it('asks for a key by its own header', async () => {
+  it('requires a key in its own header', async () => {
     const none = await ask('/v2/sandboxes', { key: '' });
     const wrong = await ask('/v2/sandboxes', { key: 'e2b_00' });
     const another = await ask('/v2/sandboxes', {
@@ -261,7 +261,7 @@ describe('requests to the compatible API', () => {
     expect([wrong.status, another.status]).to.deep.equal([401, 401]);
   });
 
-  it('has an address wait that comes with wrong keys, and no other one', async () => {
+  it('delays an address that sends wrong keys, and no others', async () => {
     const own = await aCompatibleApi({ trustedProxies: ['127.0.0.1'] });
     try {
       const ask = async (address: string, key = 'e2b_00'): Promise<readonly unknown[]> => {
@@ -282,7 +282,7 @@ describe('requests to the compatible API', () => {
     }
   });
 
-  it('says of what it does not have that it is 501, and of what is nowhere 404', async () => {
+  it('returns 501 for unsupported features and 404 for unknown paths', async () => {
     const { sandboxID } = await created();
     for (const [method, path] of [
       ['POST', `/sandboxes/${sandboxID}/fork`],
@@ -303,7 +303,7 @@ describe('requests to the compatible API', () => {
     await end(sandboxID);
   });
 
-  it('tells when to come again where a pool is empty', async () => {
+  it('returns a retry time if a pool is empty', async () => {
     const all = await Promise.all([created(), created(), created(), created()]);
 
     const { status, headers, body } = await ask('/v2/sandboxes', { body: { templateID: 'base' } });
@@ -313,7 +313,7 @@ describe('requests to the compatible API', () => {
     await end(...all.map(({ sandboxID }) => sandboxID));
   });
 
-  it('gives back what was claimed for a client that has left', async () => {
+  it('gives back a sandbox whose client disconnected during the claim', async () => {
     const { operations, keys } = api;
     const before = operations.sandboxes.size;
     const create = createSandbox(
@@ -344,7 +344,7 @@ describe('requests to the compatible API', () => {
     expect(operations.sandboxes.size).to.equal(before + 1);
   });
 
-  it('shows 409 for a pause that there is already, and for nothing else', async () => {
+  it('returns 409 only for a pause of a paused sandbox', async () => {
     const { sandboxID } = await created();
     const pause = (): Promise<Told> => ask(`/sandboxes/${sandboxID}/pause`, { body: {} });
     api.operations.failWith = new EffectIsOver();
@@ -361,7 +361,7 @@ describe('requests to the compatible API', () => {
     await end(sandboxID);
   });
 
-  it('makes one sandbox of a request that is repeated under its key', async () => {
+  it('creates one sandbox for a request repeated with its key', async () => {
     const twice = [1, 2].map(async () =>
       ask('/v2/sandboxes', {
         body: { templateID: 'base' },
@@ -377,7 +377,7 @@ describe('requests to the compatible API', () => {
     await end(String(good[0]?.body['sandboxID']));
   });
 
-  describe('for a sandbox', () => {
+  describe('with a sandbox', () => {
     let one: Readonly<Record<string, string>>;
     let other: Readonly<Record<string, string>>;
     let web: Server;
@@ -398,7 +398,7 @@ describe('requests to the compatible API', () => {
     const health = async (headers: Ask['headers'] = {}): Promise<number> =>
       (await ask('/health', { key: '', headers })).status;
 
-    it('takes the token of the very sandbox alone', async () => {
+    it("accepts only that sandbox's own token", async () => {
       const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
       const changed = token.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
 
@@ -425,7 +425,7 @@ describe('requests to the compatible API', () => {
         ).to.equal(401);
     });
 
-    it('begins in the turns of the event loop that its tenant has for all of its requests', async () => {
+    it("shares the tenant's turns of the event loop with its other requests", async () => {
       const { turns } = api;
       const take = turns.take.bind(turns);
       const tenants: string[] = [];
@@ -444,7 +444,7 @@ describe('requests to the compatible API', () => {
       expect(new Set(tenants)).to.have.lengthOf(1);
     });
 
-    it('looks at no key beside a token', async () => {
+    it('ignores keys next to a token', async () => {
       const token = { 'X-Access-Token': one['envdAccessToken'] ?? '' };
       for (const key of ['e2b_00', 'e2b_0d0a', 'spk_wrong', api.keys.stranger])
         for (const path of ['/health', '/process.Process/List']) {
@@ -454,7 +454,7 @@ describe('requests to the compatible API', () => {
         }
     });
 
-    it('refuses an address that is none, or two', async () => {
+    it('refuses an invalid address, and two addresses', async () => {
       const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
       const twice = `49983-${other['sandboxID']}.sandbox.test`;
       const addresses: readonly Readonly<Record<string, string | string[]>>[] = [
@@ -479,7 +479,7 @@ describe('requests to the compatible API', () => {
         expect(await health({ Host: host })).to.be.oneOf([400, 401, 404]);
     });
 
-    it('leads to its other ports by the token of its traffic, and keeps tokens to itself', async () => {
+    it('forwards to its other ports with the traffic token, and hides tokens from the sandbox', async () => {
       const at = { 'E2b-Sandbox-Id': one['sandboxID'] ?? '', 'E2b-Sandbox-Port': port };
       const good = await ask('/a?b=1', {
         headers: { ...at, 'E2B-Traffic-Access-Token': one['trafficAccessToken'] ?? '' },
@@ -498,7 +498,7 @@ describe('requests to the compatible API', () => {
       expect((await ask('/', { headers: at })).status).to.equal(401);
     });
 
-    it('is told of one that is gone by 502, and of no other thing', async () => {
+    it('returns 502 if the sandbox is gone, and only then', async () => {
       const gone = await created();
       await end(gone['sandboxID']);
 

@@ -30,7 +30,7 @@ for (const [version, Sandbox] of SDKS)
       return { method: 'POST', body };
     };
 
-    it('write and read the one file, and nothing else', async () => {
+    it('write and read their own file, and nothing else', async () => {
       const path = '/home/user/ä +&.txt';
       const write = await sandbox.uploadUrl(path);
       const read = await sandbox.downloadUrl(path, { useSignatureExpiration: 10 ** 9 });
@@ -46,7 +46,7 @@ for (const [version, Sandbox] of SDKS)
       expect(await status(read.replace(/signature_expiration=\d/, '$&1'))).to.equal(401);
     });
 
-    it('are for the one sandbox, though a request names another', async () => {
+    it('work for their own sandbox, even if a request names another', async () => {
       const read = await sandbox.downloadUrl('/home/user/ä +&.txt');
       const asked = (sandboxId: string): Promise<number> =>
         status(read, { headers: { 'E2b-Sandbox-Id': sandboxId } });
@@ -57,7 +57,7 @@ for (const [version, Sandbox] of SDKS)
       expect(await asked('none')).to.equal(401);
     });
 
-    it('are for the file that is opened, however the query is spelled', async () => {
+    it('work for the file that is opened, however the query is spelled', async () => {
       const other = await sandbox.uploadUrl('/home/user/other');
       expect(await status(other, upload('secret'))).to.equal(200);
       const read = new URL(await sandbox.downloadUrl('/home/user/a'));
@@ -75,7 +75,7 @@ for (const [version, Sandbox] of SDKS)
       }
     });
 
-    it('are open to pages of every origin, which ask before they send', async () => {
+    it('work from pages of any origin, which ask before they send', async () => {
       const headers = { Origin: 'https://page.example' };
       const asks = { ...headers, 'Access-Control-Request-Method': 'POST' };
       const before = await fetch(await sandbox.uploadUrl('/home/user/page'), {
@@ -99,7 +99,7 @@ for (const [version, Sandbox] of SDKS)
         .and.contain('openPorts');
     });
 
-    it('open no port: an upgrade by one is refused', async () => {
+    it('cannot open a port by an upgrade', async () => {
       const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
       const asked = request(await sandbox.downloadUrl('/home/user/a'), { headers }).end();
       const status = await new Promise((resolve, reject) => {
@@ -110,7 +110,7 @@ for (const [version, Sandbox] of SDKS)
       expect(status).to.equal(401);
     });
 
-    it('are worth nothing once they have expired, or by another key', async () => {
+    it('are invalid once expired, or with another key', async () => {
       const past = await sandbox.downloadUrl('/a', { useSignatureExpiration: -(10 ** 9) });
       const forged = new URL('/files?path=%2Fa', api.url);
       forged.searchParams.set('signature', signatureOf('/a:read::guessed'));

@@ -113,7 +113,7 @@ describe('traffic for a sandbox of another cluster', () => {
     String(Buffer.concat(await given.toArray())),
   ];
 
-  it('is no more cut for a link that is silent once its answer has begun', async () => {
+  it('survives a silent link once its answer has begun', async () => {
     const streams: ServerResponse[] = [];
     answer = (response) => {
       streams.push(response);
@@ -130,7 +130,7 @@ describe('traffic for a sandbox of another cluster', () => {
     socket.terminate();
   });
 
-  it('is refused where its link falls silent before, over a kept connection too', async () => {
+  it('is refused if its link falls silent earlier, even over a kept connection', async () => {
     await told(await get(SERVICES));
     answer = () => undefined;
     const refused = get(SERVICES);
@@ -143,12 +143,12 @@ describe('traffic for a sandbox of another cluster', () => {
     expect(why).to.include('the cluster w1 gave no answer');
   });
 
-  it('keeps connections of a link, not of each port', async () => {
+  it('keeps connections per link, not per port', async () => {
     for (let port = 3_000; port < 3_005; port += 1) await told(await get(port));
     expect([asked.length, dials]).to.deep.equal([5, 1]);
   });
 
-  it('is refused as of a cluster that gives no answer where it takes no connection', async () => {
+  it('is refused as without an answer if the cluster accepts no connection', async () => {
     dial = () => {
       const connection = connect(portOf(worker), '127.0.0.1');
       const turnedAway = new Error('the worker takes no more connections');
@@ -160,7 +160,7 @@ describe('traffic for a sandbox of another cluster', () => {
     expect(why).to.include('the cluster w1 gave no answer');
   });
 
-  it('throws a fault of this end as it is', async () => {
+  it('passes on local faults unchanged', async () => {
     const fault = new TypeError('nobody thought of it');
     clientOf = () => {
       throw fault;
@@ -171,7 +171,7 @@ describe('traffic for a sandbox of another cluster', () => {
     expect(passing.passed.of('w1')).to.deep.equal({ answered: 0, unavailable: 0 });
   });
 
-  it('is sent on at once, whenever its body comes', async () => {
+  it('is forwarded at once, whenever its body arrives', async () => {
     answer = (response, given) => void given.resume().once('end', () => response.end('taken'));
     const asking = request({
       ...{ port: portOf(manager), path: `/${SERVICES}/files`, method: 'POST', agent: false },
@@ -184,7 +184,7 @@ describe('traffic for a sandbox of another cluster', () => {
     expect(await told(answered)).to.deep.equal([200, 'taken']);
   });
 
-  it('leads nobody who brings an access token elsewhere', async () => {
+  it('is not forwarded elsewhere with an access token', async () => {
     answer = (response) => response.writeHead(307, { Location: 'http://elsewhere.test/' }).end();
     for (const port of [SERVICES, 49_999]) {
       const [status, why] = await told(await get(port));

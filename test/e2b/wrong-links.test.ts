@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { signatureOf } from '../../src/services/keys/signed-links.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
-describe('wrong signatures of links to files', () => {
+describe('wrong signatures in links to files', () => {
   let api: CompatibleApi;
   before(async () => {
     api = await aCompatibleApi({ trustedProxies: ['127.0.0.1'] });
@@ -19,7 +19,7 @@ describe('wrong signatures of links to files', () => {
     return answer.status;
   };
 
-  it('past 20 a minute have their address wait, and no other one', async () => {
+  it('above 20 a minute delay their address, and no others', async () => {
     const created = await fetch(`${api.url}/v2/sandboxes`, {
       method: 'POST',
       headers: { 'X-API-KEY': api.keys.tenant, 'Content-Type': 'application/json' },

@@ -5,7 +5,7 @@ import { ANSWER_BYTES, caller, onAServedSandbox } from './a-served-sandbox.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { call, RpcStream, sent, type Json, type RpcAnswer } from './rpc-client.ts';
 
-describe("calls of E2B's services, as the requests that they stand for", function () {
+describe("calls to E2B's services", function () {
   const served = onAServedSandbox();
   beforeEach(() => {
     served().audited.length = 0;
@@ -26,7 +26,7 @@ describe("calls of E2B's services, as the requests that they stand for", functio
     served().rules = rulesOf(...rules);
   };
 
-  it('are taken down where a rule refuses them, reads too', async () => {
+  it('are audited if a rule refuses them, including reads', async () => {
     hold('deny operation=readFile', 'require operation=listFiles', 'deny operation=followProcess');
     const pid = await started();
     expect(await readFile('/etc/passwd')).to.equal(403);
@@ -44,7 +44,7 @@ describe("calls of E2B's services, as the requests that they stand for", functio
       expect(told).to.deep.include({ operation, status: 403, errorCode: 'APPROVAL_DENIED' });
   });
 
-  it('that read are counted of an admin, and of nobody else', async () => {
+  it('that read are counted for an admin, and for nobody else', async () => {
     const { sandboxId } = served();
     const read = async (): Promise<void> => {
       expect(await readFile('/etc/passwd')).to.equal(200);
@@ -65,7 +65,7 @@ describe("calls of E2B's services, as the requests that they stand for", functio
     expect(served().audited).to.deep.equal([]);
   });
 
-  it('are held by a rule that names one process, and no others', async () => {
+  it('can be gated by a rule on one process', async () => {
     const [one, other] = [await started(), await started()];
     const listed = served().driver.driver.processes;
     const facts = await listed.list(served().sandboxId);
@@ -87,7 +87,7 @@ describe("calls of E2B's services, as the requests that they stand for", functio
     expect((await kill(one)).status).to.equal(200);
   });
 
-  it("are refused a long list past the tenant's memory for answers", async () => {
+  it("are refused for a long list beyond the tenant's memory for answers", async () => {
     const { answers, sandboxId, driver } = served();
     await driver.sh(sandboxId, 'mkdir /tmp/long; cd /tmp/long; touch $(seq 1000)');
     const list = (path: string) => files('ListDir', { path });

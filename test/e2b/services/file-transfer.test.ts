@@ -10,7 +10,7 @@ import { NO_ATTRIBUTES, tmpfsHasAttributes } from '../../support/harness/tmpfs-a
 import { aServedSandbox, onAServedSandbox } from './a-served-sandbox.ts';
 import { call, RpcStream, sent, type Json } from './rpc-client.ts';
 
-describe("files that E2B's SDKs read and write", function () {
+describe("file transfers of E2B's SDKs", function () {
   const served = onAServedSandbox();
 
   const exchange = async (path: string, part: Parameters<typeof sent>[2]) => {
@@ -35,7 +35,7 @@ describe("files that E2B's SDKs read and write", function () {
     `Content-Disposition: form-data; name="file"; filename="${filename}"\r\n` +
     `Content-Type: application/octet-stream\r\n\r\n${content}`;
 
-  it('writes and reads a file whole, in new folders, of any name', async () => {
+  it('write and read a whole file, in new folders, of any name', async () => {
     const content = Buffer.alloc(3_000_000, 'content ');
     const path = '/tmp/new/of/é "+ &.bin';
     const query = `?path=${encodeURIComponent(path)}&username=user`;
@@ -50,7 +50,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect(back.body.equals(content)).to.equal(true);
   });
 
-  it('reads a part of a file, and its head', async () => {
+  it('read a part of a file, and its head', async () => {
     await octets('?path=/tmp/part', '0123456789');
     const asked = (range: string, method = 'GET') =>
       exchange('/files?path=/tmp/part', { method, headers: { range } });
@@ -72,7 +72,7 @@ describe("files that E2B's SDKs read and write", function () {
     ]);
   });
 
-  it('takes a text that a page sends without a file name, and leaves other fields', async () => {
+  it('accept text from a page without a file name, and ignore other fields', async () => {
     const text = 'Content-Disposition: form-data; name="file"\r\n\r\nté';
     const field = 'Content-Disposition: form-data; name="a"\r\n\r\nb';
     const one = await form('?path=/tmp/text', [field, text, field]);
@@ -86,12 +86,12 @@ describe("files that E2B's SDKs read and write", function () {
     ]);
   });
 
-  it('says of an empty file that it has no bytes', async () => {
+  it('show that an empty file has no bytes', async () => {
     await octets('?path=/tmp/empty', '');
     expect((await read('/tmp/empty')).headers['content-length']).to.equal('0');
   });
 
-  it('writes each part of a form to the path that its name is, or the one to the path asked', async () => {
+  it('write each part of a form to the path in its name, or a single part to the requested path', async () => {
     const many = await form('', [part('/tmp/parts/a/é', 'one'), part('relative', 'two')]);
     expect(many).to.deep.equal({
       status: 200,
@@ -106,14 +106,14 @@ describe("files that E2B's SDKs read and write", function () {
     expect(one.json).to.deep.equal([{ path: '/tmp/asked', name: 'asked', type: 'file' }]);
   });
 
-  it('writes hundreds of parts, one after another', async () => {
+  it('write hundreds of parts, one after another', async () => {
     const parts = Array.from({ length: 300 }, (_, at) => part(`/tmp/hundreds/${at}`, `${at}`));
     const { status, json } = await form('', parts);
     expect([status, (json as Json[]).length]).to.deep.equal([200, 300]);
     expect(String((await read('/tmp/hundreds/299')).body)).to.equal('299');
   });
 
-  it('unpacks what is sent as gzip, and refuses what is none or cut short', async () => {
+  it('decompress gzip, and refuse invalid and truncated data', async () => {
     const packed = gzipSync('hello '.repeat(10_000));
     const gzip = { 'content-encoding': 'gzip' };
     expect((await octets('?path=/tmp/unpacked', packed, gzip)).status).to.equal(200);
@@ -126,7 +126,7 @@ describe("files that E2B's SDKs read and write", function () {
     );
   });
 
-  it('is told that the disk is full, of a bomb too, and keeps what was there', async () => {
+  it('report a full disk, even from a bomb, and keep existing files', async () => {
     await served().driver.sh(served().sandboxId, 'echo old > /tmp/kept');
     const bomb = gzipSync(Buffer.alloc(600 << 20), { level: 1 });
     const full = await octets('?path=/tmp/kept', bomb, { 'content-encoding': 'gzip' });
@@ -134,7 +134,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect(String((await read('/tmp/kept')).body)).to.equal('old\n');
   });
 
-  it('refuses what is no file, no path or no form, with a number for its code', async () => {
+  it('refuse folders and invalid paths and forms, with a numeric code', async () => {
     const long = encodeURIComponent('x'.repeat(5_000));
     const asked: readonly [string, Promise<{ status: number }>, number][] = [
       ['no such file', read('/tmp/none'), 404],
@@ -180,7 +180,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect((await read('/tmp/half')).status).to.equal(404);
   });
 
-  it('keeps metadata of headers with each file, which calls and watchers show', async function () {
+  it('keep metadata from headers with each file, shown in calls and watchers', async function () {
     if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
     const { port, driver, sandboxId } = served();
     const ask = async (method: string, body: Json): Promise<Json> =>
@@ -214,7 +214,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect(again.json).to.deep.equal([{ path: '/tmp/tagged/1', name: '1', type: 'file' }]);
   });
 
-  it('refuses metadata that no file may have, by the name of its header', async () => {
+  it('refuse invalid metadata by the name of its header', async () => {
     const refused = async (headers: Record<string, string>): Promise<unknown> => {
       const { status, json } = await octets('?path=/tmp/refused', 'x', headers);
       return [status, (json as Json)['message']];
@@ -234,7 +234,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect((await read('/tmp/refused')).status).to.equal(404);
   });
 
-  it('refuses metadata for a driver that keeps none, and writes nothing', async () => {
+  it('refuse metadata for a driver that does not support it, without a write', async () => {
     const files = new MemoryFiles();
     const { processes } = served().driver.driver;
     const driver = { files, processes, exec: () => Promise.reject(new Error('nothing runs')) };
@@ -249,7 +249,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect(gone.statusCode).to.equal(404);
   });
 
-  it('has the name of a part lead nowhere but where it says, or nowhere', async () => {
+  it('resolve the name of a part below the home, or refuse it', async () => {
     const named = async (name: Buffer | string): Promise<readonly unknown[]> => {
       const [before, after] = part('NAME', 'x').split('NAME');
       const body = Buffer.concat(
@@ -278,13 +278,13 @@ describe("files that E2B's SDKs read and write", function () {
     expect(await named(Buffer.of(0xed, 0xa0, 0x80))).to.have.property('0', 200);
   });
 
-  it('refuses a form whose head never ends', async () => {
+  it('refuse a form with an endless head', async () => {
     const endless = `--x\r\nContent-Disposition: form-data; name="${'x'.repeat(1 << 20)}`;
     const headers = { 'content-type': 'multipart/form-data; boundary=x' };
     expect(await write('', endless, headers)).to.have.property('status', 400);
   });
 
-  it('writes to no other file than it was asked for, though links change meanwhile', async () => {
+  it('write only to the requested file, even if links change in the meantime', async () => {
     const { driver, sandboxId } = served();
     const swap =
       'cd /tmp; mkdir -p real; while [ ! -e enough ]; do ln -sfn real d; ln -sfn / d; done';
@@ -300,7 +300,7 @@ describe("files that E2B's SDKs read and write", function () {
     expect(readdirSync('/etc').filter((name) => name.startsWith('link-'))).to.deep.equal([]);
   });
 
-  it('refuses ten thousand parts', async () => {
+  it('refuse ten thousand parts', async () => {
     const parts = Array.from({ length: 10_000 }, (_, at) => part(`/tmp/parts/${at}`, ''));
     const answer = await form('', parts);
     expect(answer.status).to.equal(400);

@@ -14,7 +14,7 @@ describe("the filesystem for E2B's SDKs", function () {
     served().driver.sh(served().sandboxId, `set -e; cd /tmp; ${script}`);
   const entryOf = ({ json }: RpcAnswer): Json => json['entry'] as Json;
 
-  it('says what is at a path: what it is, whose, and how long', async () => {
+  it('describes a path: kind, owner and size', async () => {
     await sh("printf hello > file; chmod 4640 file; touch -d '2024-05-06T07:08:09.5Z' file");
     await sh('ln -sf file link; ln -sf /tmp to-folder; ln -sf nowhere broken');
     const { status, json } = await ask('Stat', { path: '/tmp/file' });
@@ -42,7 +42,7 @@ describe("the filesystem for E2B's SDKs", function () {
       .to.include({ type: 'FILE_TYPE_SYMLINK' });
   });
 
-  it('takes relative paths, ~ and /home/user for the home', async () => {
+  it('resolves relative paths, ~ and /home/user to the home', async () => {
     await sh('mkdir -p ~/deep; touch ~/deep/file');
     const paths = ['deep/file', './deep/../deep/file', '~/deep/file', '/home/user/deep/file'];
     const found = [];
@@ -74,7 +74,7 @@ describe("the filesystem for E2B's SDKs", function () {
     ]);
   });
 
-  it('makes folders with those above, moves into new ones, and removes', async () => {
+  it('creates folders with parents, moves into new ones, and removes', async () => {
     const made = await ask('MakeDir', { path: '/tmp/made/of/many' });
     const again = await ask('MakeDir', { path: '/tmp/made/of/many' });
     await sh('echo one > made/from; echo two > made/to');
@@ -94,7 +94,7 @@ describe("the filesystem for E2B's SDKs", function () {
     expect(refusal(await ask('Stat', { path: '/tmp/made' }))).to.deep.equal([404, 'not_found']);
   });
 
-  it('tells what changes in a folder', async () => {
+  it('reports changes in a folder', async () => {
     await sh('mkdir -p seen');
     const stream = await watch({ path: '/tmp/seen', recursive: true, includeEntry: true });
     await stream.until((message) => 'start' in message);
@@ -110,7 +110,7 @@ describe("the filesystem for E2B's SDKs", function () {
     expect(await stream.end()).to.deep.equal({});
   });
 
-  it('keeps what changes for a client that asks now and then', async () => {
+  it('buffers changes for a client that polls', async () => {
     await sh('mkdir -p polled');
     const { watcherId } = (await ask('CreateWatcher', { path: '/tmp/polled' })).json;
     const seen: string[] = [];
@@ -133,7 +133,7 @@ describe("the filesystem for E2B's SDKs", function () {
     expect(refusal(await ask('GetWatcherEvents', { watcherId }))).to.deep.equal([404, 'not_found']);
   });
 
-  it('has eight such watchers of a sandbox at most', async () => {
+  it('allows eight polled watchers per sandbox', async () => {
     const made = [];
     for (let count = 0; count < 9; count += 1)
       made.push(await ask('CreateWatcher', { path: '/tmp' }));
@@ -146,7 +146,7 @@ describe("the filesystem for E2B's SDKs", function () {
     await ask('RemoveWatcher', json);
   });
 
-  it('tells a watcher that its sandbox has ended', async () => {
+  it('reports to a watcher that its sandbox has ended', async () => {
     const own = served().sandboxId;
     const { id, revision } = await served().driver.launched();
     served().sandboxId = id;
@@ -163,7 +163,7 @@ describe("the filesystem for E2B's SDKs", function () {
     }
   });
 
-  it('refuses by a code and the name of what is wrong', async () => {
+  it('refuses with a code and the name of the fault', async () => {
     await sh('touch plain; mkdir -p folder');
     for (const [method, body, expected] of [
       ['Stat', { path: '/tmp/none' }, [404, 'not_found']],

@@ -10,7 +10,7 @@ import { call, frame, RpcStream, sent, type Json } from './rpc-client.ts';
 const START = '/process.Process/Start';
 const LIST = '/process.Process/List';
 
-describe("hostile calls of E2B's services", function () {
+describe("hostile calls to E2B's services", function () {
   const served = onAServedSandbox();
 
   const stream = async (
@@ -29,7 +29,7 @@ describe("hostile calls of E2B's services", function () {
   };
   const order = JSON.stringify({ process: { cmd: 'true' }, stdin: false });
 
-  it('are refused where frames are none, and nothing is started', async () => {
+  it('with invalid frames are refused, and start nothing', async () => {
     const lying = frame(order);
     lying.writeUInt32BE(0xffff_ffff, 1);
     const deep = `{"process":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
@@ -65,7 +65,7 @@ describe("hostile calls of E2B's services", function () {
     expect(json).to.deep.equal({});
   });
 
-  it('larger than a call of their kind may be are refused before they are read', async () => {
+  it('beyond the size of their kind are refused before they are read', async () => {
     const refused = await Promise.all(
       (
         [
@@ -87,7 +87,7 @@ describe("hostile calls of E2B's services", function () {
     expect(refused).to.deep.equal([400, 400, 400, 400]);
   });
 
-  it('of more values than a start has are refused before objects are made of them', async () => {
+  it('with more values than a start can have are refused before they are parsed', async () => {
     const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`v${n}`, '']));
     const tooMany = JSON.stringify({ process: { cmd: 'true', envs: many } });
     const parsed = new Set<unknown>();
@@ -115,7 +115,7 @@ describe("hostile calls of E2B's services", function () {
       .to.equal(undefined);
   });
 
-  it('of a tenant whose calls are costly wait for their turn, as those of the API', async () => {
+  it('of a tenant with costly calls wait for their turn, like those of the API', async () => {
     const { admission, caller } = served();
     const parse = admission.parse.bind(admission);
     const asked: unknown[] = [];
@@ -135,7 +135,7 @@ describe("hostile calls of E2B's services", function () {
     ]);
   });
 
-  it('have their time read as the protocol has it, and refused where it is none', async () => {
+  it("have timeouts in the protocol's form, and are refused otherwise", async () => {
     for (const timeout of ['-1', '1000000000000000', '9999999999', '1.5', 'x', ''])
       expect(await stream(frame(order), { 'connect-timeout-ms': timeout }), timeout) //
         .to.equal('invalid_argument');
@@ -147,7 +147,7 @@ describe("hostile calls of E2B's services", function () {
         .to.have.property('status', 400);
   });
 
-  it('that watch are let in up to the share of a sandbox, and the others refused', async () => {
+  it('to watch are limited to the share of a sandbox', async () => {
     const streams = await Promise.all(
       Array.from({ length: 200 }, () =>
         RpcStream.open(served().port, '/filesystem.Filesystem/WatchDir', { path: '/tmp' }),
@@ -184,7 +184,7 @@ describe("hostile calls of E2B's services", function () {
     }, 'their places are given back');
   });
 
-  it('with one answer are refused by a status that is no fault of ours', async () => {
+  it('with one answer are refused without a server error', async () => {
     const deep = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
     for (const [body, headers, expected] of [
       ['{', {}, 400],
@@ -208,7 +208,7 @@ describe("hostile calls of E2B's services", function () {
     }
   });
 
-  it('to paths and by methods that there are not are refused', async () => {
+  it('to unknown paths and by unknown methods are refused', async () => {
     for (const [path, method, expected] of [
       ['/process.Process/None', 'POST', 404],
       ['/process.Process/', 'POST', 404],
@@ -229,7 +229,7 @@ describe("hostile calls of E2B's services", function () {
     }
   });
 
-  it('whose host is no host are served all the same', async () => {
+  it('with an invalid host are served', async () => {
     const answer = await sent(served().port, LIST, {
       body: '{}',
       headers: { 'content-type': 'application/json', host: 'a b:%' },
@@ -238,7 +238,7 @@ describe("hostile calls of E2B's services", function () {
     expect(answer.statusCode).to.equal(200);
   });
 
-  it('that go on for ever are cut at the bytes that a call may have', async () => {
+  it('without an end are cut off at the maximum size', async () => {
     const told = await new Promise<string>((resolve, reject) => {
       const headers = { 'content-type': 'application/connect+json' };
       const request = httpRequest(
@@ -258,7 +258,7 @@ describe("hostile calls of E2B's services", function () {
     expect(told).to.contain('"code":"invalid_argument"').and.to.contain('is larger than');
   });
 
-  it('of clients that leave at once, or read nothing, keep no place', async () => {
+  it('of clients that leave at once, or read nothing, release their slots', async () => {
     const endless = frame(JSON.stringify({ process: { cmd: 'yes' }, stdin: false }));
     const headers = { 'content-type': 'application/connect+json' };
     for (let round = 0; round < 4; round += 1) {
@@ -288,7 +288,7 @@ describe("hostile calls of E2B's services", function () {
     expect(await stream(frame(order))).to.equal(undefined);
   });
 
-  it('for a sandbox that is gone are answered 502, streams too', async () => {
+  it('for an ended sandbox get 502, including streams', async () => {
     const own = served().sandboxId;
     served().sandboxId = '00000000-0000-7000-8000-000000000000';
     try {

@@ -14,7 +14,7 @@ describe('a list of ten thousand files', () => {
     entryInfo(`/tmp/a "folder"/\u00e9\u{1f600}\ud800${n}`, { ...stat } as never),
   );
 
-  it('is said as the codec of calls says it, and lets others have their turn', async () => {
+  it("equals the codec's output, and yields to other requests", async () => {
     let turns = 0;
     let isOver = false;
     const others = (async () => {

@@ -9,7 +9,7 @@ const PROCESS = '/process.Process';
 
 /** Shows that the services of E2B's SDKs stand on Pods as they do on one machine. */
 export const servicesOnPods = (open: () => Promise<PodDriver>): void => {
-  describe("E2B's services of Pods", function () {
+  describe("E2B's services on Pods", function () {
     let pods: PodDriver;
     let served: ServedSandbox;
     before(async () => {
@@ -22,7 +22,7 @@ export const servicesOnPods = (open: () => Promise<PodDriver>): void => {
       await pods.close();
     });
 
-    it('run a process that is come back to, given input, and seen to end', async () => {
+    it('run a process, reconnect to it, give it input, and see its end', async () => {
       const process = { cmd: '/bin/sh', args: ['-c', 'echo "$A"; exec cat'], envs: { A: 'b' } };
       const first = await RpcStream.open(served.port, `${PROCESS}/Start`, { process });
       const begun = (await first.until(({ event }) => 'start' in (event as Json)))['event'] as Json;

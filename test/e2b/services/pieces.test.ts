@@ -6,7 +6,7 @@ import { TestClock } from '../../support/fakes/test-clock.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { runs } from '../../support/harness/runs.ts';
 
-describe('pieces of what a process prints', () => {
+describe('pieces of process output', () => {
   const piecesOf = (chunks: readonly Buffer[], most: number): readonly Uint8Array[] => {
     const whole = new WholeCharacters(most);
     return [...chunks.flatMap((chunk) => [...whole.pieces(chunk)]), ...whole.rest()];
@@ -18,7 +18,7 @@ describe('pieces of what a process prints', () => {
     return places.map((place, index) => bytes.subarray(places[index - 1] ?? 0, place));
   };
 
-  it('are text one by one, where the whole is, and lose nothing', () => {
+  it('are valid text one by one if the whole is, and lose nothing', () => {
     const property = fc.property(
       fc.string({ unit: 'grapheme' }),
       fc.array(fc.nat(200)),
@@ -33,7 +33,7 @@ describe('pieces of what a process prints', () => {
     fc.assert(property, { numRuns: runs(300) });
   });
 
-  it('have every byte of what is no text, too', () => {
+  it('keep every byte that is not text', () => {
     const property = fc.property(
       fc.uint8Array({ maxLength: 200 }),
       fc.array(fc.nat(200)),
@@ -46,8 +46,8 @@ describe('pieces of what a process prints', () => {
   });
 });
 
-describe('silences of a stream', () => {
-  it('are told each time that nothing came for so long', async () => {
+describe('keepalives of a stream', () => {
+  it('are sent after each interval without data', async () => {
     const clock = new TestClock();
     let say: (text: string) => void = () => {};
     const items = (async function* () {
@@ -74,7 +74,7 @@ describe('silences of a stream', () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('count from the last of what came, and arm one timer for all of it', async () => {
+  it('count from the last data, with a single timer', async () => {
     const clock = new TestClock();
     let armed = 0;
     const at: TestClock['at'] = (moment, due) => {
@@ -110,7 +110,7 @@ describe('silences of a stream', () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('fail as the stream does, and leave no timer when they are left', async () => {
+  it('fail with the stream, and leave no timer when they are cancelled', async () => {
     const clock = new TestClock();
     const failing = (async function* () {
       yield 1;
@@ -128,7 +128,7 @@ describe('silences of a stream', () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('come as often as the header says, within an hour', () => {
+  it('have the interval of the header, up to an hour', () => {
     const asked = [null, '50', '0', '', 'x', '-1', '1e9', '999999'];
     expect(asked.map(keepaliveMs)).to.deep.equal([
       ...[90_000, 50_000, 1_000, 90_000, 90_000, 90_000, 90_000, 3_600_000],

@@ -10,7 +10,7 @@ import { frame, RpcStream } from './rpc-client.ts';
 /** The library takes this for the same, and streams that go without it are not asked for so. */
 const BY_LIBRARY = { 'content-type': 'application/connect+json; charset=utf-8' };
 
-describe('a stream that goes without the library', () => {
+describe('a stream without the library', () => {
   let isGone: boolean;
   let served: ServedSandbox;
   let processes: FakeProcesses;
@@ -87,7 +87,7 @@ describe('a stream that goes without the library', () => {
     ];
   };
 
-  it('says the same as by the library, and is taken down likewise', async () => {
+  it('has the same content and audit as with the library', async () => {
     await somethingRan();
     for (const name of Object.keys(asked)) {
       const [plain, library] = await bothWays(name);
@@ -95,7 +95,7 @@ describe('a stream that goes without the library', () => {
     }
   });
 
-  it('is held by the same rules', async () => {
+  it('obeys the same rules', async () => {
     const processId = await somethingRan();
     served.rules = rulesOf(
       'deny operation=startProcess',
@@ -108,7 +108,7 @@ describe('a stream that goes without the library', () => {
     }
   });
 
-  it('of a sandbox that is gone is answered by no stream', async () => {
+  it('for an ended sandbox is refused without a stream', async () => {
     isGone = true;
     const [plain, library] = await bothWays('printing');
     expect(plain).to.deep.equal(library);

@@ -40,8 +40,8 @@ const framesOf = async (
   return found;
 };
 
-describe('frames of a process, which are made by hand', () => {
-  it('are the very JSON that the library makes of the message that it reads there', async () => {
+describe('hand-made frames of a process', () => {
+  it("equal the library's JSON of the message that it parses from them", async () => {
     const stream = fc.constantFrom('stdout' as const, 'stderr' as const);
     const property = fc.asyncProperty(
       fc.array(fc.tuple(stream, fc.uint8Array({ maxLength: 40 }))),
@@ -88,7 +88,7 @@ describe('frames of a process, which are made by hand', () => {
   const endOf = (part: Partial<ProcessFact>, gone?: ConnectError): Promise<readonly string[]> =>
     framesOf([{ kind: 'end', fact: { ...FACT, ...part }, next: 'end' }], FACT, gone);
 
-  it('end with the end of the sandbox if that ended the process, and not with its code', async () => {
+  it("end with the sandbox's end instead of an exit code if the sandbox ended the process", async () => {
     const gone = sandboxEnded('oom-killed');
     for (const part of [{ exitCode: 137, signal: 'KILL' }, { exitCode: 143 }])
       expect(await rejection(endOf(part, gone))).to.equal(gone);
@@ -97,7 +97,7 @@ describe('frames of a process, which are made by hand', () => {
     expect(gone.message).to.contain('out of memory');
   });
 
-  it('say that memory ran out', async () => {
+  it('report lack of memory', async () => {
     const [end = ''] = await endOf({ exitCode: 137, signal: 'KILL', outOfMemory: true });
     expect(JSON.parse(end)).to.have.nested.property(
       'event.end.error',

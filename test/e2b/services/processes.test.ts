@@ -14,7 +14,7 @@ interface Event {
   readonly keepalive?: Json;
 }
 
-describe("processes for E2B's SDKs", function () {
+describe("processes with E2B's SDKs", function () {
   const served = onAServedSandbox();
 
   const ask = (method: string, body: unknown, headers?: Record<string, string>) =>
@@ -34,7 +34,7 @@ describe("processes for E2B's SDKs", function () {
   const pids = async (): Promise<readonly unknown[]> =>
     ((await ask('List', {})).json['processes'] as Json[] | undefined)?.map(({ pid }) => pid) ?? [];
 
-  it('streams the start, what is printed, and the end', async () => {
+  it('stream the start, the output and the end', async () => {
     const stream = await shell('echo hi; echo no >&2; exit 3');
     const last = await stream.end();
     const events = stream.messages.map(eventOf);
@@ -52,18 +52,18 @@ describe("processes for E2B's SDKs", function () {
     expect(last).to.deep.equal({});
   });
 
-  it('leaves out a zero of the end, as protobuf does', async () => {
+  it('omit zero values of the end, like protobuf', async () => {
     const stream = await shell('true');
     expect(await ended(stream)).to.deep.equal({ exited: true, status: 'exit status 0' });
   });
 
-  it('runs with the variables and in the folder that are asked for', async () => {
+  it('run with the requested variables in the requested folder', async () => {
     const stream = await shell('echo $A; pwd', { envs: { A: 'b' }, cwd: '/home/user/../user/.' });
     await stream.end();
     expect(printed(stream).stdout).to.equal('b\n/home/sandbox\n');
   });
 
-  it('cuts pieces between characters, 32 KiB long at most', async () => {
+  it('send pieces of at most 32 KiB, split between characters', async () => {
     const stream = await shell('yes 世é | head -c 300001');
     await stream.end();
     const pieces = stream.messages.flatMap((message) => {
@@ -76,7 +76,7 @@ describe("processes for E2B's SDKs", function () {
     expect(pieces.slice(0, -1).filter((piece) => String(piece).includes('\ufffd'))).to.be.empty;
   });
 
-  it('ends nothing when its client leaves; another goes on by the pid, or by the tag', async () => {
+  it('continue when their client leaves, and can be followed by pid or tag', async () => {
     const body = { process: { cmd: '/bin/cat' }, tag: 'mine' };
     const first = await open('Start', body);
     const pid = await started(first);
@@ -98,7 +98,7 @@ describe("processes for E2B's SDKs", function () {
     expect(await ended(late)).to.include({ status: 'exit status 0' });
   });
 
-  it('knows one that ended for half a minute, and then no more', async () => {
+  it('are known for half a minute after their end', async () => {
     const { driver, sandboxId } = served();
     const brief = await shell('exit 5');
     const pid = await started(brief);
@@ -127,7 +127,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('ends the streams of a daemon that stops with `unavailable`; another goes on by the pid', async () => {
+  it('get `unavailable` when the daemon stops, and can be followed by pid', async () => {
     const { driver, sandboxId } = served();
     const stopping = await aServedSandbox({
       ...{ driver: driver.driver, sandboxId, clock: systemClock() },
@@ -158,7 +158,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('takes input of any length, for a process that reads it', async () => {
+  it('accept input of any length, if they read it', async () => {
     const counts = await open('Start', { process: { cmd: 'wc', args: ['-c'] }, stdin: true });
     const pid = await started(counts);
     const input = { stdin: Buffer.alloc(300_000, 'x').toString('base64') };
@@ -168,7 +168,7 @@ describe("processes for E2B's SDKs", function () {
     expect(printed(counts).stdout).to.equal('300000\n');
   });
 
-  it('takes a stream of input, piece by piece as it comes', async () => {
+  it('accept a stream of input, piece by piece', async () => {
     const cat = await open('Start', { process: { cmd: '/bin/cat' }, stdin: true });
     const pid = await started(cat);
     const headers = { 'content-type': 'application/connect+json', 'connect-protocol-version': '1' };
@@ -193,7 +193,7 @@ describe("processes for E2B's SDKs", function () {
     expect(printed(cat).stdout).to.equal('first second ');
   });
 
-  it('looks for no process whose stream is open here', async () => {
+  it('are found without a list if their stream is open on this replica', async () => {
     const { processes } = served().driver.driver;
     const { list, find } = processes;
     let lists = 0;
@@ -226,7 +226,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('signals, and tells who was killed', async () => {
+  it('accept signals, and report a kill', async () => {
     const sleep = await shell('exec sleep 100');
     const pid = await started(sleep);
     const killed = { process: { pid }, signal: 'SIGNAL_SIGKILL' };
@@ -238,7 +238,7 @@ describe("processes for E2B's SDKs", function () {
     expect(await pids()).not.to.include(pid);
   });
 
-  it('ends a stream whose sandbox ends by `unavailable`, which SDKs take for its time', async () => {
+  it('get `unavailable` when their sandbox ends, which SDKs treat as a timeout', async () => {
     const sleep = await shell('sleep 100; true');
     const pid = await started(sleep);
     served().isEnding = true;
@@ -251,7 +251,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('gives a process a terminal, of another size where that is asked for', async () => {
+  it('can have a terminal, and resize it', async () => {
     const body = { process: { cmd: '/bin/bash' }, pty: { size: { cols: 90, rows: 25 } } };
     const terminal = await open('Start', body);
     const pid = await started(terminal);
@@ -271,7 +271,7 @@ describe("processes for E2B's SDKs", function () {
     expect(JSON.stringify(printed(terminal).pty)).to.contain('30 100');
   });
 
-  it('ends a process at the time of its start, and of a connection that alone', async () => {
+  it('end at the timeout of their start, but not of a connection', async () => {
     const process = { cmd: 'sleep', args: ['100'] };
     const brief = await open('Start', { process, tag: 'brief' }, { 'connect-timeout-ms': '1500' });
     expect(await brief.end()).to.have.nested.property('error.code', 'deadline_exceeded');
@@ -287,7 +287,7 @@ describe("processes for E2B's SDKs", function () {
     await ask('SendSignal', { process: { pid: long }, signal: 9 });
   });
 
-  it('says that it is alive while it is silent', async () => {
+  it('send keepalives while they are silent', async () => {
     const body = { process: { cmd: 'cat' } };
     const silent = await open('Start', body, { 'keepalive-ping-interval': '1' });
     const pid = await started(silent);
@@ -296,7 +296,7 @@ describe("processes for E2B's SDKs", function () {
     expect(await ended(silent)).to.include({ status: 'exit status 0' });
   });
 
-  it('refuses by a code and the name of what is wrong, in a last frame', async () => {
+  it('are refused with a code and the name of the fault, in a last frame', async () => {
     for (const [body, code, words, headers] of [
       [{ process: { cmd: 'pwd', cwd: '/no/such' } }, 'invalid_argument', 'cwd'],
       [{ process: { cmd: '' } }, 'invalid_argument', 'process.cmd'],
@@ -319,7 +319,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('knows no process of another number, and no call that it does not serve', async () => {
+  it('with unknown numbers, and unknown calls, are refused', async () => {
     const process = { pid: 4_000_000_000 };
     const unknown = await open('Connect', { process });
     expect((await unknown.end())['error']).to.include({ code: 'not_found' });
@@ -342,7 +342,7 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
-  it('is taken down as the requests of the API that it stands for', async () => {
+  it('are audited like the requests of the API', async () => {
     served().audited.length = 0;
     await (await shell('true')).end();
     await (await open('Start', {})).end();

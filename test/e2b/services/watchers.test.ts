@@ -7,7 +7,7 @@ import { rejection } from '../../support/harness/rejection.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
 import { caller } from './a-served-sandbox.ts';
 
-describe('watchers that are asked now and then', () => {
+describe('polled watchers', () => {
   let watchers: Watchers;
   let ended: number;
   beforeEach(() => {
@@ -39,7 +39,7 @@ describe('watchers that are asked now and then', () => {
   };
   const never = new Promise<void>(() => {});
 
-  it('are few, however many are asked for', async () => {
+  it('are limited in number', async () => {
     let begun = 0;
     const many = async (of: (at: number) => string): Promise<number> => {
       let kept = 0;
@@ -58,7 +58,7 @@ describe('watchers that are asked now and then', () => {
     expect(ended).to.equal(begun);
   });
 
-  it('give way to new ones once their sandbox has ended, and keep what happened till then', async () => {
+  it('are replaced by new ones once their sandbox has ended, and keep earlier changes', async () => {
     let end = (): void => {};
     const over = new Promise<void>((resolve) => {
       end = resolve;
