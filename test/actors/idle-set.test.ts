@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
-import { ALL_BUCKETS, bucketOf, IdleSet, OwnBuckets } from '../../src/actors/sandbox/idle-set.ts';
+import { ALL_BUCKETS, bucketOf, IdleSet } from '../../src/actors/sandbox/sandbox-index.ts';
+import { OwnBuckets } from '../../src/actors/sandbox/idle-instances.ts';
 
 describe('the idle instances of a pool', () => {
   const entries = Array.from({ length: 200 }, (_, n) => ({ at: (n * 37) % 200, id: v7() }));

@@ -8,7 +8,7 @@ export const RATCHETS = {
   functionsOver60Lines: 18,
   functionsOver3Parameters: 0,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
-  claimPath: 80,
+  claimPath: 79,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
   stiltedPercent: { comments: 27.2, tests: 25.1, docs: 6.0 },
   /** Two levels deep. */

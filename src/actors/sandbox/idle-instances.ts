@@ -1,8 +1,9 @@
+import { rendezvous } from '../../lib/rendezvous.ts';
+import { ALL_BUCKETS, type SandboxIndex } from './sandbox-index.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { unavailable } from '../../model/refusals.ts';
 import type { InstanceFact } from '../../model/sandbox.ts';
-import type { SandboxIndex } from './sandbox-index.ts';
 import type { Waiters } from '../runtime/actor-host.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { Clock } from '../../contracts/clock.ts';
@@ -331,4 +332,32 @@ export interface QueueEntry {
    */
   readonly pause: () => void;
   readonly leave: () => void;
+}
+
+/**
+ * Which buckets are a replica's own, as replicas come and go. A hint and no more: the claim itself
+ * decides who was first.
+ */
+export class OwnBuckets {
+  readonly #replica: string;
+  readonly #live: () => readonly string[];
+  #of = '';
+  #own: readonly number[] = ALL_BUCKETS;
+
+  constructor(replica: string, live: () => readonly string[]) {
+    this.#replica = replica;
+    this.#live = live;
+  }
+
+  get(): readonly number[] {
+    const live = this.#live();
+    const of = live.join(' ');
+    if (of === this.#of) return this.#own;
+    this.#of = of;
+    this.#own =
+      live.length <= 1
+        ? ALL_BUCKETS
+        : ALL_BUCKETS.filter((bucket) => rendezvous(`bucket ${bucket}`, live) === this.#replica);
+    return this.#own;
+  }
 }

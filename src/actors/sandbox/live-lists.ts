@@ -1,3 +1,4 @@
+import { RecentSet } from '../../lib/recent-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
@@ -215,3 +216,40 @@ const isIn = (
     ? placement.poolUid === poolUid
     : poolName === undefined || placement.poolName === poolName) &&
   (phase === undefined || placement.status === phase);
+
+type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;
+
+/** Claims whose end is remembered. */
+const MOST_ENDED = 10_000;
+
+/** Finds claims by the request under an Idempotency-Key, or under a grant, that they are of. */
+export class ClaimMarks {
+  readonly #byMark = new Map<string, string>();
+  readonly #ended = new RecentSet(MOST_ENDED);
+
+  place(before: Marked | undefined, { id, mark }: Marked): void {
+    if (mark !== undefined) this.#byMark.set(mark, id);
+    else this.#forget(before);
+  }
+
+  end(placement: Marked): void {
+    this.#forget(placement);
+    const { mark, isMarkOfManager } = placement;
+    if (mark !== undefined && !isMarkOfManager) this.#ended.add(mark);
+  }
+
+  /** Returns the id of what it claimed, as long as that lives and was not given back. */
+  find(mark: string): string | undefined {
+    return this.#byMark.get(mark);
+  }
+
+  /** Whether what it claimed was seen to end, as far as that is remembered. */
+  hasEnded(mark: string): boolean {
+    return this.#ended.has(mark);
+  }
+
+  #forget(placement: Marked | undefined): void {
+    if (placement?.mark !== undefined && this.#byMark.get(placement.mark) === placement.id)
+      this.#byMark.delete(placement.mark);
+  }
+}

@@ -1,9 +1,7 @@
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { ALL_BUCKETS, IdleSet, longestOf, type FoundIdle } from './idle-set.ts';
-import { RecentSet } from '../../lib/recent-set.ts';
-import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
-import { LiveLists, type LiveFilter } from './live-lists.ts';
+import { ClaimMarks, LiveLists, type LiveFilter } from './live-lists.ts';
 import { isOfPool, samePlace, type Placement } from './sandbox-snapshot.ts';
+import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 
 export interface LiveCounts {
   readonly byStatus: ReadonlyMap<SandboxStatus, number>;
@@ -333,39 +331,85 @@ const entryOf = (placement: Placement): OrderedEntry => ({
   id: placement.id,
 });
 
-type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;
+/**
+ * Idle instances fall into so many buckets by id, which the live replicas share out: so they seldom
+ * reach for the same one.
+ */
+const BUCKETS = 64;
 
-/** Claims whose end is remembered. */
-const MOST_ENDED = 10_000;
+export const bucketOf = (id: string): number => {
+  let hash = 0;
+  for (let i = 0; i < id.length; i++) hash = (Math.imul(hash, 31) + id.charCodeAt(i)) >>> 0;
+  return hash % BUCKETS;
+};
 
-/** Finds claims by the request under an Idempotency-Key, or under a grant, that they are of. */
-export class ClaimMarks {
-  readonly #byMark = new Map<string, string>();
-  readonly #ended = new RecentSet(MOST_ENDED);
+/** One pool's idle instances, by bucket, in each the longest idle first. */
+export class IdleSet {
+  readonly #buckets: (OrderedIndex | undefined)[] = Array.from(
+    { length: BUCKETS },
+    () => undefined,
+  );
+  #size = 0;
 
-  place(before: Marked | undefined, { id, mark }: Marked): void {
-    if (mark !== undefined) this.#byMark.set(mark, id);
-    else this.#forget(before);
+  get size(): number {
+    return this.#size;
   }
 
-  end(placement: Marked): void {
-    this.#forget(placement);
-    const { mark, isMarkOfManager } = placement;
-    if (mark !== undefined && !isMarkOfManager) this.#ended.add(mark);
+  add(entry: OrderedEntry): void {
+    const bucket = (this.#buckets[bucketOf(entry.id)] ??= new OrderedIndex());
+    if (bucket.add(entry)) this.#size += 1;
   }
 
-  /** Returns the id of what it claimed, as long as that lives and was not given back. */
-  find(mark: string): string | undefined {
-    return this.#byMark.get(mark);
+  remove(entry: OrderedEntry): void {
+    if (this.#buckets[bucketOf(entry.id)]?.remove(entry)) this.#size -= 1;
   }
 
-  /** Whether what it claimed was seen to end, as far as that is remembered. */
-  hasEnded(mark: string): boolean {
-    return this.#ended.has(mark);
+  /** The longest idle of these buckets; where they have none, of all. */
+  first(preferred: readonly number[]): OrderedEntry | undefined {
+    return this.#size === 0 ? undefined : (this.#firstOf(preferred) ?? this.#firstOf(ALL_BUCKETS));
   }
 
-  #forget(placement: Marked | undefined): void {
-    if (placement?.mark !== undefined && this.#byMark.get(placement.mark) === placement.id)
-      this.#byMark.delete(placement.mark);
+  /** The ids of the longest idle, the longest first. */
+  ids(most: number): readonly string[] {
+    return this.#buckets
+      .flatMap((bucket) => bucket?.oldest(most) ?? [])
+      .sort(byTime)
+      .slice(0, most)
+      .map(({ id }) => id);
+  }
+
+  #firstOf(buckets: readonly number[]): OrderedEntry | undefined {
+    let longest: OrderedEntry | undefined;
+    for (const number of buckets) {
+      const first = this.#buckets[number]?.first();
+      if (first && (!longest || first.at < longest.at)) longest = first;
+    }
+    return longest;
   }
 }
+
+/** An idle instance, and the set that it is in. */
+export interface FoundIdle {
+  readonly among: IdleSet;
+  readonly entry: OrderedEntry;
+}
+
+/** Finds the longest idle instance of several sets, in each of these buckets before others. */
+export const longestOf = (
+  sets: readonly IdleSet[],
+  preferred: readonly number[],
+): FoundIdle | undefined => {
+  let longest: FoundIdle | undefined;
+  for (const among of sets) {
+    const entry = among.first(preferred);
+    if (entry && (!longest || entry.at < longest.entry.at)) longest = { among, entry };
+  }
+  return longest;
+};
+
+const byTime = (a: OrderedEntry, b: OrderedEntry): number => a.at - b.at || (a.id < b.id ? -1 : 1);
+
+export const ALL_BUCKETS: readonly number[] = Array.from(
+  { length: BUCKETS },
+  (_, bucket) => bucket,
+);

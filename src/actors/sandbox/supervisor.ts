@@ -8,8 +8,7 @@ import { Takeover } from './takeover.ts';
 import { PoolHost } from '../pool/pool-host.ts';
 import { EventRecorder } from './sandbox-moves.ts';
 import { ClaimLaunches } from './claim-launches.ts';
-import { IdleInstances } from './idle-instances.ts';
-import { OwnBuckets } from './idle-set.ts';
+import { IdleInstances, OwnBuckets } from './idle-instances.ts';
 import {
   recordedAmounts,
   ReservationReconciler,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LoopSlices } from '../../src/lib/loop-slices.ts';
+import { LoopSlices } from '../../../src/embedded/store/database.ts';
 
 describe('slices of the event loop', () => {
   let now: number;
