@@ -8,13 +8,26 @@ export interface FairSlotsLimits {
   readonly mostWaitingOfTenant: number;
 }
 
-/** Why a turn is not had. */
+/** How a turn is waited for. */
 export interface TurnTerms {
+  /** Why there is none: too many wait. */
   readonly full: () => Error;
-  /** Absent: it is waited for however long it takes. */
+  /** Why there is none: it has not come in time. Absent: as `full`. */
   readonly late?: () => Error;
-  readonly patienceMs?: number;
+  /**
+   * Calls back when the turn is too late; returns what calls that off. Absent: it is waited for
+   * however long it takes.
+   */
+  readonly until?: (late: () => void) => () => void;
 }
+
+/** A deadline for a turn, by a timer of the process. */
+export const within =
+  (ms: number): NonNullable<TurnTerms['until']> =>
+  (late) => {
+    const timer = setTimeout(late, ms);
+    return () => clearTimeout(timer);
+  };
 
 /**
  * Called when its turn has come, with what gives the slot back; repeated calls of that do nothing.
@@ -38,6 +51,11 @@ export class FairSlots {
 
   constructor(limits: FairSlotsLimits) {
     this.#limits = limits;
+  }
+
+  /** How many slots are taken. */
+  get underWay(): number {
+    return this.#underWay;
   }
 
   /**
@@ -68,19 +86,18 @@ export class FairSlots {
    * Resolves with what gives the slot back, once its turn has come. Rejects with `full` where too
    * many wait already, and with `late` where it has not come in time.
    */
-  take(tenant: string, { full, late, patienceMs = 0 }: TurnTerms): Promise<() => void> {
+  take(tenant: string, { full, late = full, until }: TurnTerms): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
+      const callOff = until?.(() => {
         takeBack?.();
-        reject(late?.() ?? full());
-      };
-      const timer = late && setTimeout(giveUp, patienceMs);
+        reject(late());
+      });
       const takeBack = this.request(tenant, (release) => {
-        clearTimeout(timer);
+        callOff?.();
         resolve(release);
       });
       if (takeBack) return;
-      clearTimeout(timer);
+      callOff?.();
       reject(full());
     });
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rejection } from '../support/harness/rejection.ts';
 import fc from 'fast-check';
-import { FairSlots } from '../../src/lib/fair-slots.ts';
+import { FairSlots, within } from '../../src/lib/fair-slots.ts';
 import { check } from '../properties/check.ts';
 
 const TENANTS = ['ann', 'bob', 'cat'] as const;
@@ -156,7 +156,11 @@ describe('slots shared by tenants', () => {
       mostWaiting: 1,
       mostWaitingOfTenant: 1,
     });
-    const terms = { full: () => new Error('full'), late: () => new Error('late'), patienceMs: 1 };
+    const terms = {
+      full: () => new Error('full'),
+      late: () => new Error('late'),
+      until: within(1),
+    };
     const release = await slots.take('one', terms);
     const late = rejection(slots.take('one', terms));
     expect(await rejection(slots.take('two', terms))).to.have.property('message', 'full');

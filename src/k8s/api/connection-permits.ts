@@ -1,4 +1,4 @@
-import { FairSlots } from '../../lib/fair-slots.ts';
+import { FairSlots, within } from '../../lib/fair-slots.ts';
 import { NotSent } from './api-errors.ts';
 
 /** One permit in eight is closed to a namespace that holds all the others. */
@@ -25,7 +25,6 @@ export class ConnectionPermits {
   readonly #now: () => number;
   readonly #mostWaiting: number;
   readonly #untilCalm = new Set<() => void>();
-  #taken = 0;
   #askedLast = { namespace: '', at: Number.NEGATIVE_INFINITY };
   #severalUntil = Number.NEGATIVE_INFINITY;
 
@@ -52,25 +51,22 @@ export class ConnectionPermits {
   async acquire(namespace: string, patienceMs: number): Promise<ConnectionPermit> {
     const began = performance.now();
     this.#asks(namespace, this.#now());
-    return await new Promise<ConnectionPermit>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        takeBack?.();
-        reject(new NotSent(`no free connection within ${patienceMs} ms`));
-      }, patienceMs);
-      const takeBack = this.#slots.request(namespace, (release) => {
-        clearTimeout(timer);
-        this.#taken += 1;
-        resolve({ waitedMs: performance.now() - began, release: this.#done(release) });
-      });
-      if (takeBack) return;
-      clearTimeout(timer);
-      reject(
+    const release = await this.#slots.take(namespace, {
+      full: () =>
         new NotSent(
           `too many requests wait for a connection already, at most ${this.#mostWaiting}, ` +
             'half of them of one namespace',
         ),
-      );
+      late: () => new NotSent(`no free connection within ${patienceMs} ms`),
+      until: within(patienceMs),
     });
+    return {
+      waitedMs: performance.now() - began,
+      release: () => {
+        release();
+        if (this.#isIdleEnough) for (const calm of [...this.#untilCalm]) calm();
+      },
+    };
   }
 
   #asks(namespace: string, at: number): void {
@@ -82,7 +78,7 @@ export class ConnectionPermits {
 
   /** Resolves once fewer than half of the permits are taken, or after `withinMs`. */
   async untilIdleEnough(withinMs: number): Promise<void> {
-    if (this.#taken < this.#most / 2) return;
+    if (this.#isIdleEnough) return;
     await new Promise<void>((resolve) => {
       const mine = (): void => {
         clearTimeout(timer);
@@ -94,14 +90,7 @@ export class ConnectionPermits {
     });
   }
 
-  #done(release: () => void): () => void {
-    let isDone = false;
-    return () => {
-      if (isDone) return;
-      isDone = true;
-      this.#taken -= 1;
-      release();
-      if (this.#taken < this.#most / 2) for (const calm of [...this.#untilCalm]) calm();
-    };
+  get #isIdleEnough(): boolean {
+    return this.#slots.underWay < this.#most / 2;
   }
 }

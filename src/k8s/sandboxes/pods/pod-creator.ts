@@ -1,5 +1,5 @@
 import { NoPlace, OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
-import { FairSlots } from '../../../lib/fair-slots.ts';
+import { FairSlots, within } from '../../../lib/fair-slots.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
 import type { LaunchOrder, InstanceRecord } from '../../../model/sandbox.ts';
 import { tenantKey } from '../../../model/tenant.ts';
@@ -43,7 +43,7 @@ const MOST_WAITING_OF_TENANT = 1_024;
 const PATIENCE_MS = 10_000;
 /** Bounds a turn. */
 const TURN = {
-  patienceMs: PATIENCE_MS,
+  until: within(PATIENCE_MS),
   full: () => new NotSent('too many instances wait to be made'),
   late: () =>
     new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`),
