@@ -75,6 +75,7 @@ export class ClaimCandidates implements Candidates {
   readonly #began: number;
   #place: WaitingPlace | undefined;
   #line: QueueEntry | undefined;
+  #endWait: (() => void) | undefined;
   /** How many it knew to be idle when others came before it. */
   #passedBy: number | undefined;
   #over = false;
@@ -123,10 +124,10 @@ export class ClaimCandidates implements Candidates {
    * Never rejects.
    */
   async close(): Promise<void> {
-    const { coordination, waitingLimit } = this.#deps;
+    const { coordination } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
-    waitingLimit.release(this.#of.owner);
+    this.#endWait?.();
     // then it is skipped: see Claims
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined);
   }
@@ -216,7 +217,7 @@ export class ClaimCandidates implements Candidates {
     const { supervisor, coordination, waitingLimit } = this.#deps;
     const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
-    waitingLimit.acquire(owner);
+    this.#endWait = waitingLimit.acquire(owner);
     // before the call: what turns idle meanwhile is not missed
     this.#line = supervisor.idle.lines.enqueue(pool.uid);
     this.#place = await coordination.joinWaiting(pool);

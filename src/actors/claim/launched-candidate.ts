@@ -4,7 +4,7 @@ import type { Supervisor } from '../sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import { DefinitionRefused, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { sandboxQuotaExceeded, tooManyLaunches } from '../../model/limit-refusals.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
@@ -25,20 +25,17 @@ const CLAIM_MS = 5_000;
 
 /** Says who may have an instance launched for a claim. */
 export class LaunchLimit {
-  readonly #ofTenant = new KeyedSemaphore(MOST_LAUNCHES_OF_TENANT);
-  #taken = 0;
+  readonly #permits = new Permits({ all: MOST_LAUNCHES, tenant: MOST_LAUNCHES_OF_TENANT });
 
-  /** Refuses with TOO_MANY_WAITING, or UNAVAILABLE where all are taken. */
-  acquire(tenant: Tenant): void {
-    if (this.#taken >= MOST_LAUNCHES)
-      throw unavailable('too many sandboxes are started for claims here; try again shortly');
-    if (!this.#ofTenant.acquire(tenantKey(tenant))) throw tooManyLaunches(MOST_LAUNCHES_OF_TENANT);
-    this.#taken += 1;
-  }
-
-  release(tenant: Tenant): void {
-    this.#ofTenant.release(tenantKey(tenant));
-    this.#taken -= 1;
+  /**
+   * Returns what ends the launch. Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all are taken.
+   */
+  acquire(tenant: Tenant): () => void {
+    return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
+      kind === 'all'
+        ? unavailable('too many sandboxes are started for claims here; try again shortly')
+        : tooManyLaunches(most),
+    );
   }
 }
 
@@ -72,7 +69,7 @@ export class LaunchedCandidate implements Candidates {
   readonly #deps: LaunchedCandidateDeps;
   readonly #of: LaunchOf;
   #id: InstanceId | undefined;
-  #isCounted = false;
+  #endLaunch: (() => void) | undefined;
 
   constructor(deps: LaunchedCandidateDeps, of: LaunchOf) {
     this.#deps = deps;
@@ -90,8 +87,7 @@ export class LaunchedCandidate implements Candidates {
     await this.#requireQuota();
     if (supervisor.launches.stopping) throw stopping();
     this.#requireRoom(pool, supervisor.launches.underWay(pool.uid));
-    launchLimit.acquire(owner);
-    this.#isCounted = true;
+    this.#endLaunch = launchLimit.acquire(owner);
     const until = clock.now() + Math.min(waitMs, pool.definition.startupTimeoutMs);
     const claimBy = until + CLAIM_MS;
     const id = (this.#id = supervisor.launches.begin(this.#form(pool), image.name, claimBy));
@@ -110,10 +106,8 @@ export class LaunchedCandidate implements Candidates {
 
   /** May be repeated. */
   close(): Promise<void> {
-    const { supervisor, launchLimit } = this.#deps;
-    if (this.#id !== undefined) supervisor.launches.end(this.#id);
-    if (this.#isCounted) launchLimit.release(this.#of.owner);
-    this.#isCounted = false;
+    if (this.#id !== undefined) this.#deps.supervisor.launches.end(this.#id);
+    this.#endLaunch?.();
     return Promise.resolve();
   }
 

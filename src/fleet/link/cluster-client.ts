@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks } from '../../contracts/fleet/cluster-links.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
 import { boundsOf, JsonReader, LoopShare, type JsonBounds } from '../../lib/streams/json-reader.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import { ClusterBusy, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { Refusal, type RefusalCode } from '../../model/refusals.ts';
@@ -57,7 +57,7 @@ export class ClusterClient {
   readonly #share = new LoopShare();
   /** By cluster; no more of them than have ever joined. */
   readonly #slots = new Map<string, FairSlots>();
-  readonly #looks = new KeyedSemaphore(MOST_LOOKS_OF_TENANT);
+  readonly #looks = new Permits({ tenant: MOST_LOOKS_OF_TENANT });
 
   constructor(deps: ClusterClientDeps) {
     this.#deps = deps;
@@ -101,24 +101,13 @@ export class ClusterClient {
     const tenant = tenantKey(caller);
     if (isLook) {
       const key = `${clusterId} ${tenant}`;
-      if (!this.#looks.acquire(key)) throw new ClusterBusy(clusterId);
-      return () => this.#looks.release(key);
+      return this.#looks.take({ tenant: key }, () => new ClusterBusy(clusterId));
     }
     const slots = this.#slots.get(clusterId) ?? newSlots();
     this.#slots.set(clusterId, slots);
-    return await new Promise((resolve, reject) => {
-      const giveUp = (): void => {
-        takeBack?.();
-        reject(new ClusterBusy(clusterId));
-      };
-      const callOff = clock.at(clock.now() + TURN_MS, giveUp);
-      const takeBack = slots.request(tenant, (release) => {
-        callOff();
-        resolve(release);
-      });
-      if (takeBack) return;
-      callOff();
-      giveUp();
+    return await slots.take(tenant, {
+      full: () => new ClusterBusy(clusterId),
+      until: (giveUp) => clock.at(clock.now() + TURN_MS, giveUp),
     });
   }
 

@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import { LoopShare } from '../../lib/streams/json-reader.ts';
 import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
@@ -56,8 +56,7 @@ export interface PassedRequest {
 export class Passing {
   readonly #agent = new LinkAgent(MOST_KEPT);
   readonly clock: Clock;
-  readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
-  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #permits = new Permits({ tenant: MOST_OF_TENANT, link: MOST_OF_LINK });
   readonly tokens: TokenOwners;
   readonly passed = new PassedRequests();
   /** Shares out the event loop's time for reading what each cluster answers. */
@@ -103,17 +102,15 @@ export class Passing {
    * Refuses with CLUSTER_UNAVAILABLE where there is none.
    */
   hold(way: WayToCluster, tenant: string): () => void {
-    const share = `${way.linkId} ${tenant}`;
-    if (!this.#ofTenant.acquire(share))
-      throw this.#busy(way, `answers ${MOST_OF_TENANT} of your requests already`);
-    if (!this.#ofLink.acquire(way.linkId)) {
-      this.#ofTenant.release(share);
-      throw this.#busy(way, 'is asked too much at this time; try again');
-    }
-    return () => {
-      this.#ofLink.release(way.linkId);
-      this.#ofTenant.release(share);
-    };
+    const { linkId: link } = way;
+    return this.#permits.take({ tenant: `${link} ${tenant}`, link }, (kind, most) =>
+      this.#busy(
+        way,
+        kind === 'tenant'
+          ? `answers ${most} of your requests already`
+          : 'is asked too much at this time; try again',
+      ),
+    );
   }
 
   #busy({ clusterId }: WayToCluster, why: string): LinkBusy {

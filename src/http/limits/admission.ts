@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { AnswerBudget } from '../../actors/sandbox/commands/answer-budget.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import { tooMuchWaits } from '../../model/limit-refusals.ts';
 import { unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
@@ -59,7 +59,7 @@ export class Admission {
   readonly #keyRates: KeyRates;
   readonly #turns: Turns;
   readonly #pace: Pick<RefusalPace, 'hold'>;
-  readonly #ofAddress: KeyedSemaphore;
+  readonly #ofAddress: Permits<'address'>;
   readonly #connected = new WeakSet<Duplex>();
   readonly #pipelined = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
@@ -78,7 +78,7 @@ export class Admission {
     this.#keyRates = deps.keyRates ?? new KeyRates(0);
     this.#turns = deps.turns ?? new Turns({ metrics });
     this.#pace = deps.pace ?? new RefusalPace();
-    this.#ofAddress = new KeyedSemaphore(bounds.maxConnectionsPerAddress);
+    this.#ofAddress = new Permits({ address: bounds.maxConnectionsPerAddress });
     metrics.read('sandpool_http_turned_away_total', () => [
       { labels: {}, value: this.#turnedAway },
     ]);
@@ -90,9 +90,9 @@ export class Admission {
     if (this.#connected.has(socket)) return;
     this.#connected.add(socket);
     if (remoteAddress === undefined || this.#clients.isProxy(remoteAddress)) return;
-    const group = addressGroup(plainAddress(remoteAddress));
-    if (!this.#ofAddress.acquire(group)) return void socket.destroy();
-    socket.once('close', () => this.#ofAddress.release(group));
+    const keys = { address: addressGroup(plainAddress(remoteAddress)) };
+    if (this.#ofAddress.full(keys)) return void socket.destroy();
+    socket.once('close', this.#ofAddress.take(keys, overloaded));
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */

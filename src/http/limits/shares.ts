@@ -1,5 +1,5 @@
 import { Allowances } from '../../lib/allowance.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import { keyRateMet } from '../../model/limit-refusals.ts';
 import { unavailable, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
@@ -14,14 +14,12 @@ export const overloaded = (): Refusal =>
  */
 export class Places {
   readonly #most: number;
-  readonly #ofKind: KeyedSemaphore;
-  readonly #ofTenant: KeyedSemaphore;
+  readonly #permits: Permits<'kind' | 'tenant'>;
   #underWay = 0;
 
   constructor(most: number) {
     this.#most = most;
-    this.#ofKind = new KeyedSemaphore(Math.ceil(most / 4));
-    this.#ofTenant = new KeyedSemaphore(Math.ceil(most / 2));
+    this.#permits = new Permits({ kind: Math.ceil(most / 4), tenant: Math.ceil(most / 2) });
   }
 
   get areTaken(): boolean {
@@ -33,19 +31,14 @@ export class Places {
     { operation, tenant }: { readonly operation: string; readonly tenant: string },
     work: () => Promise<T> | T,
   ): Promise<T> {
-    const kind = `${operation} ${tenant}`;
-    if (this.areTaken || !this.#ofKind.acquire(kind)) throw overloaded();
-    if (!this.#ofTenant.acquire(tenant)) {
-      this.#ofKind.release(kind);
-      throw overloaded();
-    }
+    if (this.areTaken) throw overloaded();
+    const release = this.#permits.take({ kind: `${operation} ${tenant}`, tenant }, overloaded);
     this.#underWay += 1;
     try {
       return await work();
     } finally {
       this.#underWay -= 1;
-      this.#ofKind.release(kind);
-      this.#ofTenant.release(tenant);
+      release();
     }
   }
 }

@@ -16,7 +16,7 @@ import { mayConcern, type PolicyRule } from '../../model/approvals/policy.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import { Grant, type GrantDeps } from './grant.ts';
 import type { SealedContents } from './sealed-contents.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 
 /** A request that a rule holds, as it is bound and shown. */
 export interface HeldRequest extends Pick<
@@ -221,7 +221,7 @@ interface WaitTerms {
 class ApprovalWaits {
   readonly #mirror: ApprovalMirror;
   readonly #clock: Clock;
-  readonly #places = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #places = new Permits({ all: MOST, tenant: MOST_OF_TENANT });
   /** By approval: whom to tell. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
@@ -244,14 +244,15 @@ class ApprovalWaits {
    * the signal.
    */
   async decided({ id }: ApprovalRecord, { waitMs, tenant, signal }: WaitTerms): Promise<void> {
-    if (this.#count >= MOST) throw tooManyOpen();
-    if (!this.#places.acquire(tenant)) throw tooManyWait(MOST_OF_TENANT);
+    const release = this.#places.take({ all: '', tenant }, (kind, most) =>
+      kind === 'all' ? tooManyOpen() : tooManyWait(most),
+    );
     this.#count += 1;
     try {
       await this.#told(id, waitMs, signal());
     } finally {
       this.#count -= 1;
-      this.#places.release(tenant);
+      release();
     }
   }
 

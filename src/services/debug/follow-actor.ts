@@ -9,7 +9,7 @@ import { shardOf } from '../../model/shards.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { ActorNews, DebugOperations } from './debug-operations.ts';
 import { viewOf } from './replica-views.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { Permits } from '../../lib/permits.ts';
 import type { KeyedActor } from './show-actor.ts';
 import {
   positionIn,
@@ -38,20 +38,21 @@ export interface FollowActorDeps {
  * time of one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
-  const followers = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
+  const followers = new Permits({ tenant: MOST_STREAMS_OF_TENANT });
   return async (caller, { kind, text }) => {
     const key = deps.kinds[kind].keyOf(text, caller.namespace);
     const shardKey = key === undefined ? undefined : deps.kinds[kind].inspect(key)?.shardKey;
     if (key === undefined || shardKey === undefined) throw actorNotFound();
-    const tenant = tenantKey(caller);
-    if (!followers.acquire(tenant)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    const release = followers.take({ tenant: tenantKey(caller) }, (_, most) =>
+      tooManyStreams('you have', most),
+    );
     const following = new Following(deps, { kind, key, shard: shardOf(shardKey) });
     let open = true;
     const close = (): void => {
       if (!open) return;
       open = false;
       following.close();
-      followers.release(tenant);
+      release();
     };
     try {
       await following.begin();

@@ -1,3 +1,4 @@
+import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts';
 import { finished } from 'node:stream';
 import type { Readable } from 'node:stream';
 import {
@@ -7,7 +8,6 @@ import {
   type SandboxFiles,
 } from '../../contracts/files.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { fileChanged, noFilesHere, tooManyFiles } from '../../model/file-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type {
@@ -32,8 +32,7 @@ export interface FileDeps {
 }
 
 /** Requests for files of one sandbox, and of one tenant's all together. */
-const MOST_OF_SANDBOX = 32;
-const MOST_OF_TENANT = 128;
+const MOST_CALLS = { sandbox: 32, tenant: 128 };
 
 /** Composes the operations of `/sandboxes/{sandboxId}/files`. */
 export const fileOperations = (deps: FileDeps): FileOperations => {
@@ -135,8 +134,7 @@ const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
 /** Bounds what is under way. */
 class FileTurns {
   readonly #deps: FileDeps;
-  readonly #ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
-  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #permit = sandboxPermits(MOST_CALLS, tooManyFiles);
 
   constructor(deps: FileDeps) {
     this.#deps = deps;
@@ -160,19 +158,7 @@ class FileTurns {
     const { files, requireRunning } = this.#deps;
     await requireRunning(caller, sandboxId, container);
     if (!files.provided) throw noFilesHere('this deployment has no files of sandboxes');
-    const tenant = tenantKey(caller);
-    if (!this.#ofSandbox.acquire(sandboxId)) throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
-    if (!this.#ofTenant.acquire(tenant)) {
-      this.#ofSandbox.release(sandboxId);
-      throw tooManyFiles('you have', MOST_OF_TENANT);
-    }
-    let open = true;
-    return () => {
-      if (!open) return;
-      open = false;
-      this.#ofSandbox.release(sandboxId);
-      this.#ofTenant.release(tenant);
-    };
+    return this.#permit(sandboxId, tenantKey(caller));
   }
 
   async run<T>(

@@ -1,5 +1,5 @@
+import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts';
 import type { OutputRequest } from '../../contracts/processes.ts';
-import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import type { ProcessOutput } from '../../model/process.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
@@ -7,15 +7,13 @@ import type { FollowProcessRequest, ProcessOperations } from './process-operatio
 import { foundProcess, processRefusalOf } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 
-const MOST_READERS = 64;
-/** Readers of one tenant's processes: each may hold 128 KiB of output in this process. */
-const MOST_READERS_OF_TENANT = 512;
+/** Each reader may hold 128 KiB of output in this process. */
+const MOST_READERS = { sandbox: 64, tenant: 512 };
 
 /** Gives out places of readers: 64 of processes of one sandbox, and 512 of one tenant at most. */
 export class ReaderPlaces {
   readonly #sandboxes: ProcessDeps['sandboxes'];
-  readonly #ofSandboxes = new KeyedSemaphore(MOST_READERS);
-  readonly #ofTenants = new KeyedSemaphore(MOST_READERS_OF_TENANT);
+  readonly #permit = sandboxPermits(MOST_READERS, tooManyStreams);
 
   constructor(sandboxes: ProcessDeps['sandboxes']) {
     this.#sandboxes = sandboxes;
@@ -26,20 +24,13 @@ export class ReaderPlaces {
    * may be repeated. Throws a Refusal where there is none.
    */
   take(caller: Caller, sandboxId: string): () => void {
-    const tenant = tenantKey(caller);
-    if (!this.#ofSandboxes.acquire(sandboxId))
-      throw tooManyStreams('the sandbox has', MOST_READERS);
-    if (!this.#ofTenants.acquire(tenant)) {
-      this.#ofSandboxes.release(sandboxId);
-      throw tooManyStreams('you have', MOST_READERS_OF_TENANT);
-    }
+    const release = this.#permit(sandboxId, tenantKey(caller));
     const rest = this.#sandboxes.busy(sandboxId);
     let isTaken = true;
     return () => {
       if (!isTaken) return;
       isTaken = false;
-      this.#ofSandboxes.release(sandboxId);
-      this.#ofTenants.release(tenant);
+      release();
       rest();
     };
   }

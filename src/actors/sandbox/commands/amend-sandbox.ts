@@ -9,7 +9,7 @@ import type { Caller } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { viewOf } from '../sandbox-snapshot.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { Permits } from '../../../lib/permits.ts';
 import type { SandboxView } from '../../views.ts';
 
 export interface AmendSandboxDeps {
@@ -36,14 +36,15 @@ export const sandboxAmendments = (
    * makes another repeat.
    */
   const underWay = new Map<string, Promise<unknown>>();
-  const changes = new KeyedSemaphore(MOST_CHANGES);
+  const changes = new Permits({ sandbox: MOST_CHANGES });
   const inTurn = async (
     caller: Caller,
     sandboxId: string,
     amendment: Omit<Amendment, 'sandboxId' | 'until'>,
   ): Promise<SandboxView> => {
-    if (!changes.acquire(sandboxId))
-      throw unavailable('the sandbox is being changed too often; try again');
+    const release = changes.take({ sandbox: sandboxId }, () =>
+      unavailable('the sandbox is being changed too often; try again'),
+    );
     const until = deps.clock.now() + DEADLINE_MS;
     const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() =>
       amend(deps, caller, { ...amendment, sandboxId, until }),
@@ -53,7 +54,7 @@ export const sandboxAmendments = (
     try {
       return await turn;
     } finally {
-      changes.release(sandboxId);
+      release();
       if (underWay.get(sandboxId) === settled) underWay.delete(sandboxId);
     }
   };

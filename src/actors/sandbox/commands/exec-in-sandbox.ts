@@ -17,14 +17,10 @@ import { tenantKey } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 import type { ClaimEnv } from '../claim-env.ts';
 import { findSandbox } from './find-sandbox.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { sandboxPermits } from './sandbox-permits.ts';
 
-const MOST_COMMANDS = 64;
-/**
- * Commands of one tenant at once, over all sandboxes: each may hold 2 MiB of output in this
- * process.
- */
-const MOST_COMMANDS_OF_TENANT = 256;
+/** Commands at once: each may hold 2 MiB of output in this process. */
+const MOST_COMMANDS = { sandbox: 64, tenant: 256 };
 
 /**
  * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it
@@ -36,18 +32,13 @@ export const execInSandbox = (deps: {
   readonly clock: Clock;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 }): SandboxOperations['execInSandbox'] => {
-  const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
-  const ofSandbox = new KeyedSemaphore(MOST_COMMANDS);
+  const begin = sandboxPermits(MOST_COMMANDS, tooManyCommands);
   return async (caller, sandboxId, { request, signal }) => {
     const { supervisor, driver, clock, claimEnv } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
     const env = claimEnv.over(snapshot.context.record, request.env);
-    if (!ofSandbox.acquire(sandboxId)) throw tooManyCommands('the sandbox has', MOST_COMMANDS);
-    if (!commands.acquire(tenantKey(caller))) {
-      ofSandbox.release(sandboxId);
-      throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
-    }
+    const release = begin(sandboxId, tenantKey(caller));
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
       return await driver.exec(sandboxId, { ...request, ...(env ? { env } : {}) }, signal);
@@ -56,8 +47,7 @@ export const execInSandbox = (deps: {
       if (error instanceof ContainerGone) throw containerNotRunning(request.container);
       throw error;
     } finally {
-      ofSandbox.release(sandboxId);
-      commands.release(tenantKey(caller));
+      release();
       supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
     }
   };

@@ -2,7 +2,7 @@ import type { EventFeed } from '../../runtime/event-feed.ts';
 import { tooManyStreams } from '../../../model/limit-refusals.ts';
 import { tenantKey } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { Permits } from '../../../lib/permits.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
 
@@ -15,18 +15,14 @@ export const followEvents = ({
 }: {
   readonly events: EventFeed;
 }): SandboxOperations['followEvents'] => {
-  const streams = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
+  const streams = new Permits({ tenant: MOST_STREAMS_OF_TENANT });
   return (caller, { all, after }) => {
-    const key = tenantKey(caller);
-    if (!streams.acquire(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
-    let open = true;
+    const close = streams.take({ tenant: tenantKey(caller) }, (_, most) =>
+      tooManyStreams('you have', most),
+    );
     return {
       batches: (signal) => events.follow(all ? undefined : caller, after, signal),
-      close: () => {
-        if (!open) return;
-        open = false;
-        streams.release(key);
-      },
+      close,
     };
   };
 };

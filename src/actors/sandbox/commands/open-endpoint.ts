@@ -9,14 +9,13 @@ import type { ClaimEnv } from '../claim-env.ts';
 import { running } from './exec-in-sandbox.ts';
 import type { OpenEndpoint, SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, shownRunning } from './find-sandbox.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { sandboxPermits } from './sandbox-permits.ts';
 
 /**
  * Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all
  * together.
  */
-const MOST_OF_SANDBOX = 256;
-const MOST_OF_TENANT = 1_024;
+const MOST_CONNECTIONS = { sandbox: 256, tenant: 1_024 };
 /** Traffic is noted as activity once in so long. */
 const TOUCH_MS = 1_000;
 
@@ -38,16 +37,10 @@ export const endpointOperations = ({
   clock,
   claimEnv,
 }: OpenEndpointDeps): Pick<SandboxOperations, 'openEndpoint' | 'openPort'> => {
-  const ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
-  const ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  const connect = sandboxPermits(MOST_CONNECTIONS, tooManyConnections);
 
   const open = (caller: Caller, { context, sandboxId, endpoint }: Opening): OpenEndpoint => {
-    if (!ofSandbox.acquire(sandboxId)) throw tooManyConnections('the sandbox has', MOST_OF_SANDBOX);
-    const tenant = tenantKey(caller);
-    if (!ofTenant.acquire(tenant)) {
-      ofSandbox.release(sandboxId);
-      throw tooManyConnections('you have', MOST_OF_TENANT);
-    }
+    const close = connect(sandboxId, tenantKey(caller));
     let touchedAt = context.activeAt;
     const touch = (): void => {
       const now = clock.now();
@@ -56,13 +49,6 @@ export const endpointOperations = ({
       supervisor.send(sandboxId, { type: 'ACTIVE', now });
     };
     touch();
-    let isOpen = true;
-    const close = (): void => {
-      if (!isOpen) return;
-      isOpen = false;
-      ofSandbox.release(sandboxId);
-      ofTenant.release(tenant);
-    };
     const { port, scheme } = endpoint;
     return {
       sandboxId,

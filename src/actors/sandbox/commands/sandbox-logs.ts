@@ -16,7 +16,7 @@ import type { FinishedSandbox } from '../../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../../model/tenant.ts';
 import type { LogsFollow, LogsRequest, SandboxOperations } from './sandbox-operations.ts';
 import { currentSandbox } from './find-sandbox.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { sandboxPermits } from './sandbox-permits.ts';
 
 export interface SandboxLogsDeps {
   readonly supervisor: Supervisor;
@@ -29,8 +29,7 @@ export interface SandboxLogsDeps {
 const LIMIT_BYTES = 1 << 20;
 /** Is what a line of a log costs in memory besides its text. */
 export const LOG_LINE_BYTES = 256;
-const MOST_FOLLOWERS = 16;
-const MOST_FOLLOWERS_OF_TENANT = 64;
+const MOST_FOLLOWERS = { sandbox: 16, tenant: 64 };
 
 /**
  * The end of what the caller's sandbox printed, live or finished (operation `GET
@@ -52,17 +51,11 @@ export const sandboxLogs =
 export const followSandboxLogs = (
   deps: SandboxLogsDeps,
 ): SandboxOperations['followSandboxLogs'] => {
-  const followers = new KeyedSemaphore(MOST_FOLLOWERS);
-  const followersOfTenants = new KeyedSemaphore(MOST_FOLLOWERS_OF_TENANT);
+  const follow = sandboxPermits(MOST_FOLLOWERS, tooManyStreams);
   return async (caller, sandboxId, request) => {
     await containerOf(deps, caller, { sandboxId, container: request.container });
     const tail = await tailOf(deps, sandboxId, request);
-    if (!followers.acquire(sandboxId)) throw tooManyStreams('the sandbox has', MOST_FOLLOWERS);
-    if (!followersOfTenants.acquire(tenantKey(caller))) {
-      followers.release(sandboxId);
-      throw tooManyStreams('you have', MOST_FOLLOWERS_OF_TENANT);
-    }
-    let open = true;
+    const close = follow(sandboxId, tenantKey(caller));
     return {
       heldBytes: tail.lines.reduce((sum, { text }) => sum + text.length + LOG_LINE_BYTES, 0),
       batches: (signal) =>
@@ -73,12 +66,7 @@ export const followSandboxLogs = (
           after: request.after,
           signal,
         }),
-      close: () => {
-        if (!open) return;
-        open = false;
-        followers.release(sandboxId);
-        followersOfTenants.release(tenantKey(caller));
-      },
+      close,
     } satisfies LogsFollow;
   };
 };

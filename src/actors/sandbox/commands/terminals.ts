@@ -10,7 +10,7 @@ import type { ClaimEnv } from '../claim-env.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, SandboxOperations } from './sandbox-operations.ts';
 import { currentSandbox } from './find-sandbox.ts';
-import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { sandboxPermits } from './sandbox-permits.ts';
 
 export interface TerminalDeps {
   readonly supervisor: Supervisor;
@@ -77,7 +77,10 @@ export const createExecToken =
  * links alone: nobody else knows when such a key ends.
  */
 export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
-  const enter = terminalLimits(deps.mostOfTenant);
+  const enter = sandboxPermits(
+    { sandbox: MOST_TERMINALS, tenant: deps.mostOfTenant },
+    tooManyTerminals,
+  );
   return async ({ clusterId, sandboxId, token, cols, rows, overLink = false }) => {
     const { supervisor, driver, coordination, claimEnv } = deps;
     const key = await keyOfToken(deps, { clusterId, sandboxId, token, overLink });
@@ -128,25 +131,6 @@ const keyOfToken = async (
   const key = await apiKeys.good(keyId, overLink);
   if (!key) throw invalidToken();
   return key;
-};
-
-/** Counts terminals, each until its `leave`. Refuses with TOO_MANY_TERMINALS. */
-const terminalLimits = (
-  mostOfTenant: number,
-): ((sandboxId: string, tenant: string) => () => void) => {
-  const ofSandboxes = new KeyedSemaphore(MOST_TERMINALS);
-  const ofTenants = new KeyedSemaphore(mostOfTenant);
-  return (sandboxId, tenant) => {
-    if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', mostOfTenant);
-    if (!ofSandboxes.acquire(sandboxId)) {
-      ofTenants.release(tenant);
-      throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
-    }
-    return () => {
-      ofSandboxes.release(sandboxId);
-      ofTenants.release(tenant);
-    };
-  };
 };
 
 interface Opened {

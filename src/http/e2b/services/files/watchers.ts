@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Clock } from '../../../../contracts/clock.ts';
-import { KeyedSemaphore } from '../../../../lib/keyed-semaphore.ts';
+import { Permits } from '../../../../lib/permits.ts';
 import { tooManyFiles } from '../../../../model/file-refusals.ts';
 import { tenantKey } from '../../../../model/tenant.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
@@ -8,8 +8,7 @@ import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
 import type { EventInit, Watch } from './watched-events.ts';
 
 /** Bounds the watchers of one sandbox, and of one tenant. */
-const MOST_OF_SANDBOX = 8;
-const MOST_OF_TENANT = 32;
+const MOST_WATCHERS = { sandbox: 8, tenant: 32 };
 /** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
@@ -43,8 +42,7 @@ interface Watcher {
 export class Watchers {
   readonly #clock: Clock;
   readonly #newId: () => string;
-  readonly #ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
-  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #permits = new Permits(MOST_WATCHERS);
   readonly #all = new Map<string, Watcher>();
 
   constructor({ clock, newId }: { readonly clock: Clock; readonly newId: () => string }) {
@@ -112,19 +110,17 @@ export class Watchers {
     }
   }
 
-  #takePlace(sandboxId: string, tenant: string): () => void {
-    const take = (places: KeyedSemaphore, key: string, isOfIt: (each: Watcher) => boolean) =>
-      places.acquire(key) || (this.#dropEnded(isOfIt) && places.acquire(key));
-    if (!take(this.#ofSandbox, sandboxId, (each) => each.sandboxId === sandboxId))
-      throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
-    if (!take(this.#ofTenant, tenant, (each) => each.tenant === tenant)) {
-      this.#ofSandbox.release(sandboxId);
-      throw tooManyFiles('you have', MOST_OF_TENANT);
-    }
-    return () => {
-      this.#ofSandbox.release(sandboxId);
-      this.#ofTenant.release(tenant);
+  #takePlace(sandbox: string, tenant: string): () => void {
+    const keys = { sandbox, tenant };
+    const isOf = {
+      sandbox: (each: Watcher) => each.sandboxId === sandbox,
+      tenant: (each: Watcher) => each.tenant === tenant,
     };
+    for (let full = this.#permits.full(keys); full; full = this.#permits.full(keys))
+      if (!this.#dropEnded(isOf[full.kind])) break;
+    return this.#permits.take(keys, (kind, most) =>
+      tooManyFiles(kind === 'sandbox' ? 'the sandbox has' : 'you have', most),
+    );
   }
 
   /** Gives the oldest of those up whose watch has ended; false where there is none. */

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { Permits } from '../../src/lib/permits.ts';
+
+describe('permits', () => {
+  const refuse = (kind: string, most: number) => new Error(`${kind} has ${most}`);
+
+  it('are counted by the key of each kind until they are given back', () => {
+    const permits = new Permits({ sandbox: 1, tenant: 2 });
+    const giveBack = permits.take({ sandbox: 'a', tenant: 'blue' }, refuse);
+    permits.take({ sandbox: 'b', tenant: 'blue' }, refuse);
+
+    expect(() => permits.take({ sandbox: 'a', tenant: 'red' }, refuse)).to.throw('sandbox has 1');
+    expect(() => permits.take({ sandbox: 'c', tenant: 'blue' }, refuse)).to.throw('tenant has 2');
+    giveBack();
+    expect(permits.full({ sandbox: 'a', tenant: 'blue' })).to.equal(undefined);
+  });
+
+  it('are not taken of one kind if another is full', () => {
+    const permits = new Permits({ sandbox: 1, tenant: 1 });
+    permits.take({ sandbox: 'a', tenant: 'blue' }, refuse);
+
+    expect(() => permits.take({ sandbox: 'b', tenant: 'blue' }, refuse)).to.throw();
+    permits.take({ sandbox: 'b', tenant: 'red' }, refuse);
+  });
+
+  it('are given back once, however often that is said', () => {
+    const permits = new Permits({ tenant: 2 });
+    const giveBack = permits.take({ tenant: 'blue' }, refuse);
+    permits.take({ tenant: 'blue' }, refuse);
+    giveBack();
+    giveBack();
+    permits.take({ tenant: 'blue' }, refuse);
+
+    expect(permits.full({ tenant: 'blue' })).to.deep.include({ kind: 'tenant', most: 2 });
+  });
+});
