@@ -188,7 +188,7 @@ const leasesOf = (leases: RedisLeases): Leases => ({
 
 const requestsOf = (requests: RedisRequests): Requests => ({
   openRequest: (...call) => requests.openRequest(...call),
-  peekRequest: (...call) => requests.peekRequest(...call),
+  placeRequest: (...call) => requests.placeRequest(...call),
   confirmRequest: (...call) => requests.confirmRequest(...call),
   keepAnswer: (...call) => requests.keepAnswer(...call),
   giveUpRequest: (...call) => requests.giveUpRequest(...call),

@@ -3,7 +3,6 @@ import {
   KEPT_ANSWER_OVERHEAD,
   MAX_KEPT_ANSWER,
   type OpenedRequest,
-  type PeekedRequest,
   type RequestOwner,
   type Requests,
 } from '../contracts/coordination/requests.ts';
@@ -87,15 +86,6 @@ export class RedisRequests implements Requests {
     }
   }
 
-  async peekRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<PeekedRequest> {
-    const known = this.#inFlight.get(mark.key);
-    if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
-    const keys = this.#keys(mark, owner).slice(0, 1);
-    const [kind, answer] = await this.#deps.link.run('peek_request', keys, [mark.body]);
-    if (kind === 'answered') return { kind, answer: String(answer) };
-    return { kind: kind === 'reused' || kind === 'in-flight' ? kind : 'none' };
-  }
-
   /**
    * Before a script opens it: what that needs of keys and arguments. It is this replica's from then
    * on, until `opened` says that it isn't.
@@ -112,10 +102,14 @@ export class RedisRequests implements Requests {
   }
 
   /** Reads what the script answered. */
-  opened(mark: RequestFingerprint, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
-    const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
+  opened(mark: RequestFingerprint, [kind, more, place, unsure]: readonly unknown[]): OpenedRequest {
     if (kind === 'new')
-      return { kind, instance: more === '' ? undefined : String(more), ...isUnsure };
+      return {
+        kind,
+        ...(more !== '' && { instance: String(more) }),
+        ...(place !== '' && { place: String(place) }),
+        ...(unsure === 'unsure' && { isUnsure: true }),
+      };
     this.#inFlight.delete(mark.key);
     if (kind === 'answered') return { kind, answer: String(more) };
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
@@ -125,6 +119,17 @@ export class RedisRequests implements Requests {
     const held = this.#inFlight.get(key);
     if (!held) return false;
     const [word] = await this.#extend(held);
+    return word === 'ok';
+  }
+
+  async placeRequest(
+    { key }: RequestFingerprint,
+    _owner: RequestOwner,
+    place: string | undefined,
+  ): Promise<boolean> {
+    const held = this.#inFlight.get(key);
+    if (!held) return false;
+    const [word] = await this.#deps.link.run('place_request', held.keys, [held.owner, place ?? '']);
     return word === 'ok';
   }
 

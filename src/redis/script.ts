@@ -54,7 +54,7 @@ export const OPERATIONS = {
     'keep_answer',
     'note_shares',
     'open_request',
-    'peek_request',
+    'place_request',
     'trim_answers',
   ],
   tokens: ['issue_token', 'peek_token', 'redeem_token'],

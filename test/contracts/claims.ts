@@ -181,6 +181,19 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         ).to.equal(false);
       });
 
+      it('reserve nothing where an earlier one of the key went somewhere', async () => {
+        const { coordination } = under();
+        await coordination.openRequest(mark, owner);
+        await coordination.placeRequest(mark, owner, 'west::p');
+        await coordination.giveUpRequest(mark, owner);
+
+        expect(await admitMarked({ instance: 'x' })).to.deep.equal({
+          opened: { kind: 'new', place: 'west::p' },
+        });
+        expect(await coordination.confirmRequest(mark)).to.equal(true);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', { name: 'x' })).to.equal(false);
+      });
+
       it('are new for one of many at once', async () => {
         const admissions = await Promise.all(Array.from({ length: 16 }, () => admitMarked()));
 

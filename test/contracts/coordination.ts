@@ -357,22 +357,49 @@ export const coordinationSuite = (
         await kept;
       });
 
-      it('report their state without changing it', async () => {
-        const peek = (part: Partial<typeof mark> = {}) =>
-          coordination.peekRequest({ ...mark, ...part }, owner);
-        expect([await peek(), await peek()]).to.deep.equal([{ kind: 'none' }, { kind: 'none' }]);
-        expect(await open()).to.include({ kind: 'new' });
-        expect(await peek()).to.deep.equal({ kind: 'in-flight' });
-        expect(await peek({ body: 'other' })).to.deep.equal({ kind: 'reused' });
-        expect(await coordination.confirmRequest(mark)).to.equal(true);
+      it('tell whoever opens them next where they went, until they are answered', async () => {
+        const place = (to: string | undefined) => coordination.placeRequest(mark, owner, to);
+        await open();
+        expect(await place('west::p')).to.equal(true);
+        expect(await open()).to.deep.equal({ kind: 'in-flight' });
+        expect(await place('east::ü')).to.equal(true);
         await coordination.giveUpRequest(mark, owner);
-        expect(await peek()).to.deep.equal({ kind: 'none' });
-        expect(await open()).to.include({ kind: 'new' });
-        await coordination.keepAnswer(mark, owner, 'the ünswer');
-        expect(await peek()).to.deep.equal({ kind: 'answered', answer: 'the ünswer' });
-        expect(await peek({ body: 'other' })).to.deep.equal({ kind: 'reused' });
+
+        expect(await open()).to.include({ kind: 'new', place: 'east::ü' });
+        await coordination.keepAnswer(mark, owner, 'the answer');
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+      });
+
+      it('keep where they went to one body, and for their time', async () => {
+        await open();
+        await coordination.placeRequest(mark, owner, 'west::p');
+        await coordination.giveUpRequest(mark, owner);
+        expect(await open({ body: 'other' })).to.deep.equal({ kind: 'reused' });
         await under.advance(60_000);
-        expect(await peek()).to.deep.equal({ kind: 'none' });
+
+        const opened = await open({ body: 'other' });
+        expect(opened).to.include({ kind: 'new' });
+        expect(opened).to.not.have.property('place');
+      });
+
+      it('may go anywhere once they went nowhere', async () => {
+        await open();
+        await coordination.placeRequest(mark, owner, 'west::p');
+        expect(await coordination.placeRequest(mark, owner, undefined)).to.equal(true);
+        await coordination.giveUpRequest(mark, owner);
+
+        const opened = await open({ body: 'other' });
+        expect(opened).to.include({ kind: 'new' });
+        expect(opened).to.not.have.property('place');
+      });
+
+      it('go nowhere that are not in flight', async () => {
+        expect(await coordination.placeRequest(mark, owner, 'west::p')).to.equal(false);
+        await open();
+        await coordination.giveUpRequest(mark, owner);
+        expect(await coordination.placeRequest(mark, owner, 'west::p')).to.equal(false);
+
+        expect(await open()).to.not.have.property('place');
       });
 
       it('belong to their opener until they are answered or released', async () => {

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
-import { FREE, useAway } from '../../src/http/corridor/pass.ts';
-import { ApprovalUsed, EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import type { IdempotentRequest } from '../../src/actors/request/idempotent-request.ts';
 import type { SandboxView } from '../../src/actors/views.ts';
-import { rejection } from '../support/harness/rejection.ts';
 import {
   anApprovingServer,
   approvalIdOf,
@@ -175,22 +173,5 @@ describe('an approval of what another cluster does', () => {
     }
     expect(approving.records.records.size).to.equal(0);
     for (const path of [own, '/sandboxpools/w1::p']) approvalIdOf(await tenant.delete(path));
-  });
-
-  it('that is no more has no effect, though it was found a moment ago', async () => {
-    let asked = 0;
-    const used = (): never => {
-      throw new ApprovalUsed('a');
-    };
-    const pass = { ...FREE, key: 'approval a', use: used };
-    const tried = await rejection(
-      useAway(pass, async () => {
-        asked += 1;
-        return { status: 201, body: {} };
-      }),
-    );
-
-    expect(tried).to.be.instanceOf(ApprovalUsed);
-    expect(asked).to.equal(0);
   });
 });

@@ -77,16 +77,28 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('k', { metadata: { a: 'b' } }))).to.equal('IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('stays under a key where its last attempt was refused, and goes anywhere under another', async () => {
+  it('goes anywhere under a key too once it was refused, and stays where it claimed', async () => {
     preferring('w1', 'w2', 'hub');
     expect(await idOf(claim('k'))).to.equal('POOL_EXHAUSTED');
     await stock('hub', 3);
-    preferring('hub', 'w1');
-    expect(await idOf(claim('k'))).to.equal('POOL_EXHAUSTED');
-    expect(await idOf(claim('other'))).to.match(/^hub\./);
-    await stock('w2', 3);
-    expect(await idOf(claim('k'))).to.match(/^w2\./);
-    expect(servers.manager.operations.sandboxes.size).to.equal(1);
+    preferring('w2', 'hub');
+    const first = await idOf(claim('k'));
+    expect(first).to.match(/^hub\./);
+    await stock('w1', 3);
+    preferring('w1', 'w2');
+    expect(await idOf(claim('k'))).to.equal(first);
+    expect(await idOf(claim('other'))).to.match(/^w1\./);
+  });
+
+  it('is told again by the manager where its cluster is not connected any more', async () => {
+    preferring('w1', 'w2');
+    await stock('w1', 1);
+    const { json } = await claim('k');
+    servers.cut('w1');
+    await eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut');
+    const again = await claim('k');
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+    expect(again.json).to.deep.equal(json);
   });
 
   it('is one under a key too where the env gets members elsewhere meanwhile', async () => {
@@ -135,30 +147,23 @@ describe('a claim by the name of an env over clusters', () => {
     const { operations, tenant } = servers.manager;
     await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
     await stock('w1', 3);
-    const { idempotentRequest } = operations;
+    const { claimSandbox } = operations;
     let elsewhere: string | undefined;
     Object.assign(operations, {
-      idempotentRequest: (...of: Parameters<typeof idempotentRequest>) => {
-        const request = idempotentRequest(...of);
-        const peek = request.peek.bind(request);
-        request.peek = async () => {
-          const found = await peek();
-          if (elsewhere === undefined) {
-            elsewhere = '';
-            preferring('w1', 'hub');
-            elsewhere = await idOf(claim('k'));
-            preferring(); // as this one sees it still
-          }
-          return found;
-        };
-        return request;
+      claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
+        if (elsewhere === undefined) {
+          elsewhere = '';
+          preferring('w1', 'hub');
+          elsewhere = await idOf(claim('k'));
+          preferring(); // as this one sees it still
+        }
+        return await claimSandbox(...of);
       },
     });
     preferring();
 
-    expect(await idOf(claim('k'))).to.equal('IDEMPOTENCY_IN_FLIGHT');
-    expect(elsewhere).to.match(/^w1\./);
     expect(await idOf(claim('k'))).to.equal(elsewhere);
+    expect(elsewhere).to.match(/^w1\./);
     expect(operations.sandboxes.size).to.equal(0);
   });
 

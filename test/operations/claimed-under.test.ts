@@ -186,7 +186,8 @@ describe('a claim with an Idempotency-Key', () => {
       const { id } = (await claimMarked({ opening })).view;
       await opening.keep('an answer');
       expect(calls).to.deep.equal(['admit']);
-      expect(await coordination.peekRequest(mark, OWNER)).to.deep.equal({ kind: 'none' });
+      expect(await coordination.openRequest(mark, OWNER)).to.include({ kind: 'new' });
+      await coordination.giveUpRequest(mark, OWNER);
       const { view } = await claimMarked({ opening: again });
 
       expect([view.id, again.foundEarlier]).to.deep.equal([id, true]);

@@ -195,14 +195,9 @@ class World {
     } else if (step.kind === 'stock') this.clusters[step.cluster].stock = step.stock;
     else if (step.kind === 'link' && step.cluster !== 'hub')
       this.clusters[step.cluster].isLinked = step.isLinked;
-    else if (step.kind === 'members') this.#members = this.#membersOf(step.clusters);
+    else if (step.kind === 'members') this.#members = step.clusters;
     else if (step.kind === 'arrive') for (const come of this.#late.splice(0)) come();
     else if (step.kind === 'forget') this.#forget();
-  }
-
-  /** Where none is elsewhere, a claim under a client's key is as any of one cluster. */
-  #membersOf(clusters: readonly ClusterName[]): readonly ClusterName[] {
-    return this.#isKeyed && clusters.every((each) => each === 'hub') ? ['w1', 'hub'] : clusters;
   }
 
   /** Nothing is on its way for as long as a sandbox lives: what says who asks is good for seconds. */
@@ -344,9 +339,7 @@ describe('an approved claim over the clusters of a manager with two replicas', (
           await world.take({ kind: 'arrive' });
           for (const each of CLUSTERS)
             await world.take({ kind: 'link', cluster: each, isLinked: true });
-          // Under a key of its client's it stays where it was refused last.
-          for (const each of isKeyed ? CLUSTERS : [withStock])
-            await world.take({ kind: 'stock', cluster: each, stock: 1 });
+          await world.take({ kind: 'stock', cluster: withStock, stock: 1 });
           const others = CLUSTERS.filter((each) => each !== withStock);
           await world.take({ kind: 'members', clusters: [withStock, ...others] });
           const status = await world.use(last);

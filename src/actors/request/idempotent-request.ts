@@ -1,11 +1,12 @@
 import {
   MAX_KEPT_ANSWER,
   type OpenedRequest,
-  type PeekedRequest,
   type RequestOwner,
   type Requests,
 } from '../../contracts/coordination/requests.ts';
+import { RequestPlaced } from '../../model/fleet/cluster-refusals.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
+import { idempotencyInFlight } from '../../model/refusals.ts';
 import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 
@@ -59,11 +60,15 @@ export class IdempotentRequest {
    * over by now. Else one of a key that is over may be had anew.
    */
   mayBeDone = false;
+  /** A manager carries it out, which sends it where it went before. */
+  isRouted = false;
   /** Nothing was asked under its key before: there is nothing to look for. */
   readonly isFirst: boolean;
   readonly #requests: Requests;
   #opened = false;
   #found: NewRequest | undefined;
+  #place: string | undefined;
+  #wentNowhere = false;
 
   constructor(
     requests: Requests,
@@ -81,7 +86,15 @@ export class IdempotentRequest {
     return this.#opened;
   }
 
-  /** Opens it by itself, unless that was done. Rejects with RequestNotNew. */
+  /**
+   * Names the pool that it went to, or is about to go to, as a manager's API does; undefined if
+   * none is known.
+   */
+  get place(): string | undefined {
+    return this.#place;
+  }
+
+  /** Opens it by itself, unless that was done. Rejects as `took` throws. */
   async open(): Promise<NewRequest> {
     return (this.#found ??= await this.#open());
   }
@@ -94,9 +107,20 @@ export class IdempotentRequest {
     };
   }
 
-  /** Tells how it stands, and leaves it as it is: it is not this one's afterwards. */
-  peek(): Promise<PeekedRequest> {
-    return this.#requests.peekRequest(this.mark, this.owner);
+  /**
+   * Notes where it goes, before it is sent there. Refuses with IDEMPOTENCY_IN_FLIGHT if it is
+   * another replica's by now: then it must not be sent.
+   */
+  async goTo(place: string): Promise<void> {
+    if (place === this.#place) return;
+    if (!(await this.#requests.placeRequest(this.mark, this.owner, place)))
+      throw idempotencyInFlight();
+    this.#place = place;
+  }
+
+  /** Says that it had no effect where it went, and never will: a repetition may go anywhere. */
+  wentNowhere(): void {
+    this.#wentNowhere = true;
   }
 
   /** It is opened together with something else: to be called before that. */
@@ -122,8 +146,10 @@ export class IdempotentRequest {
   }
 
   /** Ends it without an answer: its repetition is carried out anew. May be repeated. */
-  giveUp(): Promise<void> {
-    return this.#requests.giveUpRequest(this.mark, this.owner);
+  async giveUp(): Promise<void> {
+    if (this.#wentNowhere && this.#place !== undefined)
+      await this.#requests.placeRequest(this.mark, this.owner, undefined);
+    await this.#requests.giveUpRequest(this.mark, this.owner);
   }
 
   /** Tells whether it is this replica's, and stays so for some seconds; false where unsure. */
@@ -131,10 +157,16 @@ export class IdempotentRequest {
     return await this.#requests.confirmRequest(this.mark).catch(() => false);
   }
 
-  /** Takes in how that went; throws RequestNotNew where the request is not this one's. */
+  /**
+   * Takes in how that went; throws RequestNotNew where the request is not this one's, RequestPlaced
+   * where it went to another cluster and is not routed.
+   */
   took(opened: OpenedRequest): InstanceId | undefined {
     this.#opened = opened.kind === 'new';
     if (opened.kind !== 'new') throw new RequestNotNew(opened);
-    return opened.instance;
+    const { place, instance } = opened;
+    this.#place = place;
+    if (!this.isRouted && place?.includes('::')) throw new RequestPlaced(place);
+    return instance;
   }
 }

@@ -11,20 +11,22 @@ export interface RequestOwner {
 }
 
 export type OpenedRequest =
-  /**
-   * `instance`: an earlier one of the key was given up, or its replica is gone; it may have claimed
-   * this instance, or may yet.
-   * `isUnsure`: requests were lost a moment ago, so that an earlier one of the key may have claimed
-   * what no mirror shows yet.
-   */
-  | { readonly kind: 'new'; readonly instance?: InstanceId; readonly isUnsure?: true }
+  | ({ readonly kind: 'new' } & EarlierRequest)
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
-/** `none`: it is nobody's. */
-export type PeekedRequest =
-  | { readonly kind: 'none' }
-  | Exclude<OpenedRequest, { readonly kind: 'new' }>;
+/** Describes what earlier requests of the key, which were given up or lost, may have done. */
+export interface EarlierRequest {
+  /** One may have claimed this instance, or may yet. */
+  readonly instance?: InstanceId;
+  /** One went there, or was about to: see `placeRequest`. */
+  readonly place?: string;
+  /**
+   * Requests were lost a moment ago, so that one of the key may have claimed what no mirror shows
+   * yet.
+   */
+  readonly isUnsure?: true;
+}
 
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
@@ -36,16 +38,25 @@ export interface Requests {
   /**
    * Opens a request under an Idempotency-Key. `new`: it is the caller's to carry out, and stays in
    * flight until it is answered or given up; a request whose replica died is nobody's and new
-   * again. `reused`: the key has another body.
+   * again. `reused`: the key has another body, in flight, answered or placed.
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
-  /** Tells how a request under an Idempotency-Key stands, and leaves it as it is. */
-  peekRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<PeekedRequest>;
   /**
    * Tells whether a request that was opened here still is this replica's, and keeps it so for some
    * seconds more. False: it may be another replica's by now. Rejects where that can't be told.
    */
   confirmRequest(mark: RequestFingerprint): Promise<boolean>;
+  /**
+   * Notes where a request that is in flight goes, before it is sent there: whoever opens it next is
+   * told. A place is a short text; undefined: it went nowhere, and never will. Durable when it
+   * resolves, save that it went nowhere; kept for `ttlMs`. Resolves with false if the request is
+   * another replica's by now, and notes nothing: it must not be sent.
+   */
+  placeRequest(
+    mark: RequestFingerprint,
+    owner: RequestOwner,
+    place: string | undefined,
+  ): Promise<boolean>;
   /**
    * Ends a request that is in flight and keeps its answer, a text without NUL of at most
    * MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it resolves, and before any write of this
@@ -57,7 +68,8 @@ export interface Requests {
   keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean>;
   /**
    * Ends a request that is in flight without an answer: its repetition is carried out anew, and is
-   * told of the instance that was admitted to be claimed under it. May be repeated.
+   * told of its place, and of the instance that was admitted to be claimed under it. May be
+   * repeated.
    */
   giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void>;
 }

@@ -63,7 +63,7 @@ export const inProcessCoordination = (
     peekToken: async (token) => tokens.peek(token),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
-    peekRequest: (mark) => answers.peek(mark),
+    placeRequest: (...call) => answers.place(...call),
     confirmRequest: async (mark) => answers.isInFlight(mark),
     keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
     giveUpRequest: async (mark) => answers.giveUp(mark),
@@ -111,7 +111,7 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
       attempt = '',
     }) => {
       const opened = request && open && (await answers.open(request));
-      if (opened && opened.kind !== 'new') return { opened };
+      if (opened && (opened.kind !== 'new' || opened.place !== undefined)) return { opened };
       if (from !== undefined) usages.withdraw(owner, 'sandboxes', { attempt, name: from });
       if (order.before(pool.uid, place) >= idle) {
         if (place) order.comeBack(place);

@@ -1,25 +1,28 @@
 import type { Database } from './database.ts';
 
-/** A kept answer without itself. `seq` numbers them in the order of their keeping. */
+/** Holds what is kept of a request: its answer, or where it went. */
+export type KeptText = { readonly answer: string } | { readonly place: string };
+
+/** A kept answer or place without itself. `seq` numbers them in the order of their keeping. */
 export interface AnswerEntry {
   readonly seq: number;
   readonly key: string;
   /** As tenantKey has it. */
   readonly tenant: string;
-  /** Bytes of the answer, in UTF-8. */
+  /** Bytes of the answer or place, in UTF-8. */
   readonly bytes: number;
   readonly expiresAt: number;
 }
 
 /**
- * The rows of answers to requests with an Idempotency-Key, found by number alone: an index by key
- * would cost each claim another page. Writes are durable when they resolve, and land in the order
- * of the calls.
+ * The rows of answers to requests with an Idempotency-Key, and of their places, found by number
+ * alone: an index by key would cost each claim another page. Writes are durable when they resolve,
+ * and land in the order of the calls.
  */
 export interface AnswerRows {
   page(after: number, limit: number): Promise<readonly AnswerEntry[]>;
-  read(seq: number): Promise<{ readonly body: string; readonly answer: string } | undefined>;
-  keep(entry: AnswerEntry, body: string, answer: string): Promise<void>;
+  read(seq: number): Promise<({ readonly body: string } & KeptText) | undefined>;
+  keep(entry: AnswerEntry, body: string, kept: KeptText): Promise<void>;
   forget(seq: number): Promise<void>;
 }
 
@@ -36,10 +39,16 @@ export const sqliteAnswerRows = (database: Database): AnswerRows => ({
     ),
   read: async (seq) => {
     const [row] = await database.run('answers.read', seq);
-    return row && { body: String(row[0]), answer: String(row[1]) };
+    if (!row) return undefined;
+    const [body, answer, place] = row;
+    return {
+      body: String(body),
+      ...(typeof place === 'string' ? { place } : { answer: String(answer) }),
+    };
   },
-  keep: async ({ seq, key, tenant, expiresAt }, body, answer) => {
-    await database.runSoon('answers.keep', seq, key, tenant, body, expiresAt, answer);
+  keep: async ({ seq, key, tenant, expiresAt }, body, kept) => {
+    const texts = 'place' in kept ? ([null, kept.place] as const) : ([kept.answer, null] as const);
+    await database.runSoon('answers.keep', seq, key, tenant, body, expiresAt, ...texts);
   },
   forget: async (seq) => {
     await database.runSoon('answers.forget', seq);

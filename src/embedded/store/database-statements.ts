@@ -187,12 +187,12 @@ export const STATEMENTS = {
     'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL ' +
     'SELECT uid FROM envs)',
   'answers.page':
-    'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM ' +
-    'kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
-  'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE seq = ?',
+    'SELECT seq, key, principal, expires_at, length(CAST(coalesce(answer, place) AS BLOB)) ' +
+    'FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
+  'answers.read': 'SELECT body_hash, answer, place FROM kept_answers WHERE seq = ?',
   'answers.keep':
-    'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES ' +
-    '(?, ?, ?, ?, ?, ?)',
+    'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer, place) ' +
+    'VALUES (?, ?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
   'deadLetters.keep':
     'INSERT INTO dead_letters (receiver, id, at, body) VALUES (?, ?, ?, ?) ON CONFLICT DO ' +

@@ -3,14 +3,13 @@ import {
   KEPT_ANSWER_OVERHEAD,
   MAX_KEPT_ANSWER,
   type OpenedRequest,
-  type PeekedRequest,
   type RequestOwner,
 } from '../../contracts/coordination/requests.ts';
 import type { Log } from '../../contracts/log.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { AnswerEntry, AnswerRows } from './answer-rows.ts';
+import type { AnswerEntry, AnswerRows, KeptText } from './answer-rows.ts';
 
 export interface KeptAnswersDeps {
   readonly rows: AnswerRows;
@@ -22,8 +21,8 @@ export interface KeptAnswersDeps {
 
 /**
  * Requests under an Idempotency-Key. Those in flight are known to this process alone, and gone with
- * it; answers lie in the rows, and which keys have one is known here (about 0.2 KB each), so that a
- * new key needs no read.
+ * it; answers and places lie in the rows. Which keys have one is known here (about 0.2 KB each), so
+ * that a new key needs no read.
  */
 export class KeptAnswers {
   readonly #deps: KeptAnswersDeps;
@@ -66,9 +65,8 @@ export class KeptAnswers {
     if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
     this.#inFlight.set(mark.key, mark.body);
     try {
-      const found = await this.#answered(mark);
-      if (found.kind === 'none') return { kind: 'new' };
-      this.#inFlight.delete(mark.key);
+      const found = await this.#found(mark);
+      if (found.kind !== 'new') this.#inFlight.delete(mark.key);
       return found;
     } catch (error) {
       this.#inFlight.delete(mark.key);
@@ -76,53 +74,65 @@ export class KeptAnswers {
     }
   }
 
-  /** Tells how a request stands, and leaves it as it is. */
-  async peek(mark: RequestFingerprint): Promise<PeekedRequest> {
-    const body = this.#inFlight.get(mark.key);
-    if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
-    return await this.#answered(mark);
-  }
-
-  async #answered(mark: RequestFingerprint): Promise<PeekedRequest> {
-    const kept = this.#kept.get(mark.key);
-    if (!kept || kept.expiresAt <= this.#deps.clock.now()) return { kind: 'none' };
-    const found = await this.#deps.rows.read(kept.seq);
-    if (!found) return { kind: 'none' };
-    return found.body === mark.body
-      ? { kind: 'answered', answer: found.answer }
-      : { kind: 'reused' };
+  /** Tells how a request stands that is not in flight. */
+  async #found(mark: RequestFingerprint): Promise<OpenedRequest> {
+    const entry = this.#kept.get(mark.key);
+    if (!entry || entry.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
+    const found = await this.#deps.rows.read(entry.seq);
+    if (!found) return { kind: 'new' };
+    if (found.body !== mark.body) return { kind: 'reused' };
+    return 'place' in found
+      ? { kind: 'new', place: found.place }
+      : { kind: 'answered', answer: found.answer };
   }
 
   isInFlight({ key }: RequestFingerprint): boolean {
     return this.#inFlight.has(key);
   }
 
-  /** Resolves with false where that is not the answer of the request: another one stands. */
-  async keep(
+  /** Resolves with false, and notes nothing, unless it is in flight. */
+  async place(
     mark: RequestFingerprint,
-    { tenant, ttlMs }: RequestOwner,
-    answer: string,
+    owner: RequestOwner,
+    place: string | undefined,
   ): Promise<boolean> {
+    if (!this.#inFlight.has(mark.key)) return false;
+    if (place === undefined) this.#forget(mark.key);
+    else await this.#put(mark, owner, { place });
+    return true;
+  }
+
+  /** Resolves with false where that is not the answer of the request: another one stands. */
+  async keep(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean> {
     const wasInFlight = this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return false;
     if (!wasInFlight) {
-      const found = await this.#answered(mark);
-      if (found.kind !== 'none') return found.kind === 'answered' && found.answer === answer;
+      const found = await this.#found(mark);
+      if (found.kind !== 'new') return found.kind === 'answered' && found.answer === answer;
     }
-    this.#forget(mark.key);
+    await this.#put(mark, owner, { answer });
+    return true;
+  }
+
+  async #put(
+    mark: RequestFingerprint,
+    { tenant, ttlMs }: RequestOwner,
+    kept: KeptText,
+  ): Promise<void> {
     const entry = {
       seq: ++this.#seq,
       key: mark.key,
       tenant: tenantKey(tenant),
       expiresAt: this.#deps.clock.now() + ttlMs,
-      bytes: Buffer.byteLength(answer),
+      bytes: Buffer.byteLength('place' in kept ? kept.place : kept.answer),
     };
+    const written = this.#deps.rows.keep(entry, mark.body, kept);
+    // after that, so that a crash leaves one of both
+    this.#forget(mark.key);
     this.#note(entry);
-    const written = this.#deps.rows.keep(entry, mark.body, answer);
     // what goes may be this very answer: its row is to be there by then
     this.#makeRoom(entry.tenant);
     await written;
-    return true;
   }
 
   giveUp(mark: RequestFingerprint): void {

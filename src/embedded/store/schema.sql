@@ -122,15 +122,17 @@ WHEN NOT EXISTS (SELECT 1 FROM history WHERE id = NEW.id) BEGIN
         NEW.pool_name;
 END;
 
--- Answers to requests with an Idempotency-Key. key and body_hash are hashes; answers with a secret
--- are sealed.
+-- Answers to requests with an Idempotency-Key, or the places where they went. key and body_hash are
+-- hashes; answers with a secret are sealed.
 CREATE TABLE kept_answers (
   seq INTEGER PRIMARY KEY,
   key TEXT NOT NULL,
   principal TEXT NOT NULL,
   body_hash TEXT NOT NULL,
   expires_at INTEGER NOT NULL,
-  answer TEXT NOT NULL
+  answer TEXT,
+  place TEXT,
+  CHECK ((answer IS NULL) <> (place IS NULL))
 ) STRICT;
 
 -- What happened to claimed sandboxes beyond record and history: the newest 50 of each, until its

@@ -91,6 +91,6 @@ const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
 /** Above the numbers of the schemas from before the first release, 1 to 20. */
-export const SCHEMA_VERSION = 21;
+export const SCHEMA_VERSION = 22;
 
 const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8');

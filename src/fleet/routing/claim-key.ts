@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
 import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
-import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
-import {
-  RequestNotNew,
-  type AskedByManager,
-  type IdempotentRequest,
-} from '../../actors/request/idempotent-request.ts';
+import type { AskedByManager } from '../../actors/request/idempotent-request.ts';
 import type { ToldClaim } from '../../http/corridor/stages/claim-over-link.ts';
 import type { Answer } from '../../http/corridor/route.ts';
 import { errorCodeIn } from './fleet-names.ts';
@@ -89,48 +85,4 @@ const pause = async (clock: Clock, ms: number, signal: AbortSignal): Promise<voi
   await passed;
   signal.removeEventListener('abort', over);
   callOff();
-};
-
-/**
- * Takes a step of a claim under a key, which all of its repetitions take once together. Resolves
- * with undefined where this one took it, else with what was noted by who did. Refuses with
- * IDEMPOTENCY_IN_FLIGHT and IDEMPOTENCY_KEY_REUSED.
- */
-export const taken = async (
-  step: IdempotentRequest,
-  note: () => Promise<string>,
-): Promise<string | undefined> => {
-  const before = await noteIn(step);
-  if (before !== undefined) return before;
-  try {
-    if (await step.keep(await note())) return undefined;
-  } catch (error) {
-    await step.giveUp().catch(() => undefined);
-    throw error;
-  }
-  // An operator stopped this replica, or paused its VM, for longer than the lease of the step.
-  // Another replica took the step in the pause.
-  const stands = noteOfPeeked(await step.peek());
-  if (stands === undefined) throw idempotencyInFlight();
-  return stands;
-};
-
-/** Opens a step. Resolves with undefined where it is this one's to note now, or to give up. */
-export const noteIn = async (step: IdempotentRequest): Promise<string | undefined> => {
-  try {
-    await step.open();
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof RequestNotNew)) throw error;
-    return noteOfPeeked(error.opened);
-  }
-};
-
-/** Reads what was noted of a step; undefined: nothing. Refuses as `taken` does. */
-export const noteOfPeeked = (
-  found: Awaited<ReturnType<IdempotentRequest['peek']>>,
-): string | undefined => {
-  if (found.kind === 'none') return undefined;
-  if (found.kind === 'answered') return found.answer;
-  throw found.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
 };

@@ -1,38 +1,27 @@
 import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../services/approvals/grant.ts';
 import type { ClaimPlace } from '../../actors/env/claim-places.ts';
 import type { Operations } from '../../services/operations.ts';
 import type { IdempotentRequest } from '../../actors/request/idempotent-request.ts';
-import { fingerprintOf } from '../../http/corridor/idempotency.ts';
-import { markedPathOf } from '../../http/corridor/marked-answer.ts';
-import { RefusedAway, type Pass } from '../../http/corridor/pass.ts';
+import { readName } from '../../http/corridor/local-names.ts';
+import { AnsweredElsewhere } from '../../http/corridor/pass.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
-import type { Context } from '../../http/reply/context.ts';
-import { noteIn, noteOfPeeked, taken } from './claim-key.ts';
 import { errorCodeIn } from './fleet-names.ts';
-import { answerAway, type FleetDeps } from './fleet-router.ts';
+import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
-export interface ClaimOverClusters {
-  readonly places: readonly [ClaimPlace, ...ClaimPlace[]];
-  readonly caller: Caller;
-  readonly row: Route;
-  readonly context: Context;
-  readonly request: AnyRequest;
-  readonly bytes: Buffer;
-  /** The client's Idempotency-Key, or the name of an approval. */
-  readonly key: string | undefined;
-  /** Says which key is the name of an approval. */
-  readonly pass: Pick<Pass, 'key'>;
-  readonly use: EffectUnderGrant;
-  /** Claims from a pool of the manager's own cluster, for which it waits at most so long. */
-  readonly own: (poolName: string, waitMs: number) => Promise<Answer>;
+export interface ClaimOverClusters extends Omit<Away, 'way' | 'waitMs'> {
+  /** The best first. */
+  readonly places: ClaimPlaces;
 }
+
+export type ClaimPlaces = readonly [ClaimPlace, ...ClaimPlace[]];
 
 export interface ClaimOverClustersDeps {
   readonly fleet: FleetDeps;
-  readonly operations: Pick<Operations, 'claimedBefore' | 'idempotentRequest'>;
+  readonly operations: Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
+  /** Claims on the manager's own cluster. */
+  readonly claimHere: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
 /** Refusals of a claim that did nothing, and that another cluster may answer otherwise. */
@@ -45,30 +34,53 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * Lists where a claim may go by the name of an env over clusters; undefined of any other request.
+ * What a rule holds is placed wherever it goes, be it on this cluster: the grant is good for one
+ * claim, also if the env has other members by then.
+ */
+export const claimPlacesOf = (
+  { fleet: { surface, fleet }, operations }: Pick<ClaimOverClustersDeps, 'fleet' | 'operations'>,
+  { operationId }: Pick<Route, 'operationId'>,
+  claim: { readonly caller: Caller; readonly body: unknown; readonly isHeld: boolean },
+): ClaimPlaces | undefined => {
+  if (operationId !== 'claimSandbox') return undefined;
+  const poolName = surface ? surface.poolOf(claim.body) : poolNameIn(claim.body);
+  if (poolName === undefined) return undefined;
+  const [best, ...others] = operations
+    .claimPlaces(claim.caller, poolName)
+    .filter(({ clusterId }) => surface?.serves(clusterId) ?? true);
+  if (best) return [best, ...others];
+  return claim.isHeld ? [placeNamed(poolName, fleet.clusterId)] : undefined;
+};
+
+const poolNameIn = (body: unknown): string | undefined => {
+  const { poolName } = (body ?? {}) as { readonly poolName?: unknown };
+  return typeof poolName === 'string' ? poolName : undefined;
+};
+
+/**
  * Claims by the name of an env over clusters: from the best place, and where that refuses once from
  * another one, for what is left of the time that it may wait. What may have taken effect is not
- * tried elsewhere. Under an Idempotency-Key it is kept before anything is sent where that goes, and
- * repetitions go where the last attempt went, so that all of them together claim one. Under a grant
- * without such a key that holds for one use of it: once a use was given back, since it had no
- * effect, the next one goes anywhere. Throws RefusedAway where nothing was done.
+ * tried elsewhere. Under a key each place is noted before the claim is sent there, and only who has
+ * the request open notes one. A repetition goes to the place that an earlier one left behind, and
+ * nowhere else; none is left by a claim that was refused, or not sent, wherever it went.
  */
 export const claimOverClusters = async (
   deps: ClaimOverClustersDeps,
   claim: ClaimOverClusters,
 ): Promise<Answer> => {
-  const { places, key } = claim;
   const { clock } = deps.fleet.passing;
   const until = clock.now() + waitMsOf(deps, claim.request);
-  const attemptAt = (place: ClaimPlace): Promise<Tried> =>
+  const opening = claim.request.keyed?.opening;
+  const before = opening && (await placeBefore(deps, claim, opening));
+  const [first, second] = before ? [before] : claim.places;
+  const attemptAt = (place: ClaimPlace): Promise<Attempted> =>
     attempt(deps, { ...claim, waitMs: Math.max(0, until - clock.now()) }, place);
-  const binding = key === undefined ? undefined : new Binding(deps, claim, key);
-  const bound = await binding?.begin(places[0], deps.fleet.fleet.clusterId);
-  const [first, second] = bound ? [placeOf(bound, places)] : places;
-  let tried = await attemptAt(first);
-  if (tried.kind === 'refused' && second && (!binding || (await binding.rebind(second))))
-    tried = await attemptAt(second);
-  if (tried.kind === 'refused') throw new RefusedAway(tried.give);
-  return tried.give();
+  let attempted = await attemptAt(first);
+  if (attempted.mayGoElsewhere && second) attempted = await attemptAt(second);
+  if (!attempted.hadNoEffect) return attempted.give();
+  if (!before) opening?.wentNowhere();
+  throw new AnsweredElsewhere(attempted.give, true);
 };
 
 /** How long a claim waits in all, in ms. */
@@ -81,22 +93,46 @@ const waitMsOf = (
   return waitTimeoutSeconds * 1_000;
 };
 
-/**
- * Tells where an earlier claim under the key went, now that the name alone leads to no other
- * cluster; undefined: to none of which this one knows.
- */
-export const placeBefore = async (
-  deps: ClaimOverClustersDeps,
-  claim: Omit<BoundClaim, 'use'>,
-  key: string,
+/** Finds where an earlier request of the key went, or claimed; undefined if it did neither. */
+const placeBefore = async (
+  { fleet: { fleet }, operations }: ClaimOverClustersDeps,
+  { caller, places }: ClaimOverClusters,
+  opening: IdempotentRequest,
 ): Promise<ClaimPlace | undefined> => {
-  const note = await new Binding(deps, { ...claim, use: NOT_FOR_ONCE }, key).noted();
-  return note === undefined ? undefined : placeOf(note, []);
+  const { clusterId } = fleet;
+  if (opening.place !== undefined) return placeNamed(opening.place, clusterId, places);
+  // one of before the env had members elsewhere
+  if (await operations.claimedBefore(caller, opening)) return { ...places[0], clusterId };
+  if (opening.mayBeDone)
+    throw unavailable(
+      'where this was tried first is not known any more; say a new Idempotency-Key',
+    );
+  return undefined;
 };
 
-type Tried =
-  | { readonly kind: 'answered'; readonly give: () => Answer }
-  | { readonly kind: 'refused'; readonly give: () => Answer };
+/** Reads a place that was noted, such as `west::default`, or `default` of this cluster. */
+export const placeNamed = (
+  name: string,
+  own: string,
+  places: readonly ClaimPlace[] = [],
+): ClaimPlace => {
+  const { cluster: clusterId = own, local: poolName } = readName('pool', name) ?? { local: name };
+  return (
+    places.find((place) => place.clusterId === clusterId && place.poolName === poolName) ?? {
+      clusterId,
+      poolName,
+      took: () => undefined,
+    }
+  );
+};
+
+/** Says how a claim went at one place. */
+interface Attempted {
+  readonly give: () => Answer;
+  readonly hadNoEffect: boolean;
+  /** It had no effect, and another cluster may answer otherwise. */
+  readonly mayGoElsewhere: boolean;
+}
 
 interface Attempt extends ClaimOverClusters {
   /** Says how much of its wait is left. */
@@ -107,31 +143,31 @@ const attempt = async (
   deps: ClaimOverClustersDeps,
   claim: Attempt,
   place: ClaimPlace,
-): Promise<Tried> => {
+): Promise<Attempted> => {
   try {
     const answer =
       place.clusterId === deps.fleet.fleet.clusterId
-        ? await claim.own(place.poolName, claim.waitMs)
+        ? await claimHere(deps, claim, place)
         : await claimAway(deps, claim, place);
-    const code = answer.status < 400 ? undefined : errorCodeIn(answer.body);
-    if (answer.status < 300) place.took('one');
+    const { status } = answer;
+    const code = status < 400 ? undefined : errorCodeIn(answer.body);
+    if (status < 300) place.took('one');
     if (code === 'POOL_EXHAUSTED') place.took('all');
-    const give = (): Answer => answer;
-    return code !== undefined && ELSEWHERE.has(code)
-      ? { kind: 'refused', give }
-      : { kind: 'answered', give };
+    return {
+      give: () => answer,
+      hadNoEffect: status >= 400 && status < 500 && code !== 'IDEMPOTENCY_IN_FLIGHT',
+      mayGoElsewhere: code !== undefined && ELSEWHERE.has(code),
+    };
   } catch (error) {
     const refusal = error instanceof NotSent ? error.refusal : error;
     if (!(refusal instanceof Refusal)) throw error;
     const wasSent = !(error instanceof NotSent || error instanceof LinkBusy);
     if (wasSent && !ELSEWHERE.has(refusal.code)) throw error;
     if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
-    return {
-      kind: 'refused',
-      give: () => {
-        throw refusal;
-      },
+    const give = (): never => {
+      throw refusal;
     };
+    return { give, hadNoEffect: true, mayGoElsewhere: true };
   }
 };
 
@@ -144,27 +180,39 @@ class NotSent extends Error {
   }
 }
 
+/** Claims from a pool of this cluster, by another name than was asked for. */
+const claimHere = async (
+  { fleet, claimHere: claim }: ClaimOverClustersDeps,
+  { request, waitMs }: Attempt,
+  { poolName }: ClaimPlace,
+): Promise<Answer> => {
+  await request.keyed?.opening.goTo(poolName);
+  const {
+    surface,
+    fleet: { clusterId },
+  } = fleet;
+  const asked = request.body as object;
+  const isNamed = (surface ? surface.poolOf(asked) : poolNameIn(asked)) === poolName;
+  const named = surface ? `${clusterId}::${poolName}` : poolName;
+  return await claim({ ...request, waitMs, body: isNamed ? asked : claimOf(fleet, asked, named) });
+};
+
 const claimAway = async (
   { fleet }: ClaimOverClustersDeps,
-  { caller, row, context, request, bytes, key, use, waitMs }: Attempt,
+  { places: _places, bytes, ...claim }: Attempt,
   { clusterId, poolName }: ClaimPlace,
 ): Promise<Answer> => {
   const way = wayTo(fleet, clusterId);
+  const name = `${clusterId}::${poolName}`;
+  await claim.request.keyed?.opening.goTo(name);
   const body = JSON.parse(bytes.toString()) as object;
-  const { surface } = fleet;
-  const asked = surface
-    ? surface.claimOf(body, `${clusterId}::${poolName}`)
-    : { ...body, poolName };
-  return await answerAway(fleet, {
-    way,
-    caller,
-    row,
-    context,
-    request,
-    bytes: Buffer.from(JSON.stringify(asked)),
-    ...{ key, use, waitMs },
-  });
+  const asked = claimOf(fleet, body, fleet.surface ? name : poolName);
+  return await answerAway(fleet, { ...claim, way, bytes: Buffer.from(JSON.stringify(asked)) });
 };
+
+/** The body of a claim by the name of another pool. */
+const claimOf = ({ surface }: FleetDeps, body: object, poolName: string): object =>
+  surface ? surface.claimOf(body, poolName) : { ...body, poolName };
 
 const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string) => {
   try {
@@ -179,87 +227,4 @@ const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string) => {
         : error,
     );
   }
-};
-
-type BoundClaim = Pick<
-  ClaimOverClusters,
-  'caller' | 'context' | 'request' | 'bytes' | 'pass' | 'use'
->;
-
-/**
- * Keeps where a claim under an Idempotency-Key goes, in two steps of which each is taken once by
- * all repetitions together: where the first attempt goes, and where all later ones go. Of one under
- * the name of a grant the repetitions are those that took the same use of it over.
- */
-class Binding {
-  readonly #first: IdempotentRequest;
-  readonly #final: IdempotentRequest;
-  /** The claim as it is where the env has all of its members on this cluster. */
-  readonly #plain: IdempotentRequest;
-  readonly #claimedBefore: () => Promise<unknown>;
-  /** Another attempt of this use of a grant was under way, and may have had its effect. */
-  readonly #mayBeElsewhere: boolean;
-
-  constructor({ operations }: ClaimOverClustersDeps, claim: BoundClaim, key: string) {
-    const { caller, bytes, pass, use } = claim;
-    const known = (path: string, under = key): IdempotentRequest => {
-      const of = { method: 'POST', path, key: under, body: bytes };
-      return operations.idempotentRequest(fingerprintOf(caller, of), caller);
-    };
-    const ofUse = key === pass.key && use.usedAt !== undefined ? `${key} ${use.usedAt}` : key;
-    this.#first = known('/sandboxes first', ofUse);
-    this.#final = known('/sandboxes final', ofUse);
-    this.#plain = known(markedPathOf({ ...claim, key }));
-    this.#plain.mayBeDone = use.mayBeDone;
-    this.#mayBeElsewhere = use.mayBeDone;
-    this.#claimedBefore = () => operations.claimedBefore(caller, this.#plain);
-  }
-
-  /**
-   * Undefined: it is the first, and goes to `best`; else where it goes, and nowhere else. One that
-   * was answered before the env had members elsewhere stays on this cluster.
-   */
-  async begin(best: ClaimPlace, clusterId: string): Promise<string | undefined> {
-    let here: string | undefined;
-    const before = await taken(this.#first, async () => {
-      if (await this.#isAnswered()) here = noteOf({ ...best, clusterId });
-      else if (this.#mayBeElsewhere)
-        throw unavailable(
-          'where this was tried first is not known any more; say a new Idempotency-Key',
-        );
-      return here ?? noteOf(best);
-    });
-    return before === undefined ? here : ((await taken(this.#final, async () => before)) ?? before);
-  }
-
-  /** Tells where it goes; undefined: none was here. */
-  async noted(): Promise<string | undefined> {
-    const first = noteOfPeeked(await this.#first.peek());
-    return first === undefined ? undefined : (noteOfPeeked(await this.#final.peek()) ?? first);
-  }
-
-  /** False: a repetition was here meanwhile, and goes on where it began. */
-  async rebind(next: ClaimPlace): Promise<boolean> {
-    return (await taken(this.#final, async () => noteOf(next))) === undefined;
-  }
-
-  /** Also where it claimed, and the replica was gone before its answer was kept. */
-  async #isAnswered(): Promise<boolean> {
-    if ((await noteIn(this.#plain)) !== undefined) return true;
-    try {
-      return (await this.#claimedBefore()) !== undefined;
-    } finally {
-      await this.#plain.giveUp();
-    }
-  }
-}
-
-const noteOf = ({ clusterId, poolName }: ClaimPlace): string => `${clusterId}/${poolName}`;
-
-const placeOf = (note: string, places: readonly ClaimPlace[]): ClaimPlace => {
-  const at = note.indexOf('/');
-  const [clusterId, poolName] = [note.slice(0, at), note.slice(at + 1)];
-  return (
-    places.find((place) => noteOf(place) === note) ?? { clusterId, poolName, took: () => undefined }
-  );
 };

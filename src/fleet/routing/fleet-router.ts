@@ -4,7 +4,6 @@ import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.t
 import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { poolNotFound, Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../services/approvals/grant.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
 import { isErrorCode } from '../../http/reply/error-table.ts';
 import { nameKindOf, readName } from '../../http/corridor/local-names.ts';
@@ -97,8 +96,6 @@ export interface Away {
   readonly bytes: Buffer;
   /** An Idempotency-Key, where the client may have given none. */
   readonly key?: string;
-  /** Absent: no grant is used for it. */
-  readonly use?: EffectUnderGrant;
   /** How long a claim waits in all, in ms; absent: as its body or the API says. */
   readonly waitMs?: number;
 }
@@ -109,12 +106,10 @@ export interface Away {
  * that was approved, and whose sandbox is over by now, throws EffectIsOver.
  */
 export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
-  const { use = NOT_FOR_ONCE, row } = away;
-  if (row.operationId !== 'claimSandbox' || use.usedAt === undefined)
-    return await answerOnceAway(deps, away);
+  if (away.row.operationId !== 'claimSandbox') return await answerOver(deps, away);
   let given: Answer;
   try {
-    given = await answerOnceAway(deps, away);
+    given = await (deps.surface ? answerOver(deps, away) : claimOnceAway(deps, away));
   } catch (error) {
     if (error instanceof Refusal) refuseOver(error.detail);
     throw error;
@@ -128,12 +123,9 @@ const refuseOver = (detail: unknown): void => {
   if (outcome === IS_OVER) throw new EffectIsOver();
 };
 
-const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
-  const { way, row, request, key } = away;
-  const signal = request.signal();
-  if (row.operationId !== 'claimSandbox' || deps.surface)
-    return await answerOver(deps, { ...away, signal });
-  const claimKey = key === undefined ? newClaimKey() : undefined;
+const claimOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
+  const claimKey = away.key === undefined ? newClaimKey() : undefined;
+  const signal = away.request.signal();
   try {
     return await answerOver(deps, { ...away, signal, claimKey: claimKey?.first });
   } catch (error) {
@@ -141,13 +133,12 @@ const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
     const { fleet, passing } = deps;
     return await askAgain({
       lost: error,
-      clusterId: way.clusterId,
+      clusterId: away.way.clusterId,
       deps: { fleet, clock: passing.clock },
       signal,
-      ask: async (link, withinMs) => {
-        const again = { ...away, way: link, signal, claimKey: claimKey?.again, withinMs };
-        const mayBeDone = away.use?.usedAt !== undefined;
-        const answer = await answerOver(deps, { ...again, mayBeDone });
+      ask: async (way, withinMs) => {
+        const again = { way, signal, claimKey: claimKey?.again, withinMs, mayBeDone: true };
+        const answer = await answerOver(deps, { ...away, ...again });
         return claimKey ? withoutReplayed(answer) : answer;
       },
     });
@@ -160,15 +151,16 @@ const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
   return { ...answer, headers: others };
 };
 
-interface AwayOver extends Away, Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'> {
-  /** Absent: as the use of the grant says. */
+interface AwayOver extends Away, Partial<Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'>> {
+  /** Absent: as the request that is open says. */
   readonly mayBeDone?: boolean;
 }
 
 const answerOver = async (
   { passing, surface }: FleetDeps,
-  { way, caller, row, context, request, bytes, key, use, waitMs, mayBeDone, ...terms }: AwayOver,
+  { way, caller, row, context, request, bytes, key, waitMs, ...terms }: AwayOver,
 ): Promise<Answer> => {
+  const { signal = request.signal(), mayBeDone = request.keyed?.opening.mayBeDone } = terms;
   const answer = await passing.pass({
     way,
     caller,
@@ -187,12 +179,11 @@ const answerOver = async (
     key,
     claimTerms:
       row.operationId === 'claimSandbox'
-        ? toldTerms({
-            waitMs: waitMs ?? surface?.waitMs,
-            mayBeDone: mayBeDone ?? use?.mayBeDone,
-          })
+        ? toldTerms({ waitMs: waitMs ?? surface?.waitMs, mayBeDone })
         : undefined,
-    ...terms,
+    claimKey: terms.claimKey,
+    withinMs: terms.withinMs,
+    signal,
   });
   const { clusterId } = way;
   const { room } = request;

@@ -1,12 +1,24 @@
+import { RequestPlaced } from '../../model/fleet/cluster-refusals.ts';
 import type { CorridorDeps, ManagerStages } from '../../http/corridor/corridor.ts';
-import { FREE, passAway, useAway, type WorkAway } from '../../http/corridor/pass.ts';
-import { type Marked, markedPathOf } from '../../http/corridor/marked-answer.ts';
-import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
-import { type Exchange, mayBeKeyed, type Stage } from '../../http/corridor/stages/exchange.ts';
+import { AnsweredElsewhere, FREE } from '../../http/corridor/pass.ts';
 import { carryOut } from '../../http/corridor/stages/perform.ts';
+import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
+import {
+  type Elsewhere,
+  type Exchange,
+  mayBeKeyed,
+  type Stage,
+} from '../../http/corridor/stages/exchange.ts';
+import { namedCluster } from '../../http/corridor/stages/named-cluster.ts';
+import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../services/operations.ts';
 import type { WayToCluster } from '../replication/fleet-operations.ts';
-import { claimInFleet, refuseElsewhere } from './claim-in-fleet.ts';
+import {
+  claimOverClusters,
+  type ClaimPlaces,
+  claimPlacesOf,
+  placeNamed,
+} from './claim-over-clusters.ts';
 import {
   answerAway,
   type FleetDeps,
@@ -17,14 +29,7 @@ import {
   wayByPool,
 } from './fleet-router.ts';
 import { givePassed, PassedBody } from './passed-answer.ts';
-import {
-  answerOnce,
-  fingerprintOf,
-  type IdempotencyDeps,
-  type WrittenAnswer,
-  written,
-} from '../../http/corridor/idempotency.ts';
-import { namedCluster } from '../../http/corridor/stages/named-cluster.ts';
+import { isOfCluster } from './passed-headers.ts';
 import { isMerged, type MergedRow } from './fleet-names.ts';
 import type { MergedTerms } from './merged/gathered.ts';
 import { mergedActors } from './merged/merged-actors.ts';
@@ -34,7 +39,7 @@ import { mergedList } from './merged/merged-list.ts';
 import { mergedQuotas } from './merged/merged-quotas.ts';
 import { mergedStatistics } from './merged/merged-statistics.ts';
 
-type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
+type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
 
 /**
  * Makes the stages by which a manager passes requests on: to the cluster that a path, a body or a
@@ -42,7 +47,8 @@ type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idemp
  */
 export const managerStages =
   (fleet: FleetDeps, operations: ClaimOperations, list?: Merge) =>
-  (deps: CorridorDeps): ManagerStages => {
+  (corridor: CorridorDeps): ManagerStages => {
+    const deps: Deps = { fleet, operations, list, corridor };
     /** Ways that `locate` found by the path. */
     const ways = new WeakMap<Exchange, WayToCluster>();
 
@@ -58,109 +64,116 @@ export const managerStages =
     };
 
     const forward: Stage = async (exchange, next) => {
-      const { row, context, caller, request } = exchange;
-      const byCluster = wayByCluster(fleet, deps.terms.clusterId, exchange);
+      const byCluster = wayByCluster(deps, exchange);
+      const { caller, request, query } = exchange;
       if (!caller) return await next();
-      const way = ways.get(exchange) ?? wayByPool(fleet, request.body, exchange.query) ?? byCluster;
-      const asked = { ...askedOf(exchange), caller };
-      if (way)
-        return giveAway(
-          exchange,
-          await useElsewhere(deps, exchange, (use) => answerAway(fleet, { ...asked, way, use })),
-        );
-      const claimDeps = { ...deps, operations };
-      const claim = { ...asked, fleet, pass: exchange.pass };
-      const work = await claimInFleet(row, claimDeps, claim);
-      if (work) return giveAway(exchange, await useElsewhere(deps, exchange, work));
-      const merge = exchange.key === undefined ? mergeOf(row, request, list) : undefined;
-      if (merge) {
-        const own = (changed: Partial<AnyRequest>) =>
-          carryOut(row, deps, { ...request, ...changed });
-        exchange.answer = await exchange.pass.use(() =>
-          merge(fleet, { caller, context, request, own }),
-        );
-        deps.admission.working(caller);
-        context.state.answered = exchange.answer.body;
-        return;
+      const routed = { exchange, caller };
+      const way = ways.get(exchange) ?? wayByPool(fleet, request.body, query) ?? byCluster;
+      exchange.elsewhere = way ? passedOn(deps, routed, way) : overClusters(deps, routed);
+      try {
+        await answered(fleet, exchange, next);
+      } catch (error) {
+        if (!(error instanceof RequestPlaced)) throw error;
+        const place = placeNamed(error.place, fleet.fleet.clusterId);
+        exchange.elsewhere = claimed(deps, routed, [place]);
+        await answered(fleet, exchange, next);
       }
-      exchange.opened = refuseElsewhere(row, claimDeps, claim);
-      await next();
-      showOwn(fleet, exchange);
     };
 
     return { locate, forward };
   };
 
-const askedOf = ({ row, context, request, bytes, key }: Exchange) => ({
-  ...{ row, context, request, bytes },
+interface Deps {
+  readonly fleet: FleetDeps;
+  readonly operations: ClaimOperations;
+  readonly list: Merge | undefined;
+  readonly corridor: CorridorDeps;
+}
+
+interface Routed {
+  readonly exchange: Exchange;
+  readonly caller: Caller;
+}
+
+const passedOn = ({ fleet }: Deps, routed: Routed, way: WayToCluster): Elsewhere =>
+  keepable(fleet, {
+    // what a rule holds is done once, by whatever replica it is asked for again
+    isKept: routed.exchange.pass !== FREE,
+    answer: (request) => answerAway(fleet, { ...askedOf(routed), request, way }),
+  });
+
+/** Returns how several clusters answer; undefined where this one answers alone. */
+const overClusters = (deps: Deps, routed: Routed): Elsewhere | undefined => {
+  const { row, request, pass, key } = routed.exchange;
+  const { caller } = routed;
+  const isHeld = pass !== FREE;
+  const places = claimPlacesOf(deps, row, { caller, body: request.body, isHeld });
+  if (places) return claimed(deps, routed, places);
+  const merge = key === undefined ? mergeOf(row, request, deps.list) : undefined;
+  return merge && merged(deps, routed, merge);
+};
+
+const claimed = (deps: Deps, routed: Routed, places: ClaimPlaces): Elsewhere => {
+  const claimHere = (request: AnyRequest) => carryOut(routed.exchange.row, deps.corridor, request);
+  return keepable(deps.fleet, {
+    isKept: true,
+    answer: (request) =>
+      claimOverClusters({ ...deps, claimHere }, { ...askedOf(routed), request, places }),
+  });
+};
+
+const merged = (
+  { fleet, corridor }: Deps,
+  { exchange: { row, context }, caller }: Routed,
+  merge: Merge,
+): Elsewhere => ({
+  isKept: false,
+  answer: (request) =>
+    merge(fleet, {
+      ...{ caller, context, request },
+      own: (changed) => carryOut(row, corridor, { ...request, ...changed }),
+    }),
+});
+
+const askedOf = ({ exchange: { row, context, bytes, key }, caller }: Routed) => ({
+  ...{ row, context, caller, bytes },
   key: mayBeKeyed({ row }) ? key : undefined,
 });
 
-/** A held request under a key is carried out once; its answer is kept here. */
-const useElsewhere = (deps: CorridorDeps, exchange: Exchange, work: WorkAway): Promise<Answer> => {
-  const { row, pass, caller } = exchange;
-  const { context, request, bytes, key } = askedOf(exchange);
-  return caller && key !== undefined && pass !== FREE && !deps.terms.surface
-    ? answerHeldAway(deps, { row, context, request, caller, key, bytes, pass }, work)
-    : useAway(pass, work);
-};
+/** Takes past the stages that keep answers what refuses a request or can not be kept. */
+const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewhere => ({
+  isKept,
+  answer: async (request) => {
+    const given = await answer(request);
+    const isStreamed = given.body instanceof PassedBody;
+    if (given.status < 400 && !isStreamed && !(surface && isOfCluster(given))) return given;
+    throw new AnsweredElsewhere(() => given, given.status >= 400 && given.status < 500);
+  },
+});
 
-/** A body that is passed on as it comes is answered here; `reply` writes any other answer. */
-const giveAway = (exchange: Exchange, answer: Answer): void => {
-  if (answer.body instanceof PassedBody)
-    return givePassed(exchange.context, { ...answer, body: answer.body });
-  exchange.context.state.answered = answer.body;
-  exchange.answer = answer;
-};
-
-/** An answer of the manager's own cluster gets the names that the fleet knows it by. */
-const showOwn = (fleet: FleetDeps, exchange: Exchange): void => {
+/** Has the stages after this one answer. What is of this cluster gets the fleet's names. */
+const answered = async (
+  fleet: FleetDeps,
+  exchange: Exchange,
+  next: () => Promise<void>,
+): Promise<void> => {
+  try {
+    await next();
+  } catch (error) {
+    if (!(error instanceof AnsweredElsewhere)) throw error;
+    const answer = error.give();
+    if (answer.status < 400) await exchange.pass.settle();
+    exchange.context.state.answered = answer.body;
+    if (answer.body instanceof PassedBody)
+      return givePassed(exchange.context, { ...answer, body: answer.body });
+    exchange.answer = answer;
+  }
   const { kept, answer } = exchange;
-  if (kept) exchange.kept = { ...kept, text: shownOwnText(fleet, exchange, kept) };
-  else if (answer) exchange.answer = { ...answer, body: shownOwn(fleet, exchange, answer.body) };
+  if (kept && !isOfCluster(kept))
+    exchange.kept = { ...kept, text: shownOwnText(fleet, exchange, kept) };
+  else if (answer && !isOfCluster(answer))
+    exchange.answer = { ...answer, body: shownOwn(fleet, exchange, answer.body) };
 };
-
-interface HeldAway extends Omit<Marked, 'perform'> {
-  readonly row: Pick<Route, 'method'>;
-}
-
-/**
- * Has another cluster carry out what a rule holds, once under its key: repetitions get the first
- * answer, which is kept here, and need no approval.
- */
-const answerHeldAway = async (
-  deps: IdempotencyDeps,
-  { row, context, request, caller, key, bytes, pass }: HeldAway,
-  work: WorkAway,
-): Promise<Answer> => {
-  const path = markedPathOf({ context, request, key, pass });
-  const mark = fingerprintOf(caller, {
-    method: row.method,
-    path: `${path} elsewhere`, // it may be this cluster's to carry out, under the key itself
-    key,
-    body: bytes,
-  });
-  let given: Answer | undefined;
-  const marked = await answerOnce(deps, {
-    mark,
-    caller,
-    credential: String(context.req.headers['service-api-key']),
-    opensItself: false,
-    earlier: undefined,
-    pendingOutcome: () => undefined,
-    carryOut: async () => {
-      given = await passAway(pass, work);
-      return given.body instanceof PassedBody ? NOT_KEPT : { ...written(given), secret: true };
-    },
-    settle: async () => {
-      if (!given || given.status < 400) await pass.settle();
-    },
-  });
-  const { status, headers, text } = marked;
-  return given ?? { status, headers, body: JSON.parse(text) as object };
-};
-
-const NOT_KEPT: WrittenAnswer = { status: 500, headers: {}, text: '', secret: false };
 
 /** Answers for all clusters. */
 type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
@@ -189,10 +202,9 @@ const mergeOf = (
  * where that is this cluster, or the row is answered from several. Refuses as `namedCluster` does.
  */
 const wayByCluster = (
-  { fleet, passing }: FleetDeps,
-  clusterId: string,
-  { row, request, context }: Pick<Exchange, 'row' | 'request' | 'context'>,
+  { fleet: { fleet, passing }, corridor: { terms } }: Deps,
+  { row, request, context }: Exchange,
 ): WayToCluster | undefined => {
-  const asked = namedCluster({ row, request, context, clusterId });
+  const asked = namedCluster({ row, request, context, clusterId: terms.clusterId });
   return asked === undefined || isMerged(row, request) ? undefined : passing.wayTo(fleet, asked);
 };

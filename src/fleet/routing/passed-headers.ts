@@ -13,6 +13,7 @@ import {
   ORIGIN_WIDE,
   PAGE_POLICY,
 } from '../../http/gateway/headers.ts';
+import type { Answer } from '../../http/corridor/route.ts';
 import { readTarget } from '../../http/gateway/target.ts';
 
 /** Lists what the manager has looked at itself, and what a client must not say to a worker. */
@@ -61,6 +62,10 @@ export const routeHeaders = ({
   'Sandpool-Cluster': clusterId,
   'Sandpool-Link': linkId,
 });
+
+/** Whether another cluster gave the answer, so that its names are the fleet's already. */
+export const isOfCluster = ({ headers }: { readonly headers?: Answer['headers'] }): boolean =>
+  headers?.['Sandpool-Cluster'] !== undefined;
 
 /** Lists what no operation of the API says, and would mean something to a browser. */
 const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;

@@ -19,7 +19,7 @@ import type { Context } from '../reply/context.ts';
 import { refuseAdminFields } from './admin-fields.ts';
 import { withoutBase } from '../limits/request-head.ts';
 import { statusOf, refusalOf } from '../reply/error-table.ts';
-import { FREE, RefusedAway, type Pass } from './pass.ts';
+import { AnsweredElsewhere, FREE, type Pass } from './pass.ts';
 import { WAIT_PARAMETER } from './query.ts';
 import { resolvedName, type ResolvedName } from './resolved-name.ts';
 import type { AnyRequest, Route } from './route.ts';
@@ -191,7 +191,7 @@ export const isRepeatable = (row: Route): boolean =>
   row.effect !== undefined && row.effect.kind !== 'unkeyed';
 
 const wasRefused = (error: unknown): boolean => {
-  if (error instanceof RefusedAway) return true;
+  if (error instanceof AnsweredElsewhere) return error.hadNoEffect;
   const refusal = refusalOf(error);
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };

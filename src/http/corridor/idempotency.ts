@@ -46,6 +46,8 @@ export interface MarkedRequest {
   readonly caller: Caller;
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;
+  /** Other clusters may have the effect. */
+  readonly isElsewhere?: boolean;
   /** The operation opens the request itself, and finds what an earlier one did. */
   readonly opensItself: boolean;
   /**
@@ -75,6 +77,7 @@ export const answerOnce = async (
 ): Promise<WrittenAnswer> => {
   const { mark, caller, credential, byManager } = request;
   const opening = deps.operations.idempotentRequest(mark, caller, byManager);
+  opening.isRouted = request.isElsewhere === true;
   try {
     return await answerOpening(deps, request, opening);
   } catch (error) {
@@ -110,7 +113,7 @@ const answerOpening = async (
       () => request.settle(),
       (error: unknown) => log.warn({ error }, 'response not stored for repeated requests'),
     );
-    if (!effectTells) await keeping;
+    if (!effectTells && opening.place === undefined) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
   } finally {
     if (!kept && opening.isOpen) await giveUp(log, request, opening);

@@ -31,8 +31,8 @@ export interface Marked {
   readonly pass: Pass;
   /** A manager says that what it had approved may have been done. */
   readonly mayBeDone?: boolean;
-  /** Called once it is open, and before anything is done. What it throws refuses the request. */
-  readonly opened?: () => Promise<void>;
+  /** Other clusters may have the effect: the row neither opens the request nor finds it again. */
+  readonly isElsewhere: boolean;
   /** Carries the row out. */
   readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }
@@ -41,7 +41,7 @@ export interface Marked {
 export const answerMarked = async (
   row: Route,
   deps: CarryOutDeps,
-  { opened, byManager, mayBeDone: isSaid = false, ...marked }: Marked,
+  { isElsewhere, byManager, mayBeDone: isSaid = false, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes, pass, perform } = marked;
   const known = fingerprintOf(caller, {
@@ -51,12 +51,13 @@ export const answerMarked = async (
     body: bytes,
   });
   const mark = byManager ? managersFingerprint(known.key) : known;
-  const { effect } = row;
+  const effect = isElsewhere ? undefined : row.effect;
   const opensItself = effect?.kind === 'opened';
   const credential = String(context.req.headers['service-api-key']);
   return await answerOnce(deps, {
     mark,
     byManager,
+    isElsewhere,
     caller,
     credential,
     opensItself,
@@ -70,15 +71,16 @@ export const answerMarked = async (
     pendingOutcome: () => (opensItself ? effect.pending(mark) : undefined),
     carryOut: async (opening) => {
       // One that only asks must find what an earlier request did first.
-      if ((pass.asks || opened) && opensItself) await opening.open();
-      await opened?.();
+      if (pass.asks && opensItself) await opening.open();
       const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
         opening.mayBeDone = mayBeDone;
         const seed = (): Buffer => seedOf(mark, credential);
         return perform({ ...request, keyed: { mark, opening, seed } });
       };
       try {
-        return written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));
+        const answer = written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));
+        // whether that of another cluster holds a secret is not known
+        return isElsewhere ? { ...answer, secret: true } : answer;
       } catch (error) {
         // What used the grant may have kept its answer.
         if (error instanceof ApprovalUsed && !opening.isOpen) await opening.open();
@@ -93,14 +95,13 @@ export const answerMarked = async (
  * The path by which a request is known under its key: none where that names a grant, which has one
  * effect, however it is asked for.
  */
-export const markedPathOf = ({
+const markedPathOf = ({
   context,
   request,
   key,
   pass,
-}: Pick<Marked, 'context' | 'request' | 'key'> & {
-  readonly pass: Pick<Pass, 'key'>;
-}): string => (key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query));
+}: Pick<Marked, 'context' | 'request' | 'key' | 'pass'>): string =>
+  key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query);
 
 /** Gives the one parameter of a query that says what a path names. */
 const elsewhere = (query: unknown): string => {

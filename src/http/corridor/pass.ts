@@ -22,39 +22,16 @@ export const FREE: Pass = {
   settle: async () => undefined,
 };
 
-export type WorkAway = (use: EffectUnderGrant) => Promise<Answer>;
-
-/**
- * Has another cluster bring the effect about under the pass, whose grant is good for one: an answer
- * settles it, a refusal gives it back, and without a word it is left open for a repetition.
- */
-export const useAway = async (pass: Pass, work: WorkAway): Promise<Answer> => {
-  const answer = await passAway(pass, work);
-  if (answer.status < 400) await pass.settle();
-  return answer;
-};
-
-/** Does the same, and leaves what was answered well to be settled. */
-export const passAway = async (pass: Pass, work: WorkAway): Promise<Answer> => {
-  try {
-    return await pass.use(async (use) => {
-      const given = await work(use);
-      if (given.status >= 400 && given.status < 500) throw new RefusedAway(() => given);
-      return given;
-    });
-  } catch (error) {
-    if (error instanceof RefusedAway) return error.give();
-    throw error;
-  }
-};
-
-/** Carries past a pass what refuses a request that had no effect, and never will have one. */
-export class RefusedAway extends Error {
-  /** Returns the answer that refuses it, or throws the refusal. */
+/** Carries an answer of another cluster past the stages that keep and settle what was done. */
+export class AnsweredElsewhere extends Error {
+  /** Returns the answer, or throws the refusal. */
   readonly give: () => Answer;
+  /** It refuses a request that had no effect, and never will have one. */
+  readonly hadNoEffect: boolean;
 
-  constructor(give: () => Answer) {
-    super('refused, and nothing was done');
+  constructor(give: () => Answer, hadNoEffect: boolean) {
+    super('another cluster answered');
     this.give = give;
+    this.hadNoEffect = hadNoEffect;
   }
 }

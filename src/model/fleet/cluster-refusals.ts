@@ -38,6 +38,20 @@ export class ClusterBusy extends Refusal {
   }
 }
 
+/**
+ * Refusal of a request under an Idempotency-Key that went to a pool of another cluster before; a
+ * manager sends it there again.
+ */
+export class RequestPlaced extends Refusal {
+  /** Names the pool as a manager's API does, such as `west::default`. */
+  readonly place: string;
+
+  constructor(place: string) {
+    super('CONFLICT', `this Idempotency-Key was used for ${place}; repeat it at the manager`);
+    this.place = place;
+  }
+}
+
 /** Refusal at a worker, whose copy of a promoted key is the manager's to change. */
 export const apiKeyPromotedElsewhere = (what: string): Refusal =>
   new Refusal('CONFLICT', `a manager promoted this API key: ${what}`);

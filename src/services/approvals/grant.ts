@@ -21,15 +21,10 @@ export interface GrantDeps {
 export interface EffectUnderGrant {
   /** Somebody set out to bring it about before: it may be there, or may have been. */
   readonly mayBeDone: boolean;
-  /**
-   * Since when the grant is used up for it, in ms: the same for all who take the use over, another
-   * once a use was given back, since there was no effect. Undefined: it is not for one effect.
-   */
-  readonly usedAt: number | undefined;
 }
 
 /** Tells of an effect that there may be any number of. */
-export const NOT_FOR_ONCE: EffectUnderGrant = { mayBeDone: false, usedAt: undefined };
+export const NOT_FOR_ONCE: EffectUnderGrant = { mayBeDone: false };
 
 /** How the effect of a grant is brought about. */
 export interface GrantedWork<T> {
@@ -77,7 +72,7 @@ export class Grant {
     // One that took over does not know what came of the first attempt.
     const isFirst = taken.use?.attempt === 1;
     try {
-      return await carryOut({ mayBeDone: !isFirst, usedAt: taken.use?.at });
+      return await carryOut({ mayBeDone: !isFirst });
     } catch (error) {
       if (error instanceof EffectIsOver) await this.settle();
       else if (isRepeatable && isFirst && hadNoEffect(error)) await this.#giveBack(taken);

@@ -49,6 +49,30 @@ describe('stored answers', () => {
     ]);
   });
 
+  it('tell the next process where a request went, whose answer takes the place of that', async () => {
+    const mark = { key: 'k', body: 'b' };
+    const owner = { tenant: ALICE, ttlMs: 1_000 };
+    const before = await start();
+    await before.open(mark);
+    await before.place(mark, owner, 'west::p');
+    const after = await start();
+    expect(await after.open(mark)).to.deep.equal({ kind: 'new', place: 'west::p' });
+    const written: string[] = [];
+    const { keep: keepRow, forget } = rows;
+    Object.assign(rows, {
+      keep: (...row: Parameters<typeof keepRow>) => (written.push('keep'), keepRow(...row)),
+      forget: (seq: number) => (written.push('forget'), forget(seq)),
+    });
+    await after.keep(mark, owner, 'the answer');
+
+    expect(written).to.deep.equal(['keep', 'forget']);
+    expect([...rows.rows.values()]).to.have.length(1);
+    expect(await (await start()).open(mark)).to.deep.equal({
+      kind: 'answered',
+      answer: 'the answer',
+    });
+  });
+
   it('of one tenant displace only its own oldest, by size', async () => {
     const answers = await start({ totalBytes: 1_000_000, tenantBytes: 100_000 });
     await keep(answers, 'other', 'q');

@@ -1,9 +1,6 @@
-import type { AnswerEntry, AnswerRows } from '../../../src/embedded/store/answer-rows.ts';
+import type { AnswerEntry, AnswerRows, KeptText } from '../../../src/embedded/store/answer-rows.ts';
 
-interface Row extends AnswerEntry {
-  readonly body: string;
-  readonly answer: string;
-}
+type Row = AnswerEntry & { readonly body: string } & KeptText;
 
 /** The kept answers in memory, in the order of their writing. */
 export class MemoryAnswerRows implements AnswerRows {
@@ -21,8 +18,8 @@ export class MemoryAnswerRows implements AnswerRows {
 
   read = async (seq: number): Promise<Row | undefined> => this.rows.get(seq);
 
-  keep = async (entry: AnswerEntry, body: string, answer: string): Promise<void> => {
-    this.rows.set(entry.seq, { ...entry, body, answer });
+  keep = async (entry: AnswerEntry, body: string, kept: KeptText): Promise<void> => {
+    this.rows.set(entry.seq, { ...entry, body, ...kept });
   };
 
   forget = async (seq: number): Promise<void> => {

@@ -51,10 +51,10 @@ export class Exchange {
   /** approve, if there are rules: how the request goes on. */
   pass: Pass = FREE;
 
-  /** forward, of a manager: called before a claim under a key is carried out here. */
-  opened: (() => Promise<void>) | undefined;
+  /** forward, of a manager: other clusters answer in place of the row. */
+  elsewhere: Elsewhere | undefined;
 
-  /** perform or forward: one of both; neither where `forward` has answered by itself. */
+  /** perform; undefined where `forward` has answered by itself. */
   answer: Answer | undefined;
   /** once: an answer that is kept for repetitions. */
   kept: WrittenAnswer | undefined;
@@ -90,6 +90,13 @@ export class Exchange {
 /** A POST, unless its row ignores an Idempotency-Key. */
 export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
   row.method === 'POST' && row.effect?.kind !== 'unkeyed';
+
+export interface Elsewhere {
+  /** Under a key the first answer is kept here; else whoever answers keeps it. */
+  readonly isKept: boolean;
+  /** Throws AnsweredElsewhere where the answer is not to be kept. */
+  readonly answer: (request: AnyRequest) => Promise<Answer>;
+}
 
 /**
  * One stage of the corridor. Calls `next` for the stages after it, or answers or throws in their

@@ -12,8 +12,9 @@ import type { Exchange, Stage } from './exchange.ts';
 export const once =
   (deps: CarryOutDeps): Stage =>
   async (exchange, next) => {
-    const { row, context, pass, caller, key } = exchange;
-    if (key !== undefined && caller) return await underKey(deps, { exchange, next, key, caller });
+    const { row, context, pass, caller, key, elsewhere } = exchange;
+    if (key !== undefined && caller && elsewhere?.isKept !== false)
+      return await underKey(deps, { exchange, next, key, caller });
     const use = async (): Promise<void> => {
       await pass.use(async () => {
         await next();
@@ -35,14 +36,15 @@ const underKey = async (
   deps: CarryOutDeps,
   { exchange, next, key, caller }: Keyed,
 ): Promise<void> => {
-  const { row, context, bytes, pass, opened, overLink } = exchange;
+  const { row, context, bytes, pass, overLink } = exchange;
   const perform = async (request: AnyRequest): Promise<Answer> => {
     exchange.request = request;
     await next();
     return answerOf(exchange);
   };
   const kept = await answerMarked(row, deps, {
-    ...{ context, caller, key, bytes, pass, opened, perform, request: exchange.request },
+    ...{ context, caller, key, bytes, pass, perform, request: exchange.request },
+    isElsewhere: exchange.elsewhere !== undefined,
     byManager: key === overLink.key ? overLink.byManager : undefined,
     mayBeDone: overLink.mayBeDone,
   });

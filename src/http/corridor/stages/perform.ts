@@ -3,12 +3,12 @@ import type { Admission } from '../../limits/admission.ts';
 import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { Stage } from './exchange.ts';
 
-/** Carries the operation out, in one of the places that its tenant has. */
+/** Carries the operation out, in one of the places that its tenant has, or has others do so. */
 export const perform =
   (deps: { readonly admission: Pick<Admission, 'places' | 'working'> }): Stage =>
   async (exchange) => {
-    const { row, caller, context, request } = exchange;
-    const answer = await carryOut(row, deps, request);
+    const { row, caller, context, request, elsewhere } = exchange;
+    const answer = await (elsewhere?.answer(request) ?? carryOut(row, deps, request));
     if (caller) deps.admission.working(caller);
     context.state.answered = answer.body;
     exchange.answer = answer;

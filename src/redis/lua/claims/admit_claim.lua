@@ -9,7 +9,7 @@
 --   `ok`       reserved, and the request names the instance
 --   `full`     the quota is met
 --   `later`    others who came before have a right to the idle instances
---   `opened`   and what open_request returns: the request is not new, or names an instance
+--   `opened`   and what open_request returns: the request is not new, or names an instance or place
 --   `unknown`  having opened the request at most: the usage is not known
 --   `look`     having opened and withdrawn: the usage has not been known for long, and nobody has
 --              looked for what the request may have claimed before
@@ -41,8 +41,8 @@ local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], K
 local holder, name, limit, from, owner = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local idle, member, at = tonumber(ARGV[7]), ARGV[8], ARGV[9]
 if ARGV[11] then
-  local kind, more = open_request(request, KEYS[6], KEYS[7], unpack(ARGV, 11))
-  if kind ~= 'new' or more ~= '' then return {'opened', kind, more} end
+  local kind, more, place = open_request(request, KEYS[6], KEYS[7], unpack(ARGV, 11))
+  if kind ~= 'new' or more ~= '' or place ~= '' then return {'opened', kind, more, place} end
 end
 if redis.call('HGET', usage, ':run') ~= run then return {'unknown'} end
 if from ~= '' then withdraw(usage, times, from, holder) end

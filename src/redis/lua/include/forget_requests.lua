@@ -1,7 +1,7 @@
 -- A request is a hash: `body`; while in flight `owner`, `until` (by when its owner must have said
--- that it lives) and `instance` (that it may claim); at last `answer`. Beside it are the tenant's
--- `requests`, by the time until which each is kept, and `answers`, the bytes of each answer and
--- their sum `:bytes`.
+-- that it lives), `instance` (that it may claim) and `place` (where it went); at last `answer`.
+-- Beside it are the tenant's `requests`, by the time until which each is kept, and `answers`, the
+-- bytes of each answer and their sum `:bytes`.
 local FORGOTTEN_AT_ONCE = 100
 
 -- Forgets one request and its bytes.

@@ -12,16 +12,17 @@ end
 
 -- Returns what the operation open_request does, save whether requests were lost.
 local function open_request(request, requests, answers, body, owner, lease, kept, most)
-  local known, until_, instance, answer =
-    unpack(redis.call('HMGET', request, 'body', 'until', 'instance', 'answer'))
-  if answer then
-    if known ~= body then return 'reused', '' end
-    return 'answered', answer
+  local known, until_, instance, place, answer =
+    unpack(redis.call('HMGET', request, 'body', 'until', 'instance', 'place', 'answer'))
+  if (answer or place) and known ~= body then return 'reused', '', '' end
+  if answer then return 'answered', answer, '' end
+  if known and tonumber(until_) > now then
+    return known == body and 'in-flight' or 'reused', '', ''
   end
-  if known and tonumber(until_) > now then return known == body and 'in-flight' or 'reused', '' end
   redis.call('DEL', request)
   redis.call('HSET', request, 'body', body, 'owner', owner, 'until', now + lease)
   if instance then redis.call('HSET', request, 'instance', instance) end
+  if place then redis.call('HSET', request, 'place', place) end
   redis.call('PEXPIRE', request, kept)
   forget_old(requests, answers)
   redis.call('ZADD', requests, now + kept, request)
@@ -33,5 +34,5 @@ local function open_request(request, requests, answers, body, owner, lease, kept
       forget_request(old, requests, answers)
     end
   end
-  return 'new', instance or ''
+  return 'new', instance or '', place or ''
 end

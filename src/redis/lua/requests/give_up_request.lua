@@ -1,6 +1,5 @@
--- Gives a request up, so that it is nobody's. It is forgotten unless it names an instance: what it
--- claimed may have been written, and who opens it next is to look for that, as its mirror may not
--- show it yet.
+-- Gives a request up, so that it is nobody's. It is forgotten unless it names an instance or a
+-- place: what it claimed there may have been written, and who opens it next is to look for that.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers
 -- ARGV: deadline, owner
@@ -10,7 +9,8 @@
 --- @include "deadline"
 
 if redis.call('HGET', KEYS[1], 'owner') == ARGV[2] then
-  if redis.call('HEXISTS', KEYS[1], 'instance') == 1 then
+  local instance, place = unpack(redis.call('HMGET', KEYS[1], 'instance', 'place'))
+  if instance or place then
     redis.call('HDEL', KEYS[1], 'owner')
     redis.call('HSET', KEYS[1], 'until', 0)
   else

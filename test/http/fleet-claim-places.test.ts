@@ -4,19 +4,19 @@ import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.t
 import { onRedis } from '../support/harness/on-redis.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-/** Where two replicas of a manager keep their notes. */
-interface Notes {
+/** Where two replicas of a manager note the places of claims. */
+interface Places {
   readonly one: Requests;
   readonly other: Requests;
-  /** The leases of what is noted right now are over: its replica stood still. */
+  /** The leases of what is open right now are over: its replica stood still. */
   readonly endLeases: (...of: Parameters<Requests['giveUpRequest']>) => Promise<unknown>;
   readonly stop: () => Promise<void>;
 }
 
-const notesOfClaims = (name: string, notesOf: (servers: FleetOfServers) => Promise<Notes>) =>
-  describe(`notes of where a claim goes, ${name}`, () => {
+const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Promise<Places>) =>
+  describe(`places of claims under a key, noted ${name}`, () => {
     let servers: FleetOfServers;
-    let notes: Notes;
+    let places: Places;
 
     const preferring = (...clusters: readonly string[]): void => {
       servers.manager.operations.claimPlaces = (_caller, poolName) =>
@@ -38,19 +38,19 @@ const notesOfClaims = (name: string, notesOf: (servers: FleetOfServers) => Promi
     };
     const made = (): readonly number[] =>
       Object.values(servers.workers).map(({ operations }) => operations.sandboxes.size);
-    /** A replica stands still before it writes this note, and another one goes on meanwhile. */
-    const standsStillBefore = (note: string, meanwhile: () => Promise<void>): void => {
+    /** A replica stands still before it notes this place, and another one goes on meanwhile. */
+    const standsStillBefore = (noted: string, meanwhile: () => Promise<void>): void => {
       const { operations } = servers.manager;
-      const { one, other } = notes;
+      const { one, other } = places;
       operations.kept = {
         ...one,
-        keepAnswer: async (mark, owner, answer) => {
-          if (answer !== note) return await one.keepAnswer(mark, owner, answer);
-          await notes.endLeases(mark, owner);
+        placeRequest: async (mark, owner, place) => {
+          if (place !== noted) return await one.placeRequest(mark, owner, place);
+          await places.endLeases(mark, owner);
           operations.kept = other;
           await meanwhile();
           operations.kept = one;
-          return await one.keepAnswer(mark, owner, answer);
+          return await one.placeRequest(mark, owner, place);
         },
       };
     };
@@ -59,22 +59,22 @@ const notesOfClaims = (name: string, notesOf: (servers: FleetOfServers) => Promi
       servers = await aFleetOfServers();
       for (const { tenant } of Object.values(servers.workers))
         await tenant.post('/sandboxpools', { name: 'm', templateName: 'default', replicas: 0 });
-      notes = await notesOf(servers);
+      places = await placesOf(servers);
     });
     afterEach(async () => {
       await servers.stop();
-      await notes.stop();
+      await places.stop();
     });
 
     it('are those of another replica where this one stood still when it was to go elsewhere', async () => {
       preferring('w1', 'w2');
       await stock('w2', 1);
       let first = '';
-      standsStillBefore('w2/m', async () => {
+      standsStillBefore('w2::m', async () => {
         await stock('w1', 1);
         first = await claimed();
       });
-      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      expect(await claimed()).to.equal('IDEMPOTENCY_IN_FLIGHT');
       expect(first).to.match(/^w1\./);
       expect(await claimed()).to.equal(first);
       expect(made()).to.deep.equal([1, 0]);
@@ -84,17 +84,18 @@ const notesOfClaims = (name: string, notesOf: (servers: FleetOfServers) => Promi
       for (const cluster of ['w1', 'w2']) await stock(cluster, 1);
       preferring('w1', 'w2');
       let first = '';
-      standsStillBefore('w1/m', async () => {
+      standsStillBefore('w1::m', async () => {
         preferring('w2', 'w1');
         first = await claimed();
       });
+      expect(await claimed()).to.equal('IDEMPOTENCY_IN_FLIGHT');
       expect(await claimed()).to.equal(first);
       expect(first).to.match(/^w2\./);
       expect(made()).to.deep.equal([0, 1]);
     });
   });
 
-notesOfClaims('in the process', async ({ manager }) => {
+placesOfClaims('in the process', async ({ manager }) => {
   const { requests } = manager.operations;
   return {
     ...{ one: requests, other: requests },
@@ -106,7 +107,7 @@ notesOfClaims('in the process', async ({ manager }) => {
 describe('over Redis', () => {
   const redis = onRedis();
 
-  notesOfClaims('in Redis', async () => ({
+  placesOfClaims('in Redis', async () => ({
     ...(await twoRedisCoordinations(redis().settings)),
     endLeases: async () => {
       const { client } = redis();
