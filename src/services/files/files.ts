@@ -32,7 +32,8 @@ export interface FileDeps {
 }
 
 /** Requests for files of one sandbox, and of one tenant's all together. */
-const MOST_CALLS = { sandbox: 32, tenant: 128 };
+const MOST_OF_SANDBOX = 32;
+const MOST_OF_TENANT = 128;
 
 /** Composes the operations of `/sandboxes/{sandboxId}/files`. */
 export const fileOperations = (deps: FileDeps): FileOperations => {
@@ -134,7 +135,10 @@ const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
 /** Bounds what is under way. */
 class FileTurns {
   readonly #deps: FileDeps;
-  readonly #permit = sandboxPermits(MOST_CALLS, tooManyFiles);
+  readonly #permit = sandboxPermits(
+    { sandbox: MOST_OF_SANDBOX, tenant: MOST_OF_TENANT },
+    tooManyFiles,
+  );
 
   constructor(deps: FileDeps) {
     this.#deps = deps;

@@ -2,7 +2,8 @@ import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts
 import { tooManyCalls } from '../../model/limit-refusals.ts';
 
 /** Starts and inputs at once, of a sandbox and of a tenant: each may wait for 20 s and more. */
-const MOST_CALLS = { sandbox: 128, tenant: 512 };
+const MOST_CALLS = 128;
+const MOST_CALLS_OF_TENANT = 512;
 
 /** Carries out a call that may wait long, unless too many are under way. */
 export type CallsUnderWay = <T>(
@@ -12,7 +13,7 @@ export type CallsUnderWay = <T>(
 
 /** Rejects with TOO_MANY_COMMANDS, and then nothing was done. */
 export const callsUnderWay = (): CallsUnderWay => {
-  const begin = sandboxPermits(MOST_CALLS, tooManyCalls);
+  const begin = sandboxPermits({ sandbox: MOST_CALLS, tenant: MOST_CALLS_OF_TENANT }, tooManyCalls);
   return async ({ tenant, sandboxId }, call) => {
     const release = begin(sandboxId, tenant);
     try {

@@ -7,13 +7,17 @@ import type { FollowProcessRequest, ProcessOperations } from './process-operatio
 import { foundProcess, processRefusalOf } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 
-/** Each reader may hold 128 KiB of output in this process. */
-const MOST_READERS = { sandbox: 64, tenant: 512 };
+const MOST_READERS = 64;
+/** Readers of one tenant's processes: each may hold 128 KiB of output in this process. */
+const MOST_READERS_OF_TENANT = 512;
 
 /** Gives out places of readers: 64 of processes of one sandbox, and 512 of one tenant at most. */
 export class ReaderPlaces {
   readonly #sandboxes: ProcessDeps['sandboxes'];
-  readonly #permit = sandboxPermits(MOST_READERS, tooManyStreams);
+  readonly #permit = sandboxPermits(
+    { sandbox: MOST_READERS, tenant: MOST_READERS_OF_TENANT },
+    tooManyStreams,
+  );
 
   constructor(sandboxes: ProcessDeps['sandboxes']) {
     this.#sandboxes = sandboxes;

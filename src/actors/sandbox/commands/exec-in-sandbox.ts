@@ -19,8 +19,12 @@ import type { ClaimEnv } from '../claim-env.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { sandboxPermits } from './sandbox-permits.ts';
 
-/** Commands at once: each may hold 2 MiB of output in this process. */
-const MOST_COMMANDS = { sandbox: 64, tenant: 256 };
+const MOST_COMMANDS = 64;
+/**
+ * Commands of one tenant at once, over all sandboxes: each may hold 2 MiB of output in this
+ * process.
+ */
+const MOST_COMMANDS_OF_TENANT = 256;
 
 /**
  * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it
@@ -32,7 +36,10 @@ export const execInSandbox = (deps: {
   readonly clock: Clock;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 }): SandboxOperations['execInSandbox'] => {
-  const begin = sandboxPermits(MOST_COMMANDS, tooManyCommands);
+  const begin = sandboxPermits(
+    { sandbox: MOST_COMMANDS, tenant: MOST_COMMANDS_OF_TENANT },
+    tooManyCommands,
+  );
   return async (caller, sandboxId, { request, signal }) => {
     const { supervisor, driver, clock, claimEnv } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);

@@ -15,7 +15,8 @@ import { sandboxPermits } from './sandbox-permits.ts';
  * Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all
  * together.
  */
-const MOST_CONNECTIONS = { sandbox: 256, tenant: 1_024 };
+const MOST_OF_SANDBOX = 256;
+const MOST_OF_TENANT = 1_024;
 /** Traffic is noted as activity once in so long. */
 const TOUCH_MS = 1_000;
 
@@ -37,7 +38,10 @@ export const endpointOperations = ({
   clock,
   claimEnv,
 }: OpenEndpointDeps): Pick<SandboxOperations, 'openEndpoint' | 'openPort'> => {
-  const connect = sandboxPermits(MOST_CONNECTIONS, tooManyConnections);
+  const connect = sandboxPermits(
+    { sandbox: MOST_OF_SANDBOX, tenant: MOST_OF_TENANT },
+    tooManyConnections,
+  );
 
   const open = (caller: Caller, { context, sandboxId, endpoint }: Opening): OpenEndpoint => {
     const close = connect(sandboxId, tenantKey(caller));

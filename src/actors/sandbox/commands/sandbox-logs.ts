@@ -29,7 +29,8 @@ export interface SandboxLogsDeps {
 const LIMIT_BYTES = 1 << 20;
 /** Is what a line of a log costs in memory besides its text. */
 export const LOG_LINE_BYTES = 256;
-const MOST_FOLLOWERS = { sandbox: 16, tenant: 64 };
+const MOST_FOLLOWERS = 16;
+const MOST_FOLLOWERS_OF_TENANT = 64;
 
 /**
  * The end of what the caller's sandbox printed, live or finished (operation `GET
@@ -51,7 +52,10 @@ export const sandboxLogs =
 export const followSandboxLogs = (
   deps: SandboxLogsDeps,
 ): SandboxOperations['followSandboxLogs'] => {
-  const follow = sandboxPermits(MOST_FOLLOWERS, tooManyStreams);
+  const follow = sandboxPermits(
+    { sandbox: MOST_FOLLOWERS, tenant: MOST_FOLLOWERS_OF_TENANT },
+    tooManyStreams,
+  );
   return async (caller, sandboxId, request) => {
     await containerOf(deps, caller, { sandboxId, container: request.container });
     const tail = await tailOf(deps, sandboxId, request);

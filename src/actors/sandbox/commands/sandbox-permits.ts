@@ -5,8 +5,8 @@ const WHO = { sandbox: 'the sandbox has', tenant: 'you have' } as const;
 
 /**
  * Bounds what is under way at one time in a sandbox, and of a tenant in all sandboxes. The function
- * takes a permit for a sandbox and the `tenantKey` of a tenant. It returns a function that gives the
- * permit back, which may be repeated, or throws what `tooMany` makes if there is none.
+ * takes a permit for a sandbox and the `tenantKey` of a tenant. It returns what gives the permit
+ * back, which may be repeated, or throws what `tooMany` makes if there is none.
  */
 export const sandboxPermits = (
   most: { readonly sandbox: number; readonly tenant: number },

@@ -8,7 +8,8 @@ import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
 import type { EventInit, Watch } from './watched-events.ts';
 
 /** Bounds the watchers of one sandbox, and of one tenant. */
-const MOST_WATCHERS = { sandbox: 8, tenant: 32 };
+const MOST_OF_SANDBOX = 8;
+const MOST_OF_TENANT = 32;
 /** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
@@ -42,7 +43,7 @@ interface Watcher {
 export class Watchers {
   readonly #clock: Clock;
   readonly #newId: () => string;
-  readonly #permits = new Permits(MOST_WATCHERS);
+  readonly #permits = new Permits({ sandbox: MOST_OF_SANDBOX, tenant: MOST_OF_TENANT });
   readonly #all = new Map<string, Watcher>();
 
   constructor({ clock, newId }: { readonly clock: Clock; readonly newId: () => string }) {
