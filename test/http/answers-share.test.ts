@@ -39,7 +39,7 @@ describe('a tenant that has used up its memory for answers', () => {
     expect(Number(headers['retry-after'])).to.be.at.least(1);
   };
 
-  it('is refused logs, which others read', async () => {
+  it('cannot read logs, which others can', async () => {
     const { server, held, id, foreign } = await almostUsed(MIB);
 
     expectRefused(await server.tenant.get(`/sandboxes/${id}/logs`));
@@ -52,7 +52,7 @@ describe('a tenant that has used up its memory for answers', () => {
     await server.stop();
   });
 
-  it('is refused a command before that runs', async () => {
+  it('is refused a command before the command runs', async () => {
     const { server, operations, held, id } = await almostUsed(1_024);
     let ran = 0;
     operations.runExec = async () => {
@@ -69,7 +69,7 @@ describe('a tenant that has used up its memory for answers', () => {
     await server.stop();
   });
 
-  it('has its memory back once the first lines of a log that it follows are sent', async () => {
+  it('gets memory back once the first lines of a followed log are sent', async () => {
     const { server, budget, held, id } = await almostUsed(8 * MIB);
     const isFree = (): boolean => {
       const room = budget.room(ADA);
@@ -97,7 +97,7 @@ describe('a tenant that has used up its memory for answers', () => {
     await server.stop();
   });
 
-  it('is refused long lists, which others read, and no short one', async () => {
+  it('is refused long lists, which others can read, but not short ones', async () => {
     const { server } = await almostUsed(1_024);
 
     expectRefused(await server.tenant.get('/sandboxpools'));
@@ -106,7 +106,7 @@ describe('a tenant that has used up its memory for answers', () => {
     await server.stop();
   });
 
-  it('is answered of what was done, however long that is', async () => {
+  it('gets the answer of a completed change, however long the answer is', async () => {
     const { server } = await almostUsed(1_024);
     const made = { name: 'q', templateName: 'default', annotations };
 
@@ -114,7 +114,7 @@ describe('a tenant that has used up its memory for answers', () => {
     await server.stop();
   });
 
-  it('is refused long previews of what a pool is synced to', async () => {
+  it("is refused long previews of a pool's sync", async () => {
     const { server, operations, held } = await almostUsed(1_024);
     const args = Array.from({ length: 200 }, () => LONG);
     Object.assign(operations, {

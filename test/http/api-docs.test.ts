@@ -165,7 +165,7 @@ describe('docs/api.md', () => {
     expect(shapes).to.include.keys('Sandbox', 'Pool', 'Env');
   });
 
-  it('leads from what is deprecated to what replaces it', () => {
+  it('links deprecated operations to their replacements', () => {
     const anchorOf = (operation: string) =>
       operation
         .toLowerCase()
@@ -189,7 +189,7 @@ describe('docs/api.md', () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('has no defaults in what bodies may have: generators of clients take such fields for required', () => {
+  it('has no defaults in request bodies, since generators treat such fields as required', () => {
     const document = openApiDocument(ROWS);
     const schemas = new Map<string, unknown>(Object.entries(document.components['schemas'] ?? {}));
     const bodies = [...schemas].filter(([name]) => name.endsWith('Body'));

@@ -15,7 +15,7 @@ describe('API keys over HTTP', () => {
   afterEach(() => server.stop());
 
   describe('the key of a request', () => {
-    it('is asked for where it is empty', async () => {
+    it('is required, even if the header is empty', async () => {
       expect((await server.anyone.get('/sandboxes', { key: '' })).json).to.deep.equal({
         error: 'API key required for this operation',
         errorCode: 'API_KEY_REQUIRED',
@@ -23,12 +23,12 @@ describe('API keys over HTTP', () => {
       });
     });
 
-    it('is not asked for where nothing is or another method works', async () => {
+    it('is not checked for an unknown path or method', async () => {
       expect((await server.anyone.get('/nothing')).status).to.equal(404);
       expect((await server.anyone.delete('/sandboxes')).status).to.equal(405);
     });
 
-    it('is refused with one and the same body whatever is wrong with it', async () => {
+    it('is refused with the same body for every fault', async () => {
       const good = await server.operations.key('blue', 'zoe');
       expect((await server.anyone.get('/sandboxes', { key: good })).status).to.equal(200);
       const expired = await server.operations.key('blue', 'old', 'user', 1_000);
@@ -58,7 +58,7 @@ describe('API keys over HTTP', () => {
       expect((await server.anyone.get('/sandboxes', { key: good })).status).to.equal(200);
     });
 
-    it('is refused when it is given twice', async () => {
+    it('is refused if it is given twice', async () => {
       const good = await server.operations.key('blue', 'zoe');
       const field = `SERVICE-API-KEY: ${good}\r\n`;
       const text = await exchangeRaw(
@@ -68,7 +68,7 @@ describe('API keys over HTTP', () => {
       expect(parseRaw(text).json).to.deep.equal(INVALID);
     });
 
-    it('is looked at before path, query and body, by every operation that takes one', async () => {
+    it('is checked before path, query and body, by every operation with a key', async () => {
       const rows = routesOf(server.operations).filter(({ access }) => access !== 'open');
       for (const { method, path, operationId } of rows) {
         const odd = `${path.replaceAll(/\{\w+\}/g, '-Odd-')}?limit=many&colour=red`;
@@ -87,7 +87,7 @@ describe('API keys over HTTP', () => {
   });
 
   describe('POST /api-keys', () => {
-    it('makes a key for the caller, shown once and kept by no cache', async () => {
+    it('creates a key for the caller, shown once and never cached', async () => {
       const answer = await server.tenant.post('/api-keys', {});
       expect(answer.status).to.equal(201);
       expect(answer.headers['cache-control']).to.equal('no-store');
@@ -118,7 +118,7 @@ describe('API keys over HTTP', () => {
       );
     });
 
-    it('takes no body at all, and a name, description and end', async () => {
+    it('accepts an empty body, and a name, description and expiry', async () => {
       expect((await server.tenant.post('/api-keys')).status).to.equal(201);
       const answer = await server.tenant.post('/api-keys', {
         name: 'ci',
@@ -137,7 +137,7 @@ describe('API keys over HTTP', () => {
       ).to.deep.equal(INVALID);
     });
 
-    it('answers 409 for a name in use in the namespace', async () => {
+    it('returns 409 for a name in use in the namespace', async () => {
       await server.tenant.post('/api-keys', { name: 'ci' });
       const answer = await server.colleague.post('/api-keys', { name: 'ci' });
       expect(answer.status).to.equal(409);
@@ -155,7 +155,7 @@ describe('API keys over HTTP', () => {
       { role: 'admin' },
       { team: 'blue', user: 'ada', role: 'user' },
     ]) {
-      it(`answers 403 to a tenant that names ${JSON.stringify(body)}`, async () => {
+      it(`returns 403 to a tenant that sends ${JSON.stringify(body)}`, async () => {
         const before = server.operations.keyRecords.records.size;
         const answer = await server.tenant.post('/api-keys', body);
         expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
@@ -181,19 +181,19 @@ describe('API keys over HTTP', () => {
       });
     }
 
-    it('lets a key live 365 days at most', async () => {
+    it('limits the lifetime of a key to 365 days', async () => {
       expect(
         (await server.tenant.post('/api-keys', { expiresAt: '2027-03-01T12:00:00Z' })).status,
       ).to.equal(201);
     });
   });
 
-  describe('a key that a key made', () => {
+  describe('a key made with a key', () => {
     const HOUR_MS = 3_600_000;
     const made = async (key: string, body: object) =>
       await server.anyone.post('/api-keys', body, { key });
 
-    it('knows its maker, and so do lists', async () => {
+    it('shows its creator, also in lists', async () => {
       const first = (await server.tenant.post('/api-keys', {})).json;
       const { json } = await made(first.apiKey!, {});
       const createdBy = (json as { readonly createdBy?: string }).createdBy;
@@ -213,13 +213,13 @@ describe('API keys over HTTP', () => {
       ['user', '/api-keys', {}],
       ['admin', '/admin/api-keys', { team: 'green', user: 'gus' }],
     ] as const) {
-      it(`ends with its maker where no end is asked for: ${path}`, async () => {
+      it(`expires with its creator by default: ${path}`, async () => {
         const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
         const { json } = await server.anyone.post(path, body, { key });
         expect(json.expiresAt).to.equal('2026-03-01T13:00:00.000Z');
       });
 
-      it(`may be asked to end with its maker, and not a moment later: ${path}`, async () => {
+      it(`can expire with its creator, but not later: ${path}`, async () => {
         const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
         expect(
           (await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00Z' }, { key }))
@@ -241,7 +241,7 @@ describe('API keys over HTTP', () => {
   });
 
   describe('POST /admin/api-keys', () => {
-    it('makes a key for any team and user', async () => {
+    it('creates a key for any team and user', async () => {
       const answer = await server.admin.post('/admin/api-keys', {
         team: 'green',
         user: 'gus',
@@ -269,7 +269,7 @@ describe('API keys over HTTP', () => {
       });
     });
 
-    it('makes admins', async () => {
+    it('creates admins', async () => {
       const { json } = await server.admin.post('/admin/api-keys', {
         team: 'ops',
         user: 'ann',
@@ -287,7 +287,7 @@ describe('API keys over HTTP', () => {
       ).to.equal(201);
     });
 
-    it('names what is wrong, and which roles there are', async () => {
+    it('names faults, and the existing roles', async () => {
       expect((await server.admin.post('/admin/api-keys', {})).json.detail).to.deep.equal({
         field: 'team',
       });
@@ -334,7 +334,7 @@ describe('API keys over HTTP', () => {
         .and.not.contain('hash');
     });
 
-    it("shows nobody else's", async () => {
+    it('omits keys of other users', async () => {
       const { json } = await server.stranger.post('/api-keys', { name: 'theirs' });
       for (const client of [server.tenant, server.colleague])
         expect((await client.get('/api-keys')).text).not.to.contain(json.keyId);
@@ -342,7 +342,7 @@ describe('API keys over HTTP', () => {
   });
 
   describe('DELETE /api-keys/{keyId}', () => {
-    it("answers the same for another's, an unknown and a malformed one", async () => {
+    it('returns the same for foreign, unknown and malformed ids', async () => {
       const { json } = await server.stranger.post('/api-keys', {});
       for (const id of [json.keyId!, 'AAAAAAAAAAAAAAAA', '..%2F..', '%00']) {
         const answer = await server.tenant.delete(`/api-keys/${id}`);
@@ -354,7 +354,7 @@ describe('API keys over HTTP', () => {
       expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(200);
     });
 
-    it('frees the name', async () => {
+    it('releases the name', async () => {
       const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
       await server.tenant.delete(`/api-keys/${json.keyId}`);
       expect((await server.tenant.post('/api-keys', { name: 'ci' })).status).to.equal(201);
@@ -376,7 +376,7 @@ describe('API keys over HTTP', () => {
     const isGood = async ({ key }: Made): Promise<boolean> =>
       (await server.anyone.get('/sandboxes', { key })).status === 200;
 
-    it('takes what the key made, and what that made, and no other', async () => {
+    it('includes all descendants of the key, and no others', async () => {
       const first = await made(server.tenant.key!);
       const children = [await made(first.key), await made(first.key)];
       const grandchild = await made(children[0]!.key);
@@ -391,7 +391,7 @@ describe('API keys over HTTP', () => {
       ).to.deep.equal([false, false, false, false, true]);
     });
 
-    it('is not meant where it is not said: what a key made stays', async () => {
+    it('is off by default: descendants stay', async () => {
       for (const query of ['', '?cascade=false']) {
         const first = await made(server.tenant.key!);
         const child = await made(first.key);
@@ -406,7 +406,7 @@ describe('API keys over HTTP', () => {
     });
 
     for (const spelled of [(name: string) => name, (name: string) => name.replace('/', '%2F')]) {
-      it(`takes keys of others that an admin's key made, for an admin: /admin/api-keys/${spelled('team/name')}`, async () => {
+      it(`includes other users' keys made with an admin's key, for an admin: /admin/api-keys/${spelled('team/name')}`, async () => {
         const ops = await made(
           server.admin.key!,
           { role: 'admin', team: 'ops', user: 'ann' },
@@ -422,7 +422,7 @@ describe('API keys over HTTP', () => {
       });
     }
 
-    it("is an admin's for a key with the admin role, also of one's own user", async () => {
+    it('needs an admin for a key with the admin role, even one of the same user', async () => {
       const admins = await made(
         server.admin.key!,
         { role: 'admin', team: 'blue', user: 'ada' },
@@ -434,7 +434,7 @@ describe('API keys over HTTP', () => {
       expect([await isGood(admins), await isGood(theirs)]).to.deep.equal([true, true]);
     });
 
-    it('takes all keys of a user, and with it what they made', async () => {
+    it('includes all keys of a user, and their descendants', async () => {
       const keys = [await made(server.stranger.key!), await made(server.stranger.key!)];
       const answer = await server.admin.delete('/admin/api-keys?team=red&user=eve');
       expect([answer.status, answer.json]).to.deep.equal([
@@ -461,7 +461,7 @@ describe('API keys over HTTP', () => {
       expect(await isGood(theirs)).to.equal(false);
     });
 
-    it("of a user is an admin's, who names both team and user", async () => {
+    it('for a user needs an admin, who names team and user', async () => {
       expect(
         (await server.tenant.delete('/admin/api-keys?team=blue&user=ada')).json.errorCode,
       ).to.equal('ADMIN_REQUIRED');
@@ -474,8 +474,8 @@ describe('API keys over HTTP', () => {
     });
   });
 
-  describe('where admins alone make keys', () => {
-    it('a tenant is refused, and lists and revokes as ever', async () => {
+  describe('with keys made by admins only', () => {
+    it('a tenant cannot create keys, but can list and revoke them', async () => {
       const { json } = await server.tenant.post('/api-keys', {});
       server.operations.closeKeys();
       const answer = await server.tenant.post('/api-keys', {});
@@ -490,7 +490,7 @@ describe('API keys over HTTP', () => {
   });
 
   describe('the keys of all tenants', () => {
-    it('are listed for admins alone', async () => {
+    it('are listed for admins only', async () => {
       const { json } = await server.stranger.post('/api-keys', {});
       expect((await server.admin.get('/admin/api-keys?limit=1000')).text).to.contain(json.keyId);
       expect((await server.tenant.get('/admin/api-keys')).json.errorCode).to.equal(
@@ -498,7 +498,7 @@ describe('API keys over HTTP', () => {
       );
     });
 
-    it('are revoked by the short name alone where it is of the namespace of the admin', async () => {
+    it("can be revoked by a short name in the admin's own namespace", async () => {
       const { json } = await server.admin.post('/api-keys', { name: 'mine' });
       expect((await server.admin.delete('/admin/api-keys/mine')).json).to.deep.equal({
         keyId: json.keyId,
@@ -509,7 +509,7 @@ describe('API keys over HTTP', () => {
 
   describe('POST /admin/api-keys/{name}/promote', () => {
     for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
-      it(`is 409 for one that is global already, whoever is connected: ${path}`, async () => {
+      it(`returns 409 for a global key, whether or not a cluster is connected: ${path}`, async () => {
         const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
         const record = server.operations.keyRecords.records.get(json.keyId!)!;
         await server.operations.keyRecords.remove(record);
@@ -527,12 +527,12 @@ describe('API keys over HTTP', () => {
       });
     }
 
-    it('takes the short name alone where it is of the namespace of the admin', async () => {
+    it("accepts a short name in the admin's own namespace", async () => {
       await server.admin.post('/api-keys', { name: 'mine' });
       expect((await server.admin.post('/admin/api-keys/mine/promote')).status).to.equal(503);
     });
 
-    it('is 404 for what is not there, and for admins alone', async () => {
+    it('returns 404 for an unknown key, and needs an admin', async () => {
       for (const path of ['none', 'team-blue/none', 'team-blue%2Fnone', 'Upper/x', 'a%2Fb%2Fc']) {
         expect(
           (await server.admin.post(`/admin/api-keys/${path}/promote`)).json.errorCode,
@@ -546,7 +546,7 @@ describe('API keys over HTTP', () => {
     });
   });
 
-  it('write no secret to the log', async () => {
+  it('are never logged', async () => {
     const { json } = await server.tenant.post('/api-keys', { description: 'canary-description' });
     await server.anyone.get('/sandboxes?poolName=canary-query', { key: json.apiKey! });
     await server.anyone.get('/sandboxes', { key: `${json.apiKey!}x` });

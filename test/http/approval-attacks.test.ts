@@ -29,8 +29,8 @@ describe('attacks on approvals', () => {
   });
   afterEach(() => under.stop());
 
-  describe('by who decides', () => {
-    it('no key does: its own, a colleague’s, an admin’s, a stranger’s', async () => {
+  describe('by another approver', () => {
+    it("fail with any key: the requester's, a colleague's, an admin's, a stranger's", async () => {
       const { tenant, colleague, admin, stranger } = under.server;
       for (const client of [tenant, colleague, admin, stranger]) {
         const { status, json } = await client.post(`/approvals/${id}/decision`, APPROVE);
@@ -39,7 +39,7 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
-    it('nobody does who shows nothing, or a key that nobody knows', async () => {
+    it('fail without credentials, or with an unknown key', async () => {
       const { anyone } = under.server;
       for (const [key, code] of [
         [undefined, 'API_KEY_REQUIRED'],
@@ -54,7 +54,7 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
-    it('no key in a cookie does, nor in a query', async () => {
+    it('fail with a key in a cookie or in a query', async () => {
       const { anyone, admin } = under.server;
       const at = `/approvals/${id}/decision`;
       const sent = async (path: string, cookie?: string): Promise<unknown> => {
@@ -73,7 +73,7 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
-    it('no cookie of a session does with a key beside it', async () => {
+    it('fail with a session cookie next to a key', async () => {
       const { status } = await under.server.admin.post(`/approvals/${id}/decision`, APPROVE, {
         headers: { Cookie: '__Host-sandpool-session=olga' },
       });
@@ -81,7 +81,7 @@ describe('attacks on approvals', () => {
       expect([status, statusOf()]).to.deep.equal([400, 'pending']);
     });
 
-    it('no viewer does, nobody without an identity, nobody whose login is old', async () => {
+    it('fail for a viewer, without an identity, and after an old login', async () => {
       under.sessions.set('vera', aSession({ operator: 'vera', role: 'viewer' }));
       under.sessions.set('none', aSession({ operator: '' }));
       under.sessions.set('old', aSession({ authenticatedAt: under.clock.now() - 15 * 60_000 - 1 }));
@@ -90,7 +90,7 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
-    it('nobody does who asked, by the same name, another name of theirs, or a key that theirs made', async () => {
+    it('fail for the requester, by the same name, another name of theirs, or a descendant key', async () => {
       under.sessions.set('ada', aSession({ operator: 'Ada' }));
       under.sessions.set('alias', aSession({ operator: 'https://id/x', users: ['ada'] }));
       under.sessions.set('root', aSession({ operator: 'root' }));
@@ -113,7 +113,7 @@ describe('attacks on approvals', () => {
       expect((await under.decide(asked, APPROVE)).status).to.equal(200);
     });
 
-    it('the only operator may, also of what they asked for', async () => {
+    it('do not include the only operator, who can approve their own requests', async () => {
       const alone = await anApprovingServer([RULE], { severalDecide: () => false });
       alone.sessions.set('ada', aSession({ operator: 'ada' }));
       const own = approvalIdOf(await alone.server.tenant.post('/sandboxpools', A_POOL));
@@ -123,8 +123,8 @@ describe('attacks on approvals', () => {
     });
   });
 
-  describe('by how it is decided', () => {
-    it('not by another method, an override of it, an unknown word, or no JSON', async () => {
+  describe('by another form of decision', () => {
+    it('fail with another method, an overridden method, an unknown decision, or invalid JSON', async () => {
       const headers = { Cookie: '__Host-sandpool-session=olga' };
       const { anyone } = under.server;
       const at = `/approvals/${id}/decision`;
@@ -149,7 +149,7 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
-    it('once: a second decision is told that it came too late', async () => {
+    it('fail after the first decision, with a message that they are too late', async () => {
       await under.decide(id, { decision: 'deny' });
 
       const { status, json } = await under.approve(id);
@@ -161,7 +161,7 @@ describe('attacks on approvals', () => {
       ]);
     });
 
-    it('once, where two replicas decide at the same time', async () => {
+    it('fail for one of two replicas that decide at the same time', async () => {
       const { records, operations, clock } = under;
       const other = await anApprovingServer([RULE], { records, operations, clock });
 
@@ -174,7 +174,7 @@ describe('attacks on approvals', () => {
       await other.stop();
     });
 
-    it('not for a session where it is once only, or where there is no session', async () => {
+    it('fail for a session if the rule allows single uses only, or without a session', async () => {
       const headers = { 'X-Session-Id': 'run' };
       const admins = approvalIdOf(
         await under.server.admin.post('/admin/api-keys', { team: 'a', user: 'b' }, { headers }),
@@ -184,7 +184,7 @@ describe('attacks on approvals', () => {
       expect(under.records.records.get(admins)?.status).to.equal('pending');
     });
 
-    it('not by guessed ids, which say the same as another’s', async () => {
+    it('fail for guessed ids, with the same answer as for foreign ones', async () => {
       const guessed = '01a21a8e-a887-7738-8b09-9f212a599a4d';
       const foreign = await under.server.stranger.get(`/approvals/${id}`);
       const unknown = await under.server.stranger.get(`/approvals/${guessed}`);
@@ -198,10 +198,10 @@ describe('attacks on approvals', () => {
     });
   });
 
-  describe('by another request than the one that was approved', () => {
+  describe('by another request than the approved one', () => {
     beforeEach(() => under.approve(id));
 
-    it('another body, query, header, key or path does not pass', async () => {
+    it('fail with another body, query, header, key or path', async () => {
       const { tenant, colleague } = under.server;
       const body = JSON.stringify(A_POOL);
       const post = (raw: string): Promise<HttpAnswer> =>
@@ -222,7 +222,7 @@ describe('attacks on approvals', () => {
       expect(under.operations.pools.size).to.equal(0);
     });
 
-    it('the same one does, under /v1 and percent-encoded too, and once', async () => {
+    it('fail after one identical request, under /v1 and percent-encoded too', async () => {
       expect((await ask('/v1/sandboxpool%73')).status).to.be.oneOf([201, 404]);
       await ask('/v1/sandboxpools');
 
@@ -230,14 +230,14 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('consumed');
     });
 
-    it('does not pass once the grant is too old, by whichever clock', async () => {
+    it("fail after the approval's expiry, by either clock", async () => {
       under.clock.advance(10 * 60_000);
 
       expectHeld(await ask());
       expect((await under.server.tenant.get(`/approvals/${id}`)).json.status).to.equal('expired');
     });
 
-    it('does not pass for a key that was revoked', async () => {
+    it('fail with a revoked key', async () => {
       await under.operations.deleteApiKey(
         under.operations.authenticate(under.server.tenant.key),
         under.operations.authenticate(under.server.tenant.key).keyId,
@@ -248,7 +248,7 @@ describe('attacks on approvals', () => {
       expect(under.operations.pools.size).to.equal(0);
     });
 
-    it('has one effect where it is repeated 50 times, over two replicas', async () => {
+    it('take effect once for 50 repetitions over two replicas', async () => {
       const { records, operations, clock, server } = under;
       const other = await anApprovingServer([RULE], { records, operations, clock });
       const key = server.tenant.key ?? '';
@@ -269,7 +269,7 @@ describe('attacks on approvals', () => {
     });
   });
 
-  it('a decision comes too late where nobody decided in time', async () => {
+  it('fail with a decision after the expiry', async () => {
     under.clock.advance(15 * 60_000);
     under.sessions.set('olga', aSession({ authenticatedAt: under.clock.now() }));
 
@@ -277,7 +277,7 @@ describe('attacks on approvals', () => {
     expectHeld(await ask());
   });
 
-  it('a clock that jumps back wakes nothing that has expired', async () => {
+  it('fail with a clock that jumps back, which revives nothing expired', async () => {
     const other = approvalIdOf(await ask('/sandboxpools', { 'X-Session-Id': 'other' }));
     await under.approve(id);
     const expire = expireApproval(under.parts.mirror, () => under.clock.now());
@@ -291,7 +291,7 @@ describe('attacks on approvals', () => {
     expect(under.operations.pools.size).to.equal(0);
   });
 
-  it('hide nothing of what was sent, and show it to operators alone', async () => {
+  it("see the request's content only as an operator", async () => {
     const raw = JSON.stringify({ ...A_POOL, labels: { x: '‮<script>alert(1)</script>' } });
     const asked = approvalIdOf(await under.server.tenant.post('/sandboxpools', undefined, { raw }));
     const headers = { Cookie: '__Host-sandpool-session=olga' };
@@ -316,7 +316,7 @@ describe('attacks on approvals', () => {
       'require operation=createApiKeyForTenant',
     ];
 
-    it('a pool is held however it is named', async () => {
+    it('fail for a pool under any name', async () => {
       const spelled = await anApprovingServer(rules);
       const { tenant, admin } = spelled.server;
       await tenant.post('/sandboxpools', A_POOL);
@@ -335,7 +335,7 @@ describe('attacks on approvals', () => {
       await spelled.stop();
     });
 
-    it('a key is held however it is named, and an admin’s POST /api-keys for others', async () => {
+    it("fail for a key under any name, and for an admin's POST /api-keys for others", async () => {
       const spelled = await anApprovingServer(rules);
       const { admin, tenant } = spelled.server;
       const { name = '' } = (await tenant.post('/api-keys', { name: 'k' })).json;
@@ -352,7 +352,7 @@ describe('attacks on approvals', () => {
     });
   });
 
-  it('of another tenant’s sandbox or key asks nobody, and says that it is not there', async () => {
+  it("on another tenant's sandbox or key create no approval, and get 404", async () => {
     const { server, records, stop, operations } = await anApprovingServer(['require']);
     const caller = operations.authenticate(server.tenant.key);
     await operations.createPool(caller, {
@@ -378,7 +378,7 @@ describe('attacks on approvals', () => {
     await stop();
   });
 
-  it('what another tenant has is no more to be seen than without rules', async () => {
+  it('reveal no more about another tenant than without rules', async () => {
     const { server, records, stop } = await anApprovingServer(['require method=DELETE']);
     await server.tenant.post('/sandboxpools', A_POOL);
     for (const name of ['web', 'none'])
@@ -391,7 +391,7 @@ describe('attacks on approvals', () => {
     await stop();
   });
 
-  it('a name that was made anew is another thing than the one that was approved', async () => {
+  it('fail for a new resource with the name of the approved one', async () => {
     const { server, approve, operations } = await renamed();
     await approve(approvalIdOf(await server.tenant.delete('/sandboxpools/web')));
     const [key, pool] = [...operations.pools][0] ?? [];
@@ -405,7 +405,7 @@ describe('attacks on approvals', () => {
     await server.stop();
   });
 
-  it('a member that was made anew is another one, too', async () => {
+  it('fail for a recreated member, too', async () => {
     const { server, approve, operations, stop } = await anApprovingServer([
       'require method=DELETE',
     ]);
@@ -432,7 +432,7 @@ describe('attacks on approvals', () => {
     return other;
   };
 
-  it('a key that a gated key makes is gated, and rules find it', async () => {
+  it('fail with a key made with a gated key, which is gated too and matches rules', async () => {
     const gated = await anApprovingServer(['require key=gated operation=createPool']);
     const { tenant, anyone } = gated.server;
     const first = (await tenant.post('/api-keys', { gated: true })).json.apiKey ?? '';
@@ -444,7 +444,7 @@ describe('attacks on approvals', () => {
     await gated.stop();
   });
 
-  it('uploads wait too, are bound to every byte, and are of a size that a person can look at', async () => {
+  it('fail for uploads, which are bound to every byte and limited to a readable size', async () => {
     const uploads = await anApprovingServer(['require operation=writeFile']);
     const { tenant } = uploads.server;
     await tenant.post('/sandboxpools', A_POOL);

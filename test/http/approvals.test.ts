@@ -4,13 +4,13 @@ import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-appr
 
 const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
 
-describe('requests that wait for a person', () => {
+describe('requests that need an approval', () => {
   let it_: ApprovingServer;
   const start = async (...rules: readonly string[]): Promise<ApprovingServer> =>
     (it_ = await anApprovingServer(rules));
   afterEach(() => it_.stop());
 
-  it('pass exactly once when they are repeated after they were approved', async () => {
+  it('pass exactly once when repeated after the approval', async () => {
     const { server, operations, approve } = await start('require operation=createPool');
     const ask = () => server.tenant.post('/sandboxpools', A_POOL);
 
@@ -23,7 +23,7 @@ describe('requests that wait for a person', () => {
     expect(shown.json.status).to.equal('consumed');
   });
 
-  it('are told once more, or 409, what was done of late, without another approval', async () => {
+  it('get the recent answer again, or 409, without another approval', async () => {
     const { server, clock, approve, records } = await start('require method=POST|DELETE');
     const make = () => server.tenant.post('/sandboxpools', A_POOL);
     const run = () => server.tenant.post('/sandboxpools/web/sync-template');
@@ -41,7 +41,7 @@ describe('requests that wait for a person', () => {
     approvalIdOf(await run());
   });
 
-  it('are told the sandbox that they claimed, as long as the answer may have been missed', async () => {
+  it('get the claimed sandbox again, as long as the answer may have been lost', async () => {
     const { server, approve, operations } = await start('require operation=claimSandbox');
     await server.tenant.post('/sandboxpools', A_POOL);
     const ask = () => server.tenant.post('/sandboxes', { poolName: 'web' });
@@ -55,7 +55,7 @@ describe('requests that wait for a person', () => {
     expect(operations.sandboxes.size).to.equal(1);
   });
 
-  it('are open until the answer is kept, so that who missed it finds it', async () => {
+  it('stay open until the answer is stored, so that a repetition finds it', async () => {
     const { server, approve, operations, records } = await start('require operation=createPool');
     const ask = () => server.tenant.post('/sandboxpools', A_POOL);
     const id = approvalIdOf(await ask());
@@ -79,7 +79,7 @@ describe('requests that wait for a person', () => {
     await eventually(() => records.records.get(id)?.use?.settled === true, 'it is settled');
   });
 
-  it('claim what they waited for, also with an Idempotency-Key', async () => {
+  it('claim after the wait, even with an Idempotency-Key', async () => {
     const { server, approve, parts } = await start('require operation=claimSandbox');
     await server.tenant.post('/sandboxpools', A_POOL);
     const claim = server.tenant.post(
@@ -93,7 +93,7 @@ describe('requests that wait for a person', () => {
     expect((await claim).status).to.equal(201);
   });
 
-  it('tell what they are, until when, and what to do', async () => {
+  it('return the approval, its expiry and the next step', async () => {
     const { server } = await start('require operation=createPool');
 
     const { json, headers } = await server.tenant.post('/sandboxpools', A_POOL);
@@ -106,7 +106,7 @@ describe('requests that wait for a person', () => {
     expect(headers).not.to.have.property('retry-after');
   });
 
-  it('have the same id while they are alike and pending', async () => {
+  it('share an id while they are identical and pending', async () => {
     const { server } = await start('require operation=createPool');
     const ask = () => server.tenant.post('/sandboxpools', A_POOL);
 
@@ -115,7 +115,7 @@ describe('requests that wait for a person', () => {
     expect(new Set(ids.map(approvalIdOf)).size).to.equal(1);
   });
 
-  it('are 20 of a user at most', async () => {
+  it('are limited to 20 per user', async () => {
     const { server } = await start('require operation=createPool');
     for (let count = 0; count < 20; count++)
       approvalIdOf(await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: count }));
@@ -126,7 +126,7 @@ describe('requests that wait for a person', () => {
     approvalIdOf(await server.colleague.post('/sandboxpools', A_POOL));
   });
 
-  it('are 20 of a user at most over replicas that ask at the same time', async () => {
+  it('are limited to 20 per user over replicas at the same time', async () => {
     const { server, records, operations, clock } = await start('require operation=createPool');
     const other = await anApprovingServer(['require operation=createPool'], {
       records,
@@ -150,7 +150,7 @@ describe('requests that wait for a person', () => {
     await other.stop();
   });
 
-  it('write nothing more once two replicas shared one approval', async () => {
+  it('write nothing more once two replicas share one approval', async () => {
     const { server, records, operations, clock } = await start('require operation=createPool');
     const other = await anApprovingServer(['require operation=createPool'], {
       records,
@@ -178,7 +178,7 @@ describe('requests that wait for a person', () => {
     await other.stop();
   });
 
-  it('share one approval when they come to two replicas at once', async () => {
+  it('share one approval if they reach two replicas at once', async () => {
     const { server, records, operations, clock } = await start('require operation=createPool');
     const other = await anApprovingServer(['require operation=createPool'], {
       records,
@@ -197,7 +197,7 @@ describe('requests that wait for a person', () => {
     await other.stop();
   });
 
-  it('are refused with the reason once they were denied', async () => {
+  it('are refused with the reason after a denial', async () => {
     const { server, decide } = await start('require operation=createPool');
     const id = approvalIdOf(await server.tenant.post('/sandboxpools', A_POOL));
 
@@ -223,7 +223,7 @@ describe('requests that wait for a person', () => {
     ]);
   });
 
-  it('end no running sandboxes with their pool or env, if a rule denies to end them', async () => {
+  it('do not end running sandboxes with their pool or env, if a rule denies that', async () => {
     const { server } = await start(
       'allow operation=deletePool|deleteEnv|deleteMember',
       'deny operation=deleteSandbox',
@@ -237,14 +237,14 @@ describe('requests that wait for a person', () => {
     expect((await server.tenant.delete('/sandboxpools/web')).status).to.equal(200);
   });
 
-  it('pass without one where an earlier rule allows them', async () => {
+  it('pass without an approval if an earlier rule allows them', async () => {
     const { server } = await start('allow role=user', 'require method=POST');
 
     expect((await server.tenant.post('/sandboxpools', A_POOL)).status).to.equal(201);
     approvalIdOf(await server.admin.post('/sandboxpools', A_POOL));
   });
 
-  it('are not asked for where the request is wrong in itself', async () => {
+  it('get no approval if they are invalid', async () => {
     const { server, records } = await start('require method=POST|DELETE');
 
     expect((await server.tenant.post('/sandboxpools', { name: 7 })).status).to.equal(400);
@@ -252,7 +252,7 @@ describe('requests that wait for a person', () => {
     expect(records.records.size).to.equal(0);
   });
 
-  it('hold the line until they are decided', async () => {
+  it('can wait for the decision', async () => {
     const { server, parts, approve, records } = await start('require operation=createPool');
     const asked = server.tenant.post('/sandboxpools?waitApprovalSeconds=300', A_POOL);
     await eventually(() => parts.gate.waits.size === 1, 'it waits');
@@ -264,7 +264,7 @@ describe('requests that wait for a person', () => {
     expect(headers).not.to.have.property('warning');
   });
 
-  it('do nothing to what was made anew under the name while they held the line', async () => {
+  it('do not affect a recreated resource of the same name after the wait', async () => {
     const { server, operations, parts, approve, records } = await start('require method=DELETE');
     await server.tenant.post('/sandboxpools', A_POOL);
     const asked = server.tenant.delete('/sandboxpools/web?waitApprovalSeconds=300');
@@ -281,7 +281,7 @@ describe('requests that wait for a person', () => {
     expect(records.records.get(id)?.status).to.equal('approved');
   });
 
-  it('hold the line for so long and no longer', async () => {
+  it('wait for at most the requested time', async () => {
     const { server, parts, clock } = await start('require operation=createPool');
     const asked = server.tenant.post('/sandboxpools?waitApprovalSeconds=30', A_POOL);
     await eventually(() => parts.gate.waits.size === 1, 'it waits');
@@ -292,7 +292,7 @@ describe('requests that wait for a person', () => {
     expect(parts.gate.waits.size).to.equal(0);
   });
 
-  it('are refused where the store is away, and never pass', async () => {
+  it('are refused while the store is unavailable, and never pass', async () => {
     const { server, records, operations, approve } = await start('require operation=createPool');
     const ask = () => server.tenant.post('/sandboxpools', A_POOL);
     const id = approvalIdOf(await ask());
@@ -308,7 +308,7 @@ describe('requests that wait for a person', () => {
     expect((await ask()).status).to.equal(201);
   });
 
-  it('are granted for a session where that was decided', async () => {
+  it('can be approved for a session', async () => {
     const { server, approve, clock } = await start('require operation=createPool');
     const ask = (name: string, session = 'run-7') =>
       server.tenant.post(
@@ -330,7 +330,7 @@ describe('requests that wait for a person', () => {
     approvalIdOf(await ask('c'));
   });
 
-  it('do not pass in a session either where the store is away, or the approval is gone', async () => {
+  it('do not pass in a session while the store is unavailable, or once the approval is gone', async () => {
     const { server, records, approve } = await start('require operation=createPool');
     const headers = { 'X-Session-Id': 'run-7' };
     const ask = (name: string) =>
@@ -348,7 +348,7 @@ describe('requests that wait for a person', () => {
     expect([status, json.errorCode]).to.deep.equal([409, 'CONFLICT']);
   });
 
-  it('give a grant back where the request was refused and did nothing', async () => {
+  it('return an approval if the request was refused without effect', async () => {
     const { server, approve, operations } = await start('require operation=claimSandbox');
     await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: 0 });
     const ask = () => server.tenant.post('/sandboxes', { poolName: 'web' });
@@ -361,7 +361,7 @@ describe('requests that wait for a person', () => {
     expect(operations.sandboxes.size).to.equal(1);
   });
 
-  it('are told once more what an Idempotency-Key did, without another approval', async () => {
+  it('get the stored answer of an Idempotency-Key again, without another approval', async () => {
     const { server, approve } = await start('require operation=createPool');
     const ask = () =>
       server.tenant.post('/sandboxpools', A_POOL, { headers: { 'Idempotency-Key': 'k' } });

@@ -61,7 +61,7 @@ describe('GET /admin/audit', () => {
   const numbers = async (query: string): Promise<readonly number[]> =>
     (await page(query)).items.map(({ seq }) => seq);
 
-  it('shows lines as they were written, the newest first', async () => {
+  it('returns lines as written, newest first', async () => {
     const { items } = await page('');
 
     expect(items.map(({ seq }) => seq)).to.deep.equal([4, 3, 2, 1]);
@@ -89,7 +89,7 @@ describe('GET /admin/audit', () => {
     });
   });
 
-  it('takes what is asked for by who, what and outcome', async () => {
+  it('filters by caller, operation and outcome', async () => {
     expect(await numbers('user=ada')).to.deep.equal([2]);
     expect(await numbers('operation=claimSandbox')).to.deep.equal([4, 2]);
     expect(await numbers('operation=claimSandbox&outcome=done')).to.deep.equal([2]);
@@ -99,7 +99,7 @@ describe('GET /admin/audit', () => {
     expect(await numbers('user=nobody')).to.deep.equal([]);
   });
 
-  it('goes on at a cursor', async () => {
+  it('resumes at a cursor', async () => {
     const first = await page('limit=3');
     expect(first.items.map(({ seq }) => seq)).to.deep.equal([4, 3, 2]);
 
@@ -108,7 +108,7 @@ describe('GET /admin/audit', () => {
     expect(rest).to.not.have.property('nextCursor');
   });
 
-  it('is an admin’s alone, and says what it does not take', async () => {
+  it('needs an admin, and names an invalid parameter', async () => {
     expect((await server.tenant.get('/admin/audit')).json.errorCode).to.equal('ADMIN_REQUIRED');
     for (const wrong of [
       'limit=0',
@@ -123,7 +123,7 @@ describe('GET /admin/audit', () => {
     }
   });
 
-  it('leaves out what is no line of an audit', async () => {
+  it('omits invalid lines', async () => {
     server.operations.audit.add(['nonsense']);
 
     expect(await numbers('')).to.deep.equal([4, 3, 2, 1]);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AuditEntry, CountedEntry } from '../../src/contracts/audit.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-describe('what the audit is told', () => {
+describe('the audit of requests', () => {
   let server: TestServer;
   let entries: AuditEntry[];
   let counted: CountedEntry[];
@@ -24,7 +24,7 @@ describe('what the audit is told', () => {
 
   const keyIdOf = (apiKey: string): string => apiKey.split('_')[1] ?? '';
 
-  it('is every write, with who, what, how it went and the request', async () => {
+  it('includes every write, with caller, operation, outcome and request', async () => {
     await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
     const claimed = await server.tenant.post(
       '/sandboxes',
@@ -51,7 +51,7 @@ describe('what the audit is told', () => {
     expect(deletion?.params).to.deep.equal({ sandboxId: id });
   });
 
-  it('is also what was refused: by the key, the role, the form, the operation', async () => {
+  it('includes refusals by key, role, form and operation', async () => {
     await server.anyone.post('/sandboxes', { poolName: 'p' });
     await server.tenant.post('/admin/api-keys', { team: 'red', user: 'eve' });
     await server.tenant.post('/sandboxes', { poolName: 7 });
@@ -73,14 +73,14 @@ describe('what the audit is told', () => {
     ]);
   });
 
-  it('is no read, and nothing that is no operation', async () => {
+  it('omits reads, and requests to no operation', async () => {
     await server.tenant.get('/sandboxes');
     await server.tenant.post('/nowhere', {});
 
     expect(entries).to.deep.equal([]);
   });
 
-  it("is a count of what an admin reads, and nothing of a tenant's own reads", async () => {
+  it("counts reads of an admin, and omits a tenant's own reads", async () => {
     await server.tenant.get('/sandboxes');
     await server.admin.get('/admin/api-keys');
     await server.admin.get('/sandboxes/0190d4a5-7b1e-7c3a-9f00-00000000ffff');
@@ -94,7 +94,7 @@ describe('what the audit is told', () => {
     expect(entries).to.deep.equal([]);
   });
 
-  it('is never a key, whether made or misplaced', async () => {
+  it('never contains a key, whether new or misplaced', async () => {
     const { json } = await server.admin.post('/admin/api-keys', {
       team: 'red',
       user: 'eve',
@@ -114,7 +114,7 @@ describe('what the audit is told', () => {
     expect(JSON.stringify(entries)).to.not.include(made.split('_')[2]);
   });
 
-  it('says that an answer was given before', async () => {
+  it('shows that an answer was repeated', async () => {
     await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
     for (let time = 0; time < 2; time += 1)
       await server.tenant.post(

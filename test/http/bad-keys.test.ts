@@ -20,7 +20,7 @@ describe('rejected API keys', () => {
 
   const unknown = formatApiKey({ keyId: 'aaaaaaaaaaaaaaaa', secret: 'b'.repeat(43) });
 
-  it('all get one body, whatever is wrong with them', async () => {
+  it('get the same body for every fault', async () => {
     const expired = await server.operations.key('blue', 'ada', 'user', 0);
     const good = server.tenant.key ?? '';
     const wrongSecret = formatApiKey({ keyId: good.split('_')[1] ?? '', secret: 'c'.repeat(43) });
@@ -44,7 +44,7 @@ describe('rejected API keys', () => {
     }
   });
 
-  it('past 20 a minute from one address are told to wait, while good ones go on', async () => {
+  it('above 20 a minute from one address are delayed, while valid ones work', async () => {
     for (let n = 0; n < 20; n += 1)
       expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
     server.operations.clock.time += 15_000;
@@ -63,7 +63,7 @@ describe('rejected API keys', () => {
     expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
   });
 
-  it('are remembered here of the 10,000 addresses that must wait', async () => {
+  it('are remembered locally for the 10,000 delayed addresses', async () => {
     const clock = new TestClock();
     const badKeys = new BadKeys(clock, {
       countRejectedKey: async () => ({ within: false, retryAfterMs: 5_000 }),
@@ -76,7 +76,7 @@ describe('rejected API keys', () => {
     expect([badKeys.waitOf(address(0)), badKeys.waitOf(address(1))]).to.deep.equal([0, 5]);
   });
 
-  it('are counted by the address that a trusted proxy forwards for', async () => {
+  it('are counted by the address that a trusted proxy forwards', async () => {
     const behind = await aServer({ trustedProxies: ['127.0.0.1'] });
     const ask = async (address: string) =>
       (
@@ -91,7 +91,7 @@ describe('rejected API keys', () => {
     await behind.stop();
   });
 
-  it('that another replica made a moment ago are good at once', async () => {
+  it('do not include keys that another replica has just made', async () => {
     const mirror = new ApiKeyMirror({
       apiKeys: server.operations.keyRecords,
       clock: new TestClock(),
@@ -120,7 +120,7 @@ describe('rejected API keys', () => {
     expect(server.operations.keyRecords.reads).to.be.within(1, 2);
   });
 
-  it('are not looked up for an address that has to wait', async () => {
+  it('are not looked up for a delayed address', async () => {
     for (let n = 0; n < 21; n += 1) await server.anyone.get('/sandboxes', { key: unknown });
     server.operations.keyRecords.reads = 0;
 
@@ -134,7 +134,7 @@ describe('rejected API keys', () => {
     expect(server.operations.keyRecords.reads).to.equal(0);
   });
 
-  it('are not looked up where their checksum is wrong', () => {
+  it('are not looked up if their checksum is wrong', () => {
     const mirror = new ApiKeyMirror({
       apiKeys: new MemoryApiKeys(),
       clock: new TestClock(),
@@ -157,7 +157,7 @@ describe('rejected API keys', () => {
     expect(asked).to.deep.equal(['aaaaaaaaaaaaaaaa']);
   });
 
-  it('of ever new addresses push out the oldest window', async () => {
+  it('from ever new addresses displace the oldest window', async () => {
     const clock = new TestClock();
     const badKeys = new BadKeys(clock, requestOperations(aCoordination(clock)));
     for (let n = 0; n < 20; n += 1) await badKeys.note('198.51.100.1');

@@ -24,7 +24,7 @@ describe('the catalogue over HTTP', () => {
     expect([answer.status, answer.json]).to.deep.equal([200, { total: 1, items: [type] }]);
   });
 
-  it("lists the volumes of the caller's namespace, whatever else is asked for", async () => {
+  it("lists the volumes of the caller's namespace, whatever the request names", async () => {
     const volume = (claimName: string) => ({
       claimName,
       displayName: claimName,
@@ -48,7 +48,7 @@ describe('the catalogue over HTTP', () => {
     expect((await server.admin.get('/volumes')).json).to.deep.equal({ total: 0, items: [] });
   });
 
-  it('shows the feature gates as flat switches', async () => {
+  it('shows the feature gates as a flat list', async () => {
     const answer = await server.tenant.get('/feature-gates');
 
     expect([answer.status, answer.json]).to.deep.equal([
@@ -73,7 +73,7 @@ describe('the catalogue over HTTP', () => {
     ]);
   });
 
-  it('knows itself among the clusters', async () => {
+  it('includes its own cluster', async () => {
     const answer = await server.tenant.get('/clusters');
 
     expect([answer.status, answer.json]).to.deep.equal([

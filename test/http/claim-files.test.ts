@@ -7,7 +7,7 @@ const base64 = (bytes: number): object => ({
   encoding: 'base64',
 });
 
-describe('files of a claim, over HTTP', () => {
+describe('files of a claim over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
@@ -17,7 +17,7 @@ describe('files of a claim, over HTTP', () => {
 
   const claim = (files: unknown) => server.tenant.post('/sandboxes', { poolName: 'shells', files });
 
-  it('are taken as text or base64, with bits or without', async () => {
+  it('are accepted as text or base64, with or without mode', async () => {
     const answer = await claim([
       aFile({ content: 'ä\0\n' }),
       aFile({ path: '/tmp/b', content: '/w==', encoding: 'base64', mode: '0755' }),
@@ -32,7 +32,7 @@ describe('files of a claim, over HTTP', () => {
     ]);
   });
 
-  it('are taken at their bounds: 16, and 256 KiB together', async () => {
+  it('are accepted up to the bounds of 16 files and 256 KiB in total', async () => {
     const many = Array.from({ length: 16 }, (_, at) =>
       aFile({ path: `/tmp/${at}`, ...base64(16 << 10) }),
     );
@@ -41,12 +41,12 @@ describe('files of a claim, over HTTP', () => {
     expect((await claim([aFile({ content: 'x'.repeat(256 << 10) })])).status).to.equal(201);
   });
 
-  it('are as if they were left out where there are none', async () => {
+  it('can be an empty list', async () => {
     expect((await claim([])).status).to.equal(201);
     expect(server.operations.claimedFiles.at(-1)).to.equal(undefined);
   });
 
-  it('are refused beyond their bounds, by name, and nothing of them is repeated or logged', async () => {
+  it('are refused beyond the bounds, by name, and their content is not repeated or logged', async () => {
     const secret = 'canary-of-a-file';
     for (const [files, field] of [
       [Array.from({ length: 17 }, (_, at) => aFile({ path: `/tmp/${at}` })), 'files'],

@@ -4,7 +4,7 @@ import { aServer, type TestServer } from './a-server.ts';
 const many = (count: number, prefix: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 'x']));
 
-describe('variables and metadata of a claim, over HTTP', () => {
+describe('variables and metadata of a claim over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
@@ -14,7 +14,7 @@ describe('variables and metadata of a claim, over HTTP', () => {
 
   const claim = (part: object) => server.tenant.post('/sandboxes', { poolName: 'shells', ...part });
 
-  it('are taken at their bounds, and metadata alone is answered', async () => {
+  it('are accepted up to their bounds, and just metadata is returned', async () => {
     const few = { ...many(127, 'V_'), BIG: '' };
     const left = 65_536 - Object.entries(few).flat().join('').length;
     const env = { ...few, BIG: 'x'.repeat(left) };
@@ -28,20 +28,20 @@ describe('variables and metadata of a claim, over HTTP', () => {
     expect((await claim({ metadata: { k: 'x'.repeat(4_095) } })).status).to.equal(201);
   });
 
-  it('are as if they were left out where there is nothing in them', async () => {
+  it('can be empty', async () => {
     const answer = await claim({ env: {}, metadata: {} });
 
     expect(answer.json.sandbox).to.not.have.property('metadata');
     expect(server.operations.claimedEnv.at(-1)).to.equal(undefined);
   });
 
-  it('may hold what a process of the user does with as it likes', async () => {
+  it("can have any names that a user's process can have", async () => {
     const env = { LD_PRELOAD: '/tmp/mine.so', PATH: '/opt', IFS: ' ', LINES: 'a\nb\u0001ä' };
     expect((await claim({ env })).status).to.equal(201);
     expect(server.operations.claimedEnv.at(-1)).to.deep.equal(env);
   });
 
-  it('are refused beyond their bounds, by name, and nothing of them is repeated', async () => {
+  it('are refused beyond the bounds, by name, and their content is not repeated', async () => {
     const secret = 'canary-of-a-value';
     for (const [body, field] of [
       [{ env: { ...many(128, 'V'), MORE: secret } }, 'env'],
@@ -79,7 +79,7 @@ describe('variables and metadata of a claim, over HTTP', () => {
     }
   });
 
-  it('find sandboxes by their metadata: all pairs that are asked for', async () => {
+  it('find sandboxes by all given pairs of metadata', async () => {
     for (const metadata of [
       { job: '42', stage: 'a' },
       { job: '42', stage: 'b' },
@@ -102,7 +102,7 @@ describe('variables and metadata of a claim, over HTTP', () => {
     expect(server.operations.lastFilter).to.not.have.property('metadata');
   });
 
-  it('are not found by what is no pair', async () => {
+  it('do not match a malformed pair', async () => {
     for (const [query, field] of [
       ['metadata=42', 'metadata'],
       ['metadata.=42', 'metadata'],
@@ -123,7 +123,7 @@ describe('variables and metadata of a claim, over HTTP', () => {
     expect(headers['warning']).to.include('metadata[job').and.include('meta.job');
   });
 
-  it('are no other query parameter’s business', async () => {
+  it('do not affect other query parameters', async () => {
     const answer = await server.tenant.get('/sandboxes?metadata.__proto__=x&metadata.toString=y');
     expect([answer.status, answer.json.total]).to.deep.equal([200, 0]);
   });

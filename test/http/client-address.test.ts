@@ -16,7 +16,7 @@ const from = (
 describe("a client's address", () => {
   const { of, isProxy } = clientAddresses(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7']);
 
-  it('is that of its connection, whatever it says of itself', () => {
+  it('is that of its connection, whatever the request claims', () => {
     expect(
       of(from('203.0.113.1', { 'x-forwarded-for': '198.51.100.1', forwarded: 'for=198.51.100.2' })),
     ).to.equal('203.0.113.1');
@@ -26,7 +26,7 @@ describe("a client's address", () => {
     expect(of(from('::ffff:203.0.113.1'))).to.equal('203.0.113.1');
   });
 
-  it('is, behind a trusted proxy, the last one that is no trusted proxy', () => {
+  it('is the last untrusted one behind a trusted proxy', () => {
     const cases: [IncomingMessage['headers'], string][] = [
       [{ 'x-forwarded-for': '198.51.100.1' }, '198.51.100.1'],
       [{ 'x-forwarded-for': '1.1.1.1, 198.51.100.1, 10.9.9.9' }, '198.51.100.1'],
@@ -44,12 +44,12 @@ describe("a client's address", () => {
     expect(of(from('::ffff:192.0.2.7', { 'x-forwarded-for': '2a00::1' }))).to.equal('2a00::1');
   });
 
-  it('looks at the last 32 proxies alone', () => {
+  it('depends on the last 32 proxies only', () => {
     const chain = ['198.51.100.1', ...Array.from({ length: 100_000 }, () => '10.0.0.2')].join(',');
     expect(of(from('10.0.0.9', { 'x-forwarded-for': chain }))).to.equal('10.0.0.2');
   });
 
-  it("is a proxy's where it is one of the ranges", () => {
+  it("counts as a proxy's within the trusted ranges", () => {
     expect([
       isProxy('10.255.0.1'),
       isProxy('192.0.2.7'),
@@ -61,7 +61,7 @@ describe("a client's address", () => {
     ]).to.deep.equal([true, true, false, true, false, false, false]);
   });
 
-  it('counts as one with its /64', () => {
+  it('counts together with its /64', () => {
     for (const [address, group] of [
       ['203.0.113.1', '203.0.113.1'],
       ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
@@ -75,10 +75,10 @@ describe("a client's address", () => {
   });
 });
 
-describe("the daemon's address as its clients see it", () => {
+describe("the daemon's address for its clients", () => {
   const { base } = clientAddresses(['10.0.0.9']);
 
-  it('is the Host that they asked, by the protocol that they spoke', () => {
+  it('is the requested Host, with the protocol of the connection', () => {
     expect(base(from('203.0.113.1', { host: 'pool.example:8080' }))).to.equal(
       'http://pool.example:8080',
     );
@@ -96,7 +96,7 @@ describe("the daemon's address as its clients see it", () => {
     ).to.equal('http://pool.example');
   });
 
-  it('is what a trusted proxy says', () => {
+  it('is the one that a trusted proxy sends', () => {
     expect(
       base(
         from('10.0.0.9', {
@@ -122,7 +122,7 @@ describe("the daemon's address as its clients see it", () => {
     ).to.equal('http://pool.example');
   });
 
-  it('is its own where the Host is none', () => {
+  it('is its own if the Host is invalid', () => {
     expect(base(from('203.0.113.1', { host: 'a"b<c' }))).to.equal('http://10.0.0.1:8080');
     expect(base(from('203.0.113.1', {}, { localAddress: '::1' }))).to.equal('http://[::1]:8080');
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readName } from '../../src/http/corridor/local-names.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-describe("names with a cluster's before them", () => {
+describe('names with a cluster prefix', () => {
   let server: TestServer;
   let id: string;
 
@@ -14,7 +14,7 @@ describe("names with a cluster's before them", () => {
   });
   afterEach(() => server.stop());
 
-  it('are accepted of a sandbox, and shown bare', async () => {
+  it('are accepted for a sandbox, and shown without prefix', async () => {
     const { status, json } = await server.tenant.get(`/sandboxes/local.${id}`);
     expect([status, json.sandbox?.['sandboxId'], json.sandbox?.['poolName']]).to.deep.equal([
       200,
@@ -32,7 +32,7 @@ describe("names with a cluster's before them", () => {
     expect((await server.tenant.delete(`/sandboxes/local.${id}`)).status).to.equal(200);
   });
 
-  it('are accepted of a pool', async () => {
+  it('are accepted for a pool', async () => {
     for (const name of ['local::shells', 'local%3A%3Ashells']) {
       expect((await server.tenant.get(`/sandboxpools/${name}`)).json.template).to.have.property(
         'name',
@@ -46,7 +46,7 @@ describe("names with a cluster's before them", () => {
     expect((await server.tenant.delete('/sandboxpools/local::shells')).status).to.equal(200);
   });
 
-  it('of another cluster are not found', async () => {
+  it('of another cluster get 404', async () => {
     const asked = [
       await server.tenant.get(`/sandboxes/other.${id}`),
       await server.tenant.delete(`/sandboxes/other.${id}`),
@@ -76,12 +76,12 @@ describe("names with a cluster's before them", () => {
     expect([status, json.detail]).to.deep.equal([400, { field: 'poolName' }]);
   });
 
-  it('are none of dots alone, which are a step in a path', () => {
+  it('do not include dots, which are path segments', () => {
     for (const dots of ['.', '..'])
       expect(readName('sandbox', dots), dots).to.deep.equal({ local: dots });
   });
 
-  it('that are malformed are refused by the name of their field', async () => {
+  it('that are malformed are refused by their field', async () => {
     const { tenant } = server;
     const sandboxes = [`.${id}`, 'local.', 'local.nope', `local.local.${id}`, `Local.${id}`];
     const pools = [
@@ -113,7 +113,7 @@ describe("names with a cluster's before them", () => {
     }
   });
 
-  it('that are well formed and not there are not found, and so is whatever names no cluster', async () => {
+  it('that are unknown get 404, and so do names without a known cluster', async () => {
     for (const name of ['local.0190d4a5-7b1e-4c3a-9f00-000000000001', 'nope', 'local:nope'])
       expect((await server.tenant.get(`/sandboxes/${name}`)).json.errorCode).to.equal(
         'SANDBOX_NOT_FOUND',
@@ -126,7 +126,7 @@ describe("names with a cluster's before them", () => {
 });
 
 describe('a deprecated operation', () => {
-  it('says since when, what replaces it, and, where that is settled, when it goes', async () => {
+  it('shows since when, its replacement, and the date of removal if known', async () => {
     for (const sunset of [undefined, 'Thu, 31 Jan 2030 00:00:00 GMT']) {
       const server = await aServer(sunset === undefined ? {} : { sunset });
       const { headers } = await server.tenant.post(

@@ -19,7 +19,7 @@ const shownText = (page: string): string =>
     .replaceAll(/&#96;/g, '`')
     .replaceAll(/&amp;/g, '&');
 
-describe('the page that decides approvals', () => {
+describe('the approval page', () => {
   let world: ConsoleWorld;
   let olga: Browser;
   beforeEach(async () => {
@@ -49,7 +49,7 @@ describe('the page that decides approvals', () => {
   const statusOf = async (id: string) =>
     (await world.server.tenant.get(`/approvals/${id}`)).json.status;
 
-  it('lists what waits, and approves one request once', async () => {
+  it('lists pending requests, and approves one request once', async () => {
     const id = approvalIdOf(await ask());
     const list = await olga.get('/console/approvals?status=pending');
     const answer = await decide(olga, id, { decision: 'approve' });
@@ -63,7 +63,7 @@ describe('the page that decides approvals', () => {
     expect(over.text).to.not.contain('value="approve"');
   });
 
-  it('is told of in the audit: which approval, who decided what, in which session', async () => {
+  it('is audited with the approval, the operator, the decision and the session', async () => {
     const id = approvalIdOf(await ask());
     await decide(olga, id, { decision: 'approve' });
     const [session] = await world.coordination.consoleSessions();
@@ -86,7 +86,7 @@ describe('the page that decides approvals', () => {
     ]);
   });
 
-  it('denies with a reason, which who asked is told', async () => {
+  it('denies with a reason, which the requester receives', async () => {
     const id = approvalIdOf(await ask());
     await decide(olga, id, { decision: 'deny', reason: 'not before Monday' });
     const again = await ask();
@@ -96,7 +96,7 @@ describe('the page that decides approvals', () => {
     expect((await decide(olga, id, { decision: 'approve' })).status, 'it is final').to.equal(409);
   });
 
-  it('shows the request as it came, every byte of it', async () => {
+  it('shows every byte of the request', async () => {
     const raw = `\n{ "name":"web",\r\n\t"templateName" : "default", "replicas": 2.0e0, "labels": {"a":"${'x'.repeat(1_000)}","b":"<b>&amp;"} }`;
     const id = approvalIdOf(
       await world.server.tenant.post('/sandboxpools?x=%3Cscript%3E', undefined, {
@@ -115,7 +115,7 @@ describe('the page that decides approvals', () => {
     );
   });
 
-  it('shows of which route a request was asked, and which of its fields have no effect', async () => {
+  it('shows the route of a request, and its fields without effect', async () => {
     const answer = await world.server.tenant.post('/sandboxpools', { ...A_POOL, replica: 9 });
     const { text } = await olga.get(`/console/approvals/${approvalIdOf(answer)}`);
 
@@ -124,7 +124,7 @@ describe('the page that decides approvals', () => {
       .and.contain('Fields of the body that have no effect: replica');
   });
 
-  it('runs nothing and turns nothing round of what is in a request', async () => {
+  it('neither executes nor reverses text in a request', async () => {
     const nasty = '</pre><script>alert(1)</script>\u202egnp.exe\u2066\u200b"onload=x\u{e0041}';
     const id = approvalIdOf(
       await world.server.tenant.post('/sandboxpools', {
@@ -144,7 +144,7 @@ describe('the page that decides approvals', () => {
     }
   });
 
-  it('shows marks that cover others by their code points, and leaves writing as it is', () => {
+  it('shows combining marks as code points, and leaves ordinary text unchanged', () => {
     expect(visible('ok\u0336')).to.equal('ok[U+0336]');
     expect(visible('o\u20dd')).to.equal('o[U+20DD]');
     expect(visible(`a${'\u0301'.repeat(6)}b`)).to.equal(
@@ -154,7 +154,7 @@ describe('the page that decides approvals', () => {
       expect(visible(word)).to.equal(word);
   });
 
-  it('shows what a PUT would change, and what runs in what a DELETE would end', async () => {
+  it('shows the changes of a PUT, and the running sandboxes that a DELETE would end', async () => {
     await world.server.admin.post('/sandboxpools', A_POOL);
     const mine = await world.server.tenant.post('/sandboxpools', { ...A_POOL, name: 'mine' });
     await decide(olga, approvalIdOf(mine), { decision: 'approve' });
@@ -171,7 +171,7 @@ describe('the page that decides approvals', () => {
     expect(end.replaceAll(/\s+/g, ' ')).to.contain('Sandboxes that run in it now: 0');
   });
 
-  it('shows what quotas and templates are now, and the name of the key', async () => {
+  it('shows current quotas and templates, and the name of the key', async () => {
     const { admin } = world.server;
     const pageOf = async (path: string, body: object): Promise<string> => {
       const id = approvalIdOf(await admin.put(path, body));
@@ -199,7 +199,7 @@ describe('the page that decides approvals', () => {
     expect(quotas).to.not.contain('no key of this cluster');
   });
 
-  it('says of more fields than it lists how many they are', async () => {
+  it('counts the fields that it does not list', async () => {
     await decide(olga, approvalIdOf(await ask()), { decision: 'approve' });
     await ask();
     const unknown = Object.fromEntries(Array.from({ length: 520 }, (_, n) => [`x${n}`, n]));
@@ -210,7 +210,7 @@ describe('the page that decides approvals', () => {
     expect(shownText(text)).to.contain('It sets 21 fields more');
   });
 
-  it('reads nothing for a request that changes nothing that is there', async () => {
+  it('reads nothing for a request that changes no existing resource', async () => {
     const id = approvalIdOf(await ask());
     Object.assign(world.server.operations, {
       listPools: () => Promise.reject(new Error('a fault')),
@@ -219,7 +219,7 @@ describe('the page that decides approvals', () => {
     expect((await olga.get(`/console/approvals/${id}`)).status).to.equal(200);
   });
 
-  it('shows the rest where what was sent can’t be read, which nobody approves then', async () => {
+  it('shows the rest if the content is unreadable, and prevents an approval', async () => {
     const id = approvalIdOf(await ask());
     const [record] = await world.approvals.list();
     await world.approvals.update({ ...record!, content: Buffer.alloc(64).toString('base64') });
@@ -236,7 +236,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('denied');
   });
 
-  it('runs nothing and turns nothing round of who asks, what is named, and who is logged in', async () => {
+  it('neither executes nor reverses the names of requester, resource and operator', async () => {
     const nasty = '"><script>alert(1)</script>\u202egnp';
     const { tenant } = world.server;
     const id = approvalIdOf(
@@ -277,7 +277,7 @@ describe('the page that decides approvals', () => {
     expect(pages[1]?.text.match(/&lt;script&gt;/g)?.length).to.be.at.least(9);
   });
 
-  it('is not for who asked, whatever their session is called', async () => {
+  it("is closed to the requester, whatever their session's name", async () => {
     const ada = world.browser(); // the tenant key is ada's
     await ada.logIn('ada');
     const id = approvalIdOf(await ask());
@@ -288,7 +288,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('pending');
   });
 
-  it('takes no decision of a viewer, of nobody, or of one whose operator is locked', async () => {
+  it('refuses decisions of a viewer, without a session, or of a locked operator', async () => {
     const id = approvalIdOf(await ask());
     const vera = world.browser();
     await vera.logIn('vera');
@@ -307,7 +307,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('pending');
   });
 
-  it('takes no decision without the CSRF field, the Origin and a form, nor one it does not know', async () => {
+  it('refuses decisions without CSRF field, Origin and form, and unknown ones', async () => {
     const id = approvalIdOf(await ask());
     const answers = [
       await olga.post(`/console/approvals/${id}`, { decision: 'approve' }),
@@ -326,7 +326,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('pending');
   });
 
-  it('has who logged in a while ago log in again, which ends the old session', async () => {
+  it('requires a new login after a while, which ends the old session', async () => {
     const old = world.browser();
     for (const [name, value] of olga.cookies) old.cookies.set(name, value);
     world.clock.advance(15 * MINUTE_MS + 1);
@@ -345,7 +345,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('approved');
   });
 
-  it('takes no decision whose session ended while its body came', async () => {
+  it('refuses a decision whose session ends while its body arrives', async () => {
     const id = approvalIdOf(await ask());
     const cookie = [...olga.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const csrf = await olga.csrf();
@@ -388,7 +388,7 @@ describe('the page that decides approvals', () => {
     expect(await statusOf(id)).to.equal('pending');
   });
 
-  it('is there for API clients of the session too, by the token in a header', async () => {
+  it("accepts API clients with the session's token in a header", async () => {
     const id = approvalIdOf(await ask());
     const { csrfToken } = JSON.parse((await olga.get('/console/session')).text) as {
       csrfToken: string;

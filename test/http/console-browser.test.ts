@@ -69,7 +69,7 @@ describe('the console in Chromium', function () {
     return carried;
   };
 
-  it('logs in with a password, and out, by forms alone', async () => {
+  it('logs in with a password, and out, by forms only', async () => {
     anOperator(world, 'ada');
     await page.goto(`${world.site}/console`);
     await page.fill('input[name=name]', 'ada');
@@ -86,7 +86,7 @@ describe('the console in Chromium', function () {
     world.operators.remove('ada');
   });
 
-  it('decides a request by forms alone, whatever stands in the request', async () => {
+  it('decides a request by forms only, whatever the request contains', async () => {
     const nasty = '<img src=x onerror="location=1"></pre><script>location="/x"</script>\u202e';
     const ask = () =>
       world.server.tenant.post('/sandboxpools', { name: 'p', annotations: { a: nasty } });
@@ -107,7 +107,7 @@ describe('the console in Chromium', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('logs in by a link, and goes on to where the person was going', async () => {
+  it('logs in by a link, and continues to the requested page', async () => {
     const token = await world.access.issueLink(undefined);
     await page.goto(`${world.site}/console/link?token=${token}`);
     await page.click('button:text("Log in")');
@@ -117,7 +117,7 @@ describe('the console in Chromium', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('shows who is logged in to whom a page of another site sends there', async () => {
+  it("shows the session to a person sent there by another site's page", async () => {
     const token = await world.access.issueLink(undefined);
     await page.goto(`${world.site}/console/link?token=${token}`);
     await page.click('button:text("Log in")');
@@ -128,7 +128,7 @@ describe('the console in Chromium', function () {
     await page.waitForSelector('h1:text("Sessions")');
   });
 
-  it('logs in a person of the provider, and ends that session at the next login', async () => {
+  it("logs in a provider's user, and ends that session at the next login", async () => {
     await atProvider('grace');
     await home();
     const first = await cookie();
@@ -152,7 +152,7 @@ describe('the console in Chromium', function () {
     world.operators.unlock(`${provider.issuer}#grace`);
   });
 
-  it('comes back to the request that it was about to decide when it logs in again', async () => {
+  it('returns to the pending request after another login', async () => {
     await atProvider('grace');
     await home();
     world.clock.advance(15 * 60_000 + 1);
@@ -169,7 +169,7 @@ describe('the console in Chromium', function () {
     expect(page.url()).to.equal(at);
   });
 
-  it('takes no code twice, nor in another browser, and lets nobody in without a role', async () => {
+  it('refuses a code twice or in another browser, and a user without a role', async () => {
     let callback = '';
     page.on('request', (request) => {
       if (request.url().includes('/openid/callback')) callback = request.url();

@@ -6,7 +6,7 @@ import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-sup
 const SESSION = '__Host-sandpool-session';
 const MINUTE_MS = 60_000;
 
-describe('sessions at the console', () => {
+describe('console sessions', () => {
   let world: ConsoleWorld;
   beforeEach(async () => {
     world = await aConsole();
@@ -15,7 +15,7 @@ describe('sessions at the console', () => {
   });
   afterEach(() => world.stop());
 
-  it('lead to the login, and begin with a cookie for this host alone', async () => {
+  it('redirect to the login, and start with a cookie for this host only', async () => {
     const browser = world.browser();
 
     const before = await browser.get('/console/sessions');
@@ -31,7 +31,7 @@ describe('sessions at the console', () => {
     expect((await browser.get('/console/sessions')).text).to.contain('ada');
   });
 
-  it('show pages that run nothing and are kept nowhere', async () => {
+  it('show pages without scripts that are never cached', async () => {
     const { headers, text } = await world.browser().get('/console/login');
 
     expect(headers).to.include({
@@ -46,7 +46,7 @@ describe('sessions at the console', () => {
     expect(text).to.not.match(/<script|<style|style=|\son\w+=/);
   });
 
-  it('are not begun by a wrong password, an unknown name, or a locked operator', async () => {
+  it('do not start with a wrong password, an unknown name, or a locked operator', async () => {
     world.operators.lock('bob');
     const browser = world.browser();
     const answers = [
@@ -74,7 +74,7 @@ describe('sessions at the console', () => {
     expect(await busy.isLoggedIn()).to.equal(false);
   });
 
-  it('are never one that the browser brought: each login makes a new one', async () => {
+  it('never reuse a cookie from the browser: each login makes a new one', async () => {
     const browser = world.browser();
     const fixed = 'A'.repeat(43);
     browser.cookies.set(SESSION, fixed);
@@ -98,7 +98,7 @@ describe('sessions at the console', () => {
     expect(await browser.isLoggedIn()).to.equal(true);
   });
 
-  it('are no key in a cookie, nor two cookies of the name', async () => {
+  it('cannot use a key in a cookie, or two cookies of the same name', async () => {
     const browser = world.browser();
     await browser.logIn('ada');
     const good = browser.cookies.get(SESSION) ?? '';
@@ -113,7 +113,7 @@ describe('sessions at the console', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303, 200]);
   });
 
-  it('are of no use to who stole the cookie, once the person has logged out', async () => {
+  it('cannot be used with a stolen cookie after the logout', async () => {
     const browser = world.browser();
     await browser.logIn('ada');
     const thief = world.browser();
@@ -125,7 +125,7 @@ describe('sessions at the console', () => {
     expect(browser.cookies.has(SESSION)).to.equal(false);
   });
 
-  it('end everywhere at once', async () => {
+  it('can all be ended at once', async () => {
     const [one, other, bobs] = [world.browser(), world.browser(), world.browser()];
     await one.logIn('ada');
     await other.logIn('ada');
@@ -136,7 +136,7 @@ describe('sessions at the console', () => {
     expect(await bobs.isLoggedIn()).to.equal(true);
   });
 
-  it('end with the lock, the removal or the new password of their operator', async () => {
+  it('end when their operator is locked, removed or gets a new password', async () => {
     const browser = world.browser();
     for (const end of [
       () => world.operators.lock('ada'),
@@ -159,7 +159,7 @@ describe('sessions at the console', () => {
     }
   });
 
-  it('are listed and ended by their person, and by an admin', async () => {
+  it('can be listed and ended by their user and by an admin', async () => {
     const [ada, bob] = [world.browser(), world.browser()];
     await ada.logIn('ada');
     await bob.logIn('bob');
@@ -184,7 +184,7 @@ describe('sessions at the console', () => {
     expect(await ada.isLoggedIn()).to.equal(false);
   });
 
-  it('take no write without the exact Origin, the CSRF field and a form', async () => {
+  it('refuse writes without the exact Origin, the CSRF field and a form', async () => {
     const browser = world.browser();
     await browser.logIn('ada');
     const csrf = await browser.csrf();
@@ -212,7 +212,7 @@ describe('sessions at the console', () => {
     expect(await browser.isLoggedIn()).to.equal(true);
   });
 
-  it('are to be had under the daemon’s own name alone', async () => {
+  it("are available under the daemon's own name only", async () => {
     const browser = world.browser();
     const rebound = await browser.get('/console/login', { Host: 'evil.example' });
     const withKey = await browser.get('/console/login', {
@@ -223,7 +223,7 @@ describe('sessions at the console', () => {
     expect(withKey.status).to.equal(400);
   });
 
-  it('are told of in the audit, with no secret', async () => {
+  it('are audited, without secrets', async () => {
     const browser = world.browser();
     await browser.logIn('ada', 'not the password');
     await browser.logIn('ada');
@@ -248,7 +248,7 @@ describe('links to the console', () => {
   });
   afterEach(() => world.stop());
 
-  it('log in once, however often they are looked at', async () => {
+  it('log in once, even if they are previewed', async () => {
     const token = await world.access.issueLink(undefined);
     const [scanner, browser, thief] = [world.browser(), world.browser(), world.browser()];
     await scanner.get(`/console/link?token=${token}`);
@@ -264,7 +264,7 @@ describe('links to the console', () => {
     expect((await thief.get(`/console/link?token=${token}`)).status).to.equal(403);
   });
 
-  it('log in one of many who use one at the same time', async () => {
+  it('log in one of many simultaneous users', async () => {
     const token = await world.access.issueLink(undefined);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => world.browser().post('/console/link', { token })),
@@ -274,7 +274,7 @@ describe('links to the console', () => {
     expect(await world.coordination.consoleSessions()).to.have.length(1);
   });
 
-  it('are not guessed without end, and guesses are told to the audit as far as they count', async () => {
+  it('limit guesses, which are audited while they count', async () => {
     const browser = world.browser();
     const statuses: number[] = [];
     for (let n = 0; n < 65; n++)
@@ -285,21 +285,21 @@ describe('links to the console', () => {
     expect(world.audit).to.have.length(60);
   });
 
-  it('are good whoever guesses others from the same address', async () => {
+  it('work despite guesses from the same address', async () => {
     const token = await world.access.issueLink(undefined);
     for (let n = 0; n < 61; n++) await world.browser().post('/console/link', { token: 'a guess' });
 
     expect((await world.browser().post('/console/link', { token })).status).to.equal(200);
   });
 
-  it('are good for five minutes', async () => {
+  it('are valid for five minutes', async () => {
     const token = await world.access.issueLink(undefined);
     world.clock.advance(5 * MINUTE_MS);
 
     expect((await world.browser().post('/console/link', { token })).status).to.equal(403);
   });
 
-  it('are an operator’s where there are operators, and the owner’s session ends then', async () => {
+  it("belong to an operator if operators exist, and then the owner's session ends", async () => {
     const [owner, adas] = [world.browser(), world.browser()];
     const [early, late] = [
       await world.access.issueLink(undefined),
@@ -317,7 +317,7 @@ describe('links to the console', () => {
     expect(await adas.isLoggedIn()).to.equal(true);
   });
 
-  it('are nothing that a terminal’s token could be', async () => {
+  it('cannot be the token of a terminal', async () => {
     const token = await world.coordination.issueToken('{"sandbox":"s"}', 30_000, {
       sandbox: 's',
       tenant: { namespace: 'n', team: 't', user: 'u' },
@@ -328,7 +328,7 @@ describe('links to the console', () => {
   });
 });
 
-describe('people of a provider', () => {
+describe('users of a provider', () => {
   let world: ConsoleWorld;
   let answers: number;
   let name: string;
@@ -370,7 +370,7 @@ describe('people of a provider', () => {
       from: { address: '192.0.2.1', device: undefined },
     });
 
-  it('are not kept out by who begins logins from their address, once their browser is known', async () => {
+  it('are not blocked by logins from the same address, once their browser is known', async () => {
     const { device = '' } = await answer((await begin()).sealed);
     for (let n = 1; n < 60; n++) await begin();
 
@@ -379,7 +379,7 @@ describe('people of a provider', () => {
     expect(await begin(device)).to.have.property('sealed');
   });
 
-  it('are asked for at the provider a few times for each login that begins', async () => {
+  it('are requested from the provider a few times per login', async () => {
     const { sealed } = await begin();
     expect(await answer(sealed)).to.have.property('token');
     // a provider may take a code twice: we don't
@@ -391,7 +391,7 @@ describe('people of a provider', () => {
     expect(answers).to.equal(5);
   });
 
-  it('go on to the page that they were going to, of the console alone', async () => {
+  it('continue to their page, on the console only', async () => {
     for (const [asked, reached] of [
       ['/console/approvals/an-id', '/console/approvals/an-id'],
       ['//evil.example/console', '/console/approvals'],
@@ -410,7 +410,7 @@ describe('people of a provider', () => {
     }
   });
 
-  it('are shown by names that run nothing and turn nothing round', async () => {
+  it('have names that are neither executed nor reversed', async () => {
     name = '<script>alert(1)</script>\u202egnp';
     const browser = world.browser();
     await browser.post('/console/openid', {});
@@ -422,7 +422,7 @@ describe('people of a provider', () => {
     }
   });
 
-  it('have no session any more where the provider is none any more', async () => {
+  it('lose their sessions if the provider is removed', async () => {
     const { token } = await answer((await begin()).sealed);
 
     expect((await world.access.openSession(token))?.person.name).to.equal('grace');
@@ -431,7 +431,7 @@ describe('people of a provider', () => {
   });
 });
 
-describe('attempts to log in', () => {
+describe('login attempts', () => {
   let world: ConsoleWorld;
   beforeEach(async () => {
     world = await aConsole();
@@ -450,7 +450,7 @@ describe('attempts to log in', () => {
       (error: Error & { code?: string }) => error.code ?? error.message,
     );
 
-  it('wait longer and longer from one address, and keep nobody else out', async () => {
+  it('have growing delays per address, without an effect on others', async () => {
     const attempts: string[] = [];
     for (let n = 0; n < 7; n++) attempts.push(await tryFrom('192.0.2.1', `guess ${n}`));
 
@@ -465,7 +465,7 @@ describe('attempts to log in', () => {
     expect(await tryFrom('192.0.2.1', PASSWORD), 'a longer window').to.equal('RATE_LIMITED');
   });
 
-  it('from many addresses end, but for browsers that were there before', async () => {
+  it('from many addresses are stopped, except for known browsers', async () => {
     const { device } = await world.access.loginByPassword('ada', PASSWORD, from('203.0.113.1'));
     let guesses = 0;
     for (; guesses < 1_000; guesses++)
@@ -478,7 +478,7 @@ describe('attempts to log in', () => {
     expect(await tryFrom('203.0.113.9', PASSWORD, `${device}x`)).to.equal('RATE_LIMITED');
   });
 
-  it('of a browser that knew an earlier password count as a stranger’s', async () => {
+  it("of a browser that knew an earlier password count as a stranger's", async () => {
     const { device } = await world.access.loginByPassword('ada', PASSWORD, from('203.0.113.1'));
     world.operators.put({
       name: 'ada',
@@ -502,7 +502,7 @@ describe('attempts to log in', () => {
     expect(attempts).to.contain('RATE_LIMITED');
   });
 
-  it('are not forgotten by a flood of other names', async () => {
+  it('are not forgotten in a flood of other names', async () => {
     for (let n = 0; n < 200; n++) await tryFrom(`10.1.0.${n}`, 'guess');
     for (let n = 0; n < 11_000; n++)
       await world.access
@@ -512,7 +512,7 @@ describe('attempts to log in', () => {
     expect(await tryFrom('10.2.0.1', 'guess')).to.equal('RATE_LIMITED');
   });
 
-  it('are not spent by other sites: neither images nor forms of theirs count', async () => {
+  it('are not used up by images and forms of other sites', async () => {
     const browser = world.browser();
     for (let n = 0; n < 20; n++) {
       await browser.get('/console/login?name=ada&password=x', { 'Sec-Fetch-Site': 'cross-site' });

@@ -11,7 +11,7 @@ import { silentMetrics } from '../../src/contracts/metrics.ts';
 const COSTLY_MS = 25;
 
 describe('costly requests', () => {
-  it('let a request of somebody else pass that came after them', async () => {
+  it('let a later request of another tenant overtake', async () => {
     let time = 0;
     const now = (): number => performance.now() + time;
     const operations = new FakeOperations();
@@ -70,7 +70,7 @@ describe('a flood of previews', () => {
   };
   const PREVIEW = '/sandboxpools/p/sync-template/preview';
 
-  it("leaves another tenant's requests and previews their turn, and is refused past its queue", async () => {
+  it("does not block another tenant's requests and previews, and is refused beyond its queue", async () => {
     const { server, began, args, letGo } = await aPreviewingServer();
     const asked = MOST_PREVIEWS_WAITING + 4;
     let refused = 0;
@@ -97,7 +97,7 @@ describe('a flood of previews', () => {
     await server.stop();
   });
 
-  it('of many tenants is refused past 128 that wait', async () => {
+  it('from many tenants is refused beyond 128 waiting', async () => {
     const previews = new PoolPreviews({ metrics: silentMetrics });
     let letGo: () => void = () => {};
     const held = new Promise<void>((resolve) => {
@@ -134,7 +134,7 @@ describe('a flood of previews', () => {
     expect(answers.filter((answer) => answer === 'shown')).to.have.length(2 + 128);
   });
 
-  it('leave the processors to others for three times as long as they took', async () => {
+  it('rests for three times its processing time', async () => {
     let time = 0;
     const rests: { readonly ms: number; readonly end: () => void }[] = [];
     const previews = new PoolPreviews({

@@ -3,14 +3,14 @@ import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-describe('actors, over HTTP', () => {
+describe('the debug routes of actors', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
   });
   afterEach(() => server.stop());
 
-  it("are an admin's to look at, and nobody else's", async () => {
+  it('need an admin', async () => {
     for (const path of [
       '/debug/actors',
       '/debug/actors/sandbox/k',
@@ -25,7 +25,7 @@ describe('actors, over HTTP', () => {
     );
   });
 
-  it('are listed, and the next page goes on where this one ended', async () => {
+  it('list actors in pages that continue each other', async () => {
     const { status, text } = await server.admin.get(
       '/debug/actors?kind=sandbox&state=idle&pool=shells&limit=7',
     );
@@ -52,7 +52,7 @@ describe('actors, over HTTP', () => {
     ]);
   });
 
-  it('are listed as paused, if they are', async () => {
+  it('show that a sandbox is paused', async () => {
     const summary = {
       kind: 'sandbox',
       key: 'k',
@@ -69,7 +69,7 @@ describe('actors, over HTTP', () => {
     expect(page.items[0]).to.include({ status: 'Running', paused: true });
   });
 
-  it('are refused by the name of what is wrong with a request', async () => {
+  it('refuse an invalid request by its field', async () => {
     for (const [query, field] of [
       ['kind=bird', 'kind'],
       ['limit=0', 'limit'],
@@ -93,7 +93,7 @@ describe('actors, over HTTP', () => {
     ).to.deep.include({ field: 'replica' });
   });
 
-  it('are shown one by one, with what the record says otherwise', async () => {
+  it('show an actor with differences in its record', async () => {
     const { status, text } = await server.admin.get('/debug/actors/sandbox/k?replica=two');
 
     expect(status).to.equal(200);
@@ -129,13 +129,13 @@ describe('actors, over HTTP', () => {
     expect(server.operations.asked).to.deep.equal([{ kind: 'sandbox', text: 'k', replica: 'two' }]);
   });
 
-  it('may be named with a slash', async () => {
+  it('accept names with a slash', async () => {
     await server.admin.get('/debug/actors/pool/team-blue%2Fshells');
 
     expect(server.operations.asked).to.deep.equal([{ kind: 'pool', text: 'team-blue/shells' }]);
   });
 
-  it('are not there where the kind or the key is unknown', async () => {
+  it('return 404 for an unknown kind or key', async () => {
     for (const path of [
       '/debug/actors/sandbox/x',
       '/debug/actors/bird/k',
@@ -148,7 +148,7 @@ describe('actors, over HTTP', () => {
     expect((await server.admin.post('/debug/actors/sandbox/x/rebuild')).status).to.equal(404);
   });
 
-  it('tell of their transitions as they come', async () => {
+  it('stream transitions', async () => {
     const reader = (
       await EventReader.open(server.port, '/debug/actors/sandbox/k/inspect', {
         'SERVICE-API-KEY': server.admin.key ?? '',
@@ -175,7 +175,7 @@ describe('actors, over HTTP', () => {
     });
   });
 
-  it('have charts of their machines, as JSON or Mermaid, by Accept or by name', async () => {
+  it('return state charts as JSON or Mermaid, by Accept or by name', async () => {
     const json = JSON.parse((await server.admin.get('/debug/machines/sandbox')).text) as {
       readonly kind: string;
       readonly states: readonly {

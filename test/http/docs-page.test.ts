@@ -13,7 +13,7 @@ describe('GET /docs', () => {
   });
   after(() => server.stop());
 
-  it('is a page for everyone, under a policy that lets in its own files alone', async () => {
+  it('is public, with a policy that allows its own files only', async () => {
     const { status, headers, text } = await server.anyone.get('/docs');
     const policy = Object.fromEntries(
       (headers['content-security-policy'] ?? '')
@@ -33,7 +33,7 @@ describe('GET /docs', () => {
     expect(text).to.not.match(/https?:|<style|style=|<script(?![^>]*src=)|\son\w+=/);
   });
 
-  it('has what it loads, and browsers may keep it', async () => {
+  it('provides its files, which browsers can cache', async () => {
     const { text } = await server.anyone.get('/docs');
     const files = [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map(([, file]) => file);
     expect(files).to.have.lengthOf(3);
@@ -52,7 +52,7 @@ describe('GET /docs', () => {
   });
 
   for (const base of ['', '/v1']) {
-    it(`shows every operation in a browser under ${base}/docs, which asks nobody else and breaks no rule`, async function () {
+    it(`shows every operation in a browser under ${base}/docs, without foreign requests or violations`, async function () {
       if (noChromium) return skipBecause(this, noChromium);
       const browser = await aChromium();
       try {

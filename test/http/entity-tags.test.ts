@@ -16,13 +16,13 @@ describe('entity tags', () => {
   const tagOf = async (path: string): Promise<string> =>
     (await server.tenant.get(path)).headers['etag'] ?? '';
 
-  it('are of the revision and of the view', async () => {
+  it('depend on the revision and the view', async () => {
     expect(await tagOf(sandbox)).to.match(/^"1-[0-9a-f]{16}"$/);
     // The revision of a pool moves with its status too, which is nothing that its owner said.
     expect(await tagOf('/sandboxpools/shells')).to.match(/^"[0-9a-f]{32}-[0-9a-f]{16}"$/);
   });
 
-  it('stay while nothing changes, and a GET that names one gets 304 without a body', async () => {
+  it('stay while nothing changes, and a matching GET gets 304 without a body', async () => {
     for (const path of ['/sandboxpools/shells', `/v1${sandbox}`]) {
       const tag = await tagOf(path);
       server.operations.clock.time += 5_000;
@@ -36,7 +36,7 @@ describe('entity tags', () => {
     }
   });
 
-  it('of an env with members stay while only the time of its snapshot moves', async () => {
+  it('of an env with members stay while only the time of its snapshot changes', async () => {
     await server.tenant.post('/envs', {
       name: 'dev',
       templateRef: { name: 'default' },
@@ -54,7 +54,7 @@ describe('entity tags', () => {
     expect(status).to.equal(304);
   });
 
-  it('change with the view: a GET that names an old one gets the new view', async () => {
+  it('change with the view: a GET with an old tag gets the new view', async () => {
     const tag = await tagOf('/sandboxpools/shells');
     await server.tenant.post('/sandboxes', { poolName: 'shells' });
 
@@ -67,7 +67,7 @@ describe('entity tags', () => {
     expect(headers['etag']?.split('-')[0]).to.equal(tag.split('-')[0]);
   });
 
-  it('let a PUT by If-Match through at its revision, and refuse it with 412 at another', async () => {
+  it('let a PUT with If-Match pass at its revision, and get 412 at another', async () => {
     const tag = await tagOf('/sandboxpools/shells');
     const put = (ifMatch: string) =>
       server.tenant.put(
@@ -90,7 +90,7 @@ describe('entity tags', () => {
     expect((await put('*')).status).to.equal(200);
   });
 
-  it('guard the idle timeout too', async () => {
+  it('protect the idle timeout too', async () => {
     const tag = await tagOf(sandbox);
     const put = () =>
       server.tenant.put(
@@ -103,7 +103,7 @@ describe('entity tags', () => {
     expect((await put()).status).to.equal(412);
   });
 
-  it('guard an autoscaling group too', async () => {
+  it('protect an autoscaling group too', async () => {
     await server.tenant.post('/envs', {
       name: 'sized',
       templateRef: { name: 'default' },
@@ -121,7 +121,7 @@ describe('entity tags', () => {
     expect([late, json.errorCode]).to.deep.equal([412, 'PRECONDITION_FAILED']);
   });
 
-  it('say nothing of what is not there', async () => {
+  it('do not reveal whether a resource exists', async () => {
     expect(
       (await server.tenant.put('/sandboxpools/nope', {}, { headers: { 'If-Match': '"1-x"' } }))
         .status,

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { ERROR_NOTES } from '../../src/http/openapi/error-notes.ts';
 
-describe('the notes of error codes', () => {
-  it('say of each code when it is answered, and of no other', () => {
+describe('the notes on error codes', () => {
+  it('describe when each code is returned, and no other codes', () => {
     const file = new URL('../../src/http/openapi/error-notes.json', import.meta.url);
     const notes = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
 

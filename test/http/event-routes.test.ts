@@ -4,7 +4,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-describe('events, over HTTP', () => {
+describe('events over HTTP', () => {
   let server: TestServer;
   let id: string;
   const readers: EventReader[] = [];
@@ -40,7 +40,7 @@ describe('events, over HTTP', () => {
   });
 
   describe('GET /sandboxpools/{name}/events', () => {
-    it('lists what happened to a pool', async () => {
+    it('lists the events of a pool', async () => {
       const owner = { namespace: 'team-blue', team: 'blue', user: 'ada' };
       const at = Date.parse('2026-03-01T12:00:00.000Z');
       const base = { at, owner, poolName: 'shells' };
@@ -66,7 +66,7 @@ describe('events, over HTTP', () => {
       });
     });
 
-    it('lists those of the namespace that an admin names, and none of another to anybody else', async () => {
+    it("filters by an admin's namespace, and hides other namespaces from others", async () => {
       const asked: unknown[] = [];
       Object.assign(server.operations, {
         poolEvents: async ({ namespace }: { readonly namespace: string }, name: string) => {
@@ -87,7 +87,7 @@ describe('events, over HTTP', () => {
       expect(asked).to.deep.equal([]);
     });
 
-    it('knows no pool to which nothing happened, nor what can not be a name', async () => {
+    it('returns 404 for a pool without events, and for an impossible name', async () => {
       for (const name of ['nothing', 'No_Name']) {
         const { status, json } = await server.tenant.get(`/sandboxpools/${name}/events`);
         expect([status, json.errorCode], name).to.deep.equal([404, 'POOL_NOT_FOUND']);
@@ -96,7 +96,7 @@ describe('events, over HTTP', () => {
   });
 
   describe('GET /sandboxes/{sandboxId}/events', () => {
-    it('lists what happened, with the reason of its end', async () => {
+    it('lists the events, with the reason of the end', async () => {
       happens({ reason: 'Claimed' });
       happens({ reason: 'IdleTimeoutChanged', idleTimeoutMs: 90_000 });
       happens({ reason: 'Completed', end: { reason: 'exited', exitCode: 3 } });
@@ -136,7 +136,7 @@ describe('events, over HTTP', () => {
   });
 
   describe('GET /events', () => {
-    it("sends the caller's own as they happen, and goes on after the last that a client had", async () => {
+    it("sends the caller's own events as they happen, and resumes after the client's last one", async () => {
       const reader = await follow(server.tenant.key);
       happens({ reason: 'Claimed' });
       happens({ reason: 'Claimed', owner: { namespace: 'team-red', team: 'red', user: 'eve' } });
@@ -160,7 +160,7 @@ describe('events, over HTTP', () => {
       ).to.deep.equal(['Killing', 'Ready']);
     });
 
-    it('says reset once where what was missed is no longer known', async () => {
+    it('sends reset once if missed events are no longer stored', async () => {
       const reader = await follow(server.tenant.key, '', { 'Last-Event-ID': '17' });
       await reader.until((all) => all.length === 1, 'reset');
       happens({ reason: 'Ready' });
@@ -169,7 +169,7 @@ describe('events, over HTTP', () => {
       expect(events[1]?.data['reason']).to.equal('Ready');
     });
 
-    it("sends everybody's to an admin who asks, and to nobody else", async () => {
+    it('sends all events to an admin on request, and to nobody else', async () => {
       const reader = await follow(server.admin.key, '?all=true');
       happens({ reason: 'Claimed' });
       await reader.until((all) => all.length === 1, "another's");
@@ -178,7 +178,7 @@ describe('events, over HTTP', () => {
       expect(refused.json.errorCode).to.equal('ADMIN_REQUIRED');
     });
 
-    it('lets go when the client goes away, and ends when the daemon stops', async () => {
+    it('closes when the client disconnects, and ends when the daemon stops', async () => {
       const [one, other] = [await follow(server.tenant.key), await follow(server.tenant.key)];
       await eventually(() => server.operations.followers === 2, 'both follow');
       one.close();
@@ -190,7 +190,7 @@ describe('events, over HTTP', () => {
       );
     });
 
-    it('answers HEAD without following', async () => {
+    it('answers HEAD without a stream', async () => {
       const { status, headers } = await server.tenant.send('HEAD', '/events');
       expect(status).to.equal(200);
       expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8');

@@ -41,7 +41,7 @@ describe('event streams', () => {
     );
   };
 
-  it('say when to come again, and that they live', async () => {
+  it('send a retry time, and keepalives', async () => {
     reader = (await open()).read();
     await eventually(() => reader.text === 'retry: 1000\n\n', 'it begins');
     clock.advance(15_000);
@@ -58,7 +58,7 @@ describe('event streams', () => {
     expect(reader.text).to.equal('retry: 1000\n\n');
   });
 
-  it('cut a client that takes nothing for 30 s', async () => {
+  it('close a client that reads nothing for 30 s', async () => {
     await fillItsConnection();
     expect(server.operations.followers).to.equal(1);
 
@@ -68,7 +68,7 @@ describe('event streams', () => {
     expect(server.log.some(({ event }) => event === 'event-stream-cut')).to.equal(true);
   });
 
-  it('wait for a client that reads slowly', async () => {
+  it('wait for a slow client', async () => {
     await fillItsConnection();
     clock.advance(29_000);
 
@@ -78,7 +78,7 @@ describe('event streams', () => {
     expect(server.operations.followers).to.equal(1);
   });
 
-  it('end also where they are opened as the daemon stops', async () => {
+  it('end even if they open while the daemon stops', async () => {
     const [asked, goOn] = [new Deferred<void>(), new Deferred<void>()];
     const { followSandboxLogs } = server.operations;
     Object.assign(server.operations, {

@@ -4,7 +4,7 @@ import { outcome, uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
-describe('inside a sandbox, over HTTP', () => {
+describe('commands in a sandbox over HTTP', () => {
   let server: TestServer;
   let id: string;
   beforeEach(async () => {
@@ -15,7 +15,7 @@ describe('inside a sandbox, over HTTP', () => {
   afterEach(() => server.stop());
 
   describe('POST /sandboxes/{sandboxId}/exec', () => {
-    it('answers the outcome, a non-zero exit too', async () => {
+    it('returns the outcome, even a non-zero exit', async () => {
       server.operations.runExec = async () =>
         outcome({
           stdout: Buffer.from('héllo\n'),
@@ -37,7 +37,7 @@ describe('inside a sandbox, over HTTP', () => {
       });
     });
 
-    it('gives text to a shell and an array to nobody', async () => {
+    it('passes text to a shell, and an array directly', async () => {
       await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'echo $HOME | cat' });
       expect(server.operations.lastExec).to.deep.equal({
         argv: ['/bin/sh', '-c', 'echo $HOME | cat'],
@@ -80,7 +80,7 @@ describe('inside a sandbox, over HTTP', () => {
       expect(json).to.include({ stdout: 'a\ufffdb', stderr: '\ufffd' });
     });
 
-    it('cuts each stream at 1 MiB, between characters', async () => {
+    it('truncates each stream at 1 MiB, between characters', async () => {
       server.operations.runExec = async () =>
         outcome({
           stdout: Buffer.from(`x${'é'.repeat(600_000)}`),
@@ -92,7 +92,7 @@ describe('inside a sandbox, over HTTP', () => {
       expect(json.stderr).to.have.length(1_048_576);
     });
 
-    it('aborts the command when the client goes away', async () => {
+    it('aborts the command when the client disconnects', async () => {
       const seen: Promise<AbortSignal> = new Promise((resolve) => {
         server.operations.runExec = async (_request, signal) => {
           resolve(signal);
@@ -138,7 +138,7 @@ describe('inside a sandbox, over HTTP', () => {
       });
     });
 
-    it('does not abort a command that was answered', async () => {
+    it('does not abort an answered command', async () => {
       let seen: AbortSignal | undefined;
       server.operations.runExec = async (_request, signal) => {
         seen = signal;
@@ -188,7 +188,7 @@ describe('inside a sandbox, over HTTP', () => {
   });
 
   describe('POST /sandboxes/{sandboxId}/exec-token', () => {
-    it('answers a token that no cache keeps', async () => {
+    it('returns a token that is never cached', async () => {
       const answer = await server.tenant.post(`/sandboxes/${id}/exec-token`);
       expect(answer.status).to.equal(200);
       expect(answer.json).to.have.all.keys('token');
@@ -198,7 +198,7 @@ describe('inside a sandbox, over HTTP', () => {
   });
 
   describe('PUT /sandboxes/{sandboxId}/idle-timeout', () => {
-    it('answers the sandbox with its new timeout and when it would end', async () => {
+    it('returns the sandbox with its new timeout and its end time', async () => {
       for (const body of [{ idleTimeout: '1h30m' }, { idleTimeoutSeconds: 5_400 }]) {
         const answer = await server.tenant.put(`/sandboxes/${id}/idle-timeout`, body);
         expect(answer.status).to.equal(200);
@@ -226,7 +226,7 @@ describe('inside a sandbox, over HTTP', () => {
       { idleTimeoutSeconds: 0 },
       { idleTimeoutSeconds: null },
     ]) {
-      it(`is switched off by ${JSON.stringify(body)}`, async () => {
+      it(`can be turned off by ${JSON.stringify(body)}`, async () => {
         const answer = await server.tenant.put(`/sandboxes/${id}/idle-timeout`, body);
         expect(answer.status).to.equal(200);
         expect(answer.json.sandbox).to.have.property('idleTimeout', '0s');

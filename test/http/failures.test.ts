@@ -190,7 +190,7 @@ describe('a failure below the operations', function () {
   });
   after(() => server.stop());
 
-  it('can be met by every operation but those that ask nobody', () => {
+  it('can occur in every operation with a backend', () => {
     const missed = documentedOperations
       .filter((operation) => !reaching.has(operation))
       .map(({ operation }) => operation['operationId']);
@@ -199,7 +199,7 @@ describe('a failure below the operations', function () {
   });
 
   for (const [name, failure] of Object.entries(FAILURES)) {
-    it(`is 503, and says nothing of servers and rights, from every operation: ${name}`, async () => {
+    it(`causes a 503 without server details in every operation: ${name}`, async () => {
       under.failure = failure;
       for (const [{ operation }, request] of reaching) {
         const answer = await send(request);
@@ -214,7 +214,7 @@ describe('a failure below the operations', function () {
     });
   }
 
-  it('of the daemon itself is 500', async () => {
+  it('of the daemon itself causes a 500', async () => {
     under.failure = new Error('a bug');
     for (const [, request] of reaching) expect((await send(request)).status).to.equal(500);
   });

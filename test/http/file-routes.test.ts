@@ -69,7 +69,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     ]);
   });
 
-  it('answers the range that is asked for', async () => {
+  it('returns the requested range', async () => {
     await put(`${HOME}/note`, '0123456789');
     const range = (bytes: string, more: Record<string, string> = {}): Promise<HttpAnswer> =>
       server.tenant.get(at(`${HOME}/note`), { headers: { Range: bytes, ...more } });
@@ -89,7 +89,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect((await range('bytes=2-4', { 'If-Range': tag })).status).to.equal(206);
   });
 
-  it('heeds conditions', async () => {
+  it('honours conditions', async () => {
     const { etag = '' } = (await put(`${HOME}/note`, 'one')).headers;
     const get = (headers: Record<string, string>): Promise<HttpAnswer> =>
       server.tenant.get(at(`${HOME}/note`), { headers });
@@ -110,7 +110,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect((await server.tenant.get(at(`${HOME}/note`))).text).to.equal('two');
   });
 
-  it('gives and takes whole folders', async () => {
+  it('reads and writes whole folders', async () => {
     const archive = await tarOf([
       { name: 'a/one', content: '1' },
       { name: 'two', content: '22' },
@@ -141,7 +141,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect([bad.status, bad.json.detail]).to.deep.equal([400, { field: 'body' }]);
   });
 
-  it('lists a folder, page by page, and names that are no UTF-8', async () => {
+  it('lists a folder page by page, with names that are not UTF-8', async () => {
     for (const name of ['a', 'b', 'c']) await put(`${HOME}/${name}`, name);
     const strange = Buffer.concat([Buffer.from(`${HOME}/d`), Buffer.from([0xff])]);
     await put(strange.toString('base64'), 'odd', { more: '&base64=true' });
@@ -161,7 +161,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect(odd.text).to.equal('odd');
   });
 
-  it('moves, makes folders, and removes', async () => {
+  it('moves and removes, and creates folders', async () => {
     await put(`${HOME}/from`, 'moved');
     const move = (body: object): Promise<HttpAnswer> =>
       server.tenant.post(`/sandboxes/${id}/files/move`, body);
@@ -183,7 +183,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect((await server.tenant.get(at(`${HOME}/d/to`))).status).to.equal(404);
   });
 
-  it('tells what changes', async () => {
+  it('reports changes', async () => {
     const reader = await EventReader.open(
       server.port,
       `/sandboxes/${id}/files/watch?path=${HOME}`,
@@ -223,7 +223,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
       ]);
     });
 
-  it('refuses a mode that is none, and a body that is encoded', async () => {
+  it('refuses an invalid mode and an encoded body', async () => {
     expect((await put(`${HOME}/x`, 'x', { more: '&mode=999' })).json.detail).to.deep.equal({
       field: 'mode',
     });
@@ -231,7 +231,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect(encoded.status).to.equal(415);
   });
 
-  it('has a client that only writes see the refusal in the middle of its body', async () => {
+  it('shows the refusal to a client that reads only after writing its body', async () => {
     const socket = connect(server.port, '127.0.0.1');
     socket.write(
       `PUT ${at(`${HOME}/no/such/folder`)} HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\nContent-Length: ${6 << 20}\r\n\r\n`,
@@ -250,7 +250,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
       .and.to.match(/connection: close/i);
   });
 
-  it('asks for the body only once it is wanted', async () => {
+  it('asks for the body only when needed', async () => {
     const ask = async (path: string): Promise<readonly string[]> => {
       const seen: string[] = [];
       const request = httpRequest({
@@ -279,7 +279,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     expect(await ask(`${HOME}/no/folder`)).to.deep.equal(['404']);
   });
 
-  it('has a body that is cut off change nothing', async () => {
+  it('changes nothing if the body is truncated', async () => {
     await put(`${HOME}/note`, 'old');
     const socket = connect(server.port, '127.0.0.1');
     socket.write(

@@ -15,7 +15,7 @@ const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
   { 'Idempotency-Key': 'k' },
 ];
 
-describe('an approval of what another cluster does', () => {
+describe('an approval for another cluster', () => {
   let servers: FleetOfServers;
   let approving: ApprovingServer;
 
@@ -49,7 +49,7 @@ describe('an approval of what another cluster does', () => {
   afterEach(() => servers.stop());
 
   for (const poolName of ['w1::p', 'e'])
-    it(`is good for one claim from ${poolName}`, async () => {
+    it(`allows one claim from ${poolName}`, async () => {
       await granted(poolName);
       const [first, again] = [await claim(poolName), await claim(poolName)];
 
@@ -62,7 +62,7 @@ describe('an approval of what another cluster does', () => {
     });
 
   for (const poolName of ['w1::p', 'e'])
-    it(`is good for one claim from ${poolName} under a key, which is told again without another`, async () => {
+    it(`allows one claim from ${poolName} with a key, which can be repeated without another`, async () => {
       const key = { 'Idempotency-Key': 'k' };
       await granted(poolName, key);
       const first = await claim(poolName, key);
@@ -76,7 +76,7 @@ describe('an approval of what another cluster does', () => {
       expect((await claim(poolName, { 'Idempotency-Key': 'l' })).status).to.equal(403);
     });
 
-  it('is good for one try of a command, under a key or not, as on one cluster', async () => {
+  it('allows one attempt of a command, with a key or without, like on one cluster', async () => {
     const { json } = await servers.workers['w1']!.tenant.post('/sandboxes', { poolName: 'p' });
     const path = `/sandboxes/w1.${String(json.sandbox?.['sandboxId'])}/exec`;
     for (const headers of WITHOUT_AND_WITH_KEY) {
@@ -131,7 +131,7 @@ describe('an approval of what another cluster does', () => {
     'all its members here': [],
     'members on other clusters too': ['hub', 'w1'],
   })) {
-    it(`is good for one claim, that was not reported, of an env with ${title}`, async () => {
+    it(`allows one claim, that was not reported, of an env with ${title}`, async () => {
       const ids = await claimUnreported(clusters, 'found');
       const { status, json } = await claim('e');
 
@@ -148,7 +148,7 @@ describe('an approval of what another cluster does', () => {
     });
   }
 
-  it('is given back where the cluster refuses', async () => {
+  it('is returned if the cluster refuses', async () => {
     const { tenant } = servers.workers['w1']!;
     await tenant.put('/sandboxpools/p', { replicas: 0 });
     await granted('w1::p');
@@ -158,7 +158,7 @@ describe('an approval of what another cluster does', () => {
     expect((await claim('w1::p')).status).to.equal(201);
   });
 
-  it('is asked of nobody for what the other cluster has not, or has of another tenant', async () => {
+  it('is not requested for resources that the other cluster lacks or hides from the tenant', async () => {
     const { tenant, stranger } = servers.manager;
     const { json } = await servers.workers['w1']!.tenant.post('/sandboxes', { poolName: 'p' });
     const own = `/sandboxes/w1.${json.sandbox?.['sandboxId']}`;

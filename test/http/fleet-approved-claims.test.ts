@@ -97,7 +97,7 @@ describe('an approved claim by the name of an env over clusters', () => {
   });
   afterEach(() => servers.stop());
 
-  it('goes wherever there is stock, once each member refused it', async () => {
+  it('goes to any member with stock, after a refusal of each', async () => {
     await approved();
     expect(await claimed()).to.equal('POOL_EXHAUSTED');
     await stock('hub', 3);
@@ -112,7 +112,7 @@ describe('an approved claim by the name of an env over clusters', () => {
     expect(made()).to.deep.equal([0, 0, 1]);
   });
 
-  it('goes elsewhere once no member was connected', async () => {
+  it('goes to another member if none was connected', async () => {
     await stock('w2', 3);
     preferring('w1');
     servers.cut('w1');
@@ -124,7 +124,7 @@ describe('an approved claim by the name of an env over clusters', () => {
     expect(made()).to.deep.equal([0, 1, 0]);
   });
 
-  it('goes to this cluster, once it was refused, where the env has no members elsewhere any more', async () => {
+  it('goes to this cluster after a refusal if the env has no other members any more', async () => {
     await approved();
     expect(await claimed()).to.equal('POOL_EXHAUSTED');
     await servers.manager.tenant.post('/sandboxpools', {
@@ -140,7 +140,7 @@ describe('an approved claim by the name of an env over clusters', () => {
   for (const each of [undefined, 'k']) {
     const under = each === undefined ? '' : ', under a key of its client';
 
-    it(`stays where it may have had its effect, whatever becomes of the env${under}`, async () => {
+    it(`stays if it may have taken effect, whatever happens to the env${under}`, async () => {
       key = each;
       for (const clusterId of ['w1', 'w2', 'hub']) await stock(clusterId, 3);
       const { asked } = losesAnswers();
@@ -156,7 +156,7 @@ describe('an approved claim by the name of an env over clusters', () => {
       expect(asked).to.deep.equal([false, true]);
     });
 
-    it(`is refused where it may have had its effect, and nobody knows where any more${under}`, async () => {
+    it(`is refused if it may have taken effect in an unknown place${under}`, async () => {
       key = each;
       for (const clusterId of ['w1', 'w2']) await stock(clusterId, 3);
       losesAnswers();
@@ -170,7 +170,7 @@ describe('an approved claim by the name of an env over clusters', () => {
   }
 
   for (const poolName of ['w1::p', 'e'])
-    it(`is not given back where its key ended once it was sent to ${poolName}`, async () => {
+    it(`is not returned if its key expired after it was sent to ${poolName}`, async () => {
       await stock('w1', 3);
       const { operations } = serverOf('w1');
       const { claimSandbox } = operations;
@@ -194,7 +194,7 @@ describe('an approved claim by the name of an env over clusters', () => {
     });
 
   for (const poolName of ['w1::p', 'e'])
-    it(`claims nothing anew from ${poolName} where its sandbox has ended, and is over then`, async () => {
+    it(`does not claim from ${poolName} again after its sandbox has ended, and is used up then`, async () => {
       await stock('w1', 3);
       const seen = losesAnswers();
       await approved(poolName);
@@ -212,7 +212,7 @@ describe('an approved claim by the name of an env over clusters', () => {
       ]);
     });
 
-  it('is asked for again as one that may be done, where its answer was lost', async () => {
+  it('is repeated as possibly done if its answer was lost', async () => {
     await stock('w1', 3);
     const seen = losesAnswers();
     seen.isOver = true;
@@ -228,7 +228,7 @@ describe('an approved claim by the name of an env over clusters', () => {
     ]);
   });
 
-  it('takes no word of a client for that of its manager', async () => {
+  it("ignores a client's header in the name of the manager", async () => {
     await stock('w1', 3);
     const { operations } = serverOf('w1');
     const { claimSandbox } = operations;

@@ -14,7 +14,7 @@ interface Places {
 }
 
 const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Promise<Places>) =>
-  describe(`places of claims under a key, noted ${name}`, () => {
+  describe(`places of keyed claims, stored ${name}`, () => {
     let servers: FleetOfServers;
     let places: Places;
 
@@ -66,7 +66,7 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
       await places.stop();
     });
 
-    it('are those of another replica where this one stood still when it was to go elsewhere', async () => {
+    it("are another replica's if this one hung before it tried a second member", async () => {
       preferring('w1', 'w2');
       await stock('w2', 1);
       let first = '';
@@ -80,7 +80,7 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
       expect(made()).to.deep.equal([1, 0]);
     });
 
-    it('are those of another replica where this one stood still before it went anywhere', async () => {
+    it("are another replica's if this one hung before it tried any member", async () => {
       for (const cluster of ['w1', 'w2']) await stock(cluster, 1);
       preferring('w1', 'w2');
       let first = '';

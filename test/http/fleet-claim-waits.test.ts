@@ -11,7 +11,7 @@ const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
   { 'Idempotency-Key': 'k' },
 ];
 
-describe('a claim by the name of an env that waits', () => {
+describe('a waiting claim by the name of an env', () => {
   let servers: FleetOfServers;
   let clock: FakeClock;
   /** Which cluster was asked to wait for how many ms. */

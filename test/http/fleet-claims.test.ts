@@ -38,7 +38,7 @@ describe('a claim by the name of an env over clusters', () => {
   });
   afterEach(() => servers.stop());
 
-  it('goes to the first place, and once elsewhere where that has none', async () => {
+  it('goes to the first member, and once to another if the first has no stock', async () => {
     preferring('w1', 'hub', 'w2');
     await stock('w1', 1);
     await stock('hub', 1);
@@ -52,7 +52,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(json.sandbox).to.include({ poolName: 'w2::m', user: 'ada' });
   });
 
-  it('goes elsewhere where a cluster is not connected, and says so where all are', async () => {
+  it('goes to another member if a cluster is disconnected, and reports if all are', async () => {
     preferring('w1', 'w2');
     await stock('w2', 1);
     servers.cut('w1');
@@ -63,7 +63,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim())).to.equal('CLUSTER_UNAVAILABLE');
   });
 
-  it('is one for all repetitions under a key, wherever instances come up meanwhile', async () => {
+  it('is shared by all repetitions with a key, wherever stock appears in the meantime', async () => {
     preferring('w1', 'w2');
     await stock('w2', 1);
     const first = await idOf(claim('k'));
@@ -77,7 +77,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('k', { metadata: { a: 'b' } }))).to.equal('IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('goes anywhere under a key too once it was refused, and stays where it claimed', async () => {
+  it('goes anywhere with a key after a refusal, and stays at its cluster after a claim', async () => {
     preferring('w1', 'w2', 'hub');
     expect(await idOf(claim('k'))).to.equal('POOL_EXHAUSTED');
     await stock('hub', 3);
@@ -90,7 +90,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('other'))).to.match(/^w1\./);
   });
 
-  it('is told again by the manager where its cluster is not connected any more', async () => {
+  it('is answered again by the manager while its cluster is disconnected', async () => {
     preferring('w1', 'w2');
     await stock('w1', 1);
     const { json } = await claim('k');
@@ -101,7 +101,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(again.json).to.deep.equal(json);
   });
 
-  it('is one under a key too where the env gets members elsewhere meanwhile', async () => {
+  it('is shared with a key even if the env gets members elsewhere in the meantime', async () => {
     await servers.manager.tenant.post('/sandboxpools', {
       name: 'e',
       templateName: 'default',
@@ -118,7 +118,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('other'))).to.match(/^w1\./);
   });
 
-  it('is one under a key too where a replica claimed here and was gone before it said so', async () => {
+  it('is shared with a key even if a replica claimed here and died before its report', async () => {
     const { operations, tenant } = servers.manager;
     await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
     await stock('w1', 3);
@@ -143,7 +143,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(servers.workers['w1']!.operations.sandboxes.size).to.equal(0);
   });
 
-  it('is one under a key too where another replica sends it elsewhere meanwhile', async () => {
+  it('is shared with a key even if another replica sends it elsewhere in the meantime', async () => {
     const { operations, tenant } = servers.manager;
     await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
     await stock('w1', 3);
@@ -167,7 +167,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(operations.sandboxes.size).to.equal(0);
   });
 
-  it('is one under a key too where the env has lost its members elsewhere meanwhile', async () => {
+  it('is shared with a key even if the env has lost its other members in the meantime', async () => {
     await servers.manager.tenant.post('/sandboxpools', {
       name: 'e',
       templateName: 'default',
@@ -187,7 +187,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(servers.manager.operations.sandboxes.size).to.equal(1);
   });
 
-  it('goes to one cluster under a key, though its first answer was lost', async () => {
+  it('goes to one cluster with a key even if its first answer was lost', async () => {
     preferring('w1', 'w2');
     await stock('w1', 1);
     await stock('w2', 5);
@@ -207,7 +207,7 @@ describe('a claim by the name of an env over clusters', () => {
     expect(servers.workers['w2']!.operations.sandboxes.size).to.equal(0);
   });
 
-  it('on this cluster is told again by its key too', async () => {
+  it('on this cluster can be repeated with its key too', async () => {
     preferring('hub', 'w1');
     await stock('hub', 3);
     const first = await idOf(claim('k'));

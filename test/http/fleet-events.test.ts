@@ -53,7 +53,7 @@ describe('GET /events of a manager', () => {
     await eventually(() => !servers.fleet.links.find(clusterId), 'the link is cut');
   };
 
-  it('is of all clusters, by their names, and each tenant’s own', async () => {
+  it("includes all clusters by name, and each tenant's own events", async () => {
     const reader = await followAll();
     for (const clusterId of ['hub', 'w1', 'w2']) {
       happens(clusterId, 'theirs', { namespace: 'team-red', team: 'red', user: 'eve' });
@@ -69,7 +69,7 @@ describe('GET /events of a manager', () => {
     });
   });
 
-  it('goes on after the last event that a client had, of each cluster', async () => {
+  it("resumes after the client's last event of each cluster", async () => {
     const reader = await followAll();
     happens('w1', 'one');
     const [last] = (await heard(reader, ['one'])).slice(-1);
@@ -81,7 +81,7 @@ describe('GET /events of a manager', () => {
     expect(events.some(({ event }) => event === 'reset')).to.equal(false);
   });
 
-  it('says that a cluster is not heard, and goes on there where it was', async () => {
+  it('reports a silent cluster, and later resumes there', async () => {
     const reader = await followAll();
     happens('w1', 'before');
     await heard(reader, ['before']);
@@ -112,7 +112,7 @@ describe('GET /events of a manager', () => {
     ]);
   });
 
-  it('says of a cluster that it knew no place of that some may be missed', async () => {
+  it('reports possibly missed events of a cluster without a known position', async () => {
     await cut('w2');
     const reader = await followAll(['hub', 'w1']);
     await servers.mend('w2');
@@ -126,7 +126,7 @@ describe('GET /events of a manager', () => {
     expect(first).to.deep.equal({ event: 'reset', data: {} });
   });
 
-  it('is of one cluster where that is named', async () => {
+  it('can be limited to one cluster', async () => {
     const reader = await follow('?begin=true&clusterID=w2');
     await reader.until((all) => all.length === 1, 'it has begun');
     happens('hub', 'no');
@@ -138,7 +138,7 @@ describe('GET /events of a manager', () => {
     expect([refused.status, refused.json.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
   });
 
-  it('lets clusters go with its client', async () => {
+  it('closes its cluster streams when its client disconnects', async () => {
     const reader = await followAll();
     const followers = (): readonly number[] =>
       ['hub', 'w1', 'w2'].map((clusterId) => serverOf(clusterId).operations.followers);
@@ -147,7 +147,7 @@ describe('GET /events of a manager', () => {
     await eventually(() => followers().every((count) => count === 0), 'none follows');
   });
 
-  it('loses nothing of a flood that its client reads slowly', async () => {
+  it('loses nothing of a flood with a slow client', async () => {
     const reader = await EventReader.open(servers.manager.port, '/events?begin=true', {
       'SERVICE-API-KEY': servers.manager.tenant.key ?? '',
     });

@@ -4,7 +4,7 @@ import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-appr
 import { aServer } from './a-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-describe('what a rule of a worker holds, asked of the manager', () => {
+describe('a rule of a worker on requests to the manager', () => {
   let servers: FleetOfServers;
   let approving: ApprovingServer;
 
@@ -29,7 +29,7 @@ describe('what a rule of a worker holds, asked of the manager', () => {
   });
   afterEach(() => servers.stop());
 
-  it('says at which cluster it is decided, and is done once it is approved there', async () => {
+  it('names the deciding cluster, and lets the request pass after its approval there', async () => {
     const held = await remove('p');
     const id = approvalIdOf(held);
     expect(held.json.detail).to.include({ clusterID: 'w1', operation: 'deletePool' });
@@ -42,7 +42,7 @@ describe('what a rule of a worker holds, asked of the manager', () => {
     expect((await remove('p')).status).to.be.within(200, 204);
   });
 
-  it('says which cluster denies it', async () => {
+  it('names the cluster that denies it', async () => {
     const { status, json } = await servers.manager.tenant.put('/sandboxpools/w1::q', {
       replicas: 2,
     });
@@ -51,7 +51,7 @@ describe('what a rule of a worker holds, asked of the manager', () => {
     expect(json.detail?.['hint']).to.include('it is the cluster w1 that denies it');
   });
 
-  it('says no other cluster to who asks the worker itself', async () => {
+  it('names no cluster to a caller of the worker itself', async () => {
     const { json } = await servers.workers['w1']!.tenant.delete('/sandboxpools/p');
     expect(json.detail?.['hint']).to.include('in the console, at /console/approvals');
     expect(json.detail).not.to.have.property('clusterID');

@@ -14,7 +14,7 @@ import { TokenOwners } from '../../src/fleet/routing/pass-on.ts';
 import { endpointHeaders } from '../../src/fleet/routing/passed-headers.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-describe('a manager, before a worker that means ill', () => {
+describe('a manager with a hostile worker', () => {
   let servers: FleetOfServers;
   let answer: RequestListener;
   let raw: ((connection: Duplex) => void) | undefined;
@@ -57,7 +57,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(servers.fleet.links.find('evil')?.linkId).to.equal(linkId);
   };
 
-  it('reads no more than so much of a head that has no end', async () => {
+  it('reads a bounded part of an endless header', async () => {
     let written = 0;
     raw = (connection) => {
       connection.write('HTTP/1.1 200 OK\r\n');
@@ -74,7 +74,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(written).to.be.lessThan(16 << 20);
   });
 
-  it('passes on no answer that is none', async () => {
+  it('forwards no invalid answer', async () => {
     for (const text of [
       '',
       'SSH-2.0-x\r\n\r\n',
@@ -98,7 +98,7 @@ describe('a manager, before a worker that means ill', () => {
     await unavailable();
   });
 
-  it('passes on nothing that would hold for its own origin, or is for the link alone', async () => {
+  it('removes headers that affect its own origin or belong to the link', async () => {
     answer = (_request, response) => {
       response.writeHead(200, {
         'Content-Type': 'application/octet-stream',
@@ -123,7 +123,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(headers['content-security-policy']).to.match(/^sandbox /);
   });
 
-  it('leads no client elsewhere, with the key that it sends', async () => {
+  it('redirects no client elsewhere with its key', async () => {
     const { tenant } = servers.manager;
     const asked: [string, () => ReturnType<typeof tenant.get>][] = [
       ['a view', () => tenant.get(`/sandboxes/evil.${ID}`)],
@@ -168,7 +168,7 @@ describe('a manager, before a worker that means ill', () => {
     ]);
   });
 
-  it('leads a client of an endpoint nowhere but within it', () => {
+  it('keeps a client of an endpoint within the endpoint', () => {
     const locationOf = (location: string): string | undefined =>
       endpointHeaders({ statusCode: 302, headers: { location } } as IncomingMessage, {
         url: '/v1/sandboxes/evil.x/endpoints/web/a/b?c',
@@ -193,13 +193,13 @@ describe('a manager, before a worker that means ill', () => {
       expect([elsewhere, locationOf(elsewhere)]).to.deep.equal([elsewhere, undefined]);
   });
 
-  it('takes no text for an error code that is none', () => {
+  it('replaces a malformed error code', () => {
     for (const errorCode of ['X'.repeat(1 << 20), 'a\nb', 'lower', 7])
       expect(errorCodeIn({ errorCode })).to.equal(undefined);
     expect(errorCodeIn({ errorCode: 'POOL_NOT_FOUND' })).to.equal('POOL_NOT_FOUND');
   });
 
-  it('keeps no text of its choice as a token, and takes no room of other clusters', async () => {
+  it('stores no malformed tokens, and no more of one worker than its share', async () => {
     for (const token of ['x'.repeat(2_000_000), 'a b', '', 7, undefined]) {
       answer = json({ token });
       const path = `/sandboxes/evil.${ID}/exec-token`;
@@ -226,7 +226,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(all.length + rest.length + 1).to.equal(20_000);
   });
 
-  it('is not read on once it has more values than was asked for', async () => {
+  it('stops reading an answer with more values than requested', async () => {
     const most = async (path: string, items: number): Promise<number> => {
       let written = 0;
       answer = (_request, response) => {
@@ -250,7 +250,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(await most(`/sandboxes?clusterID=evil&limit=10`, 10)).to.be.lessThan(2 << 20);
   });
 
-  it('is refused if it ends, and is longer than what was asked for', async () => {
+  it('refuses a complete answer that is longer than requested', async () => {
     const pad = Array(12_000).fill([]);
     for (const path of [`/sandboxes/evil.${ID}`, '/sandboxes?clusterID=evil&limit=10']) {
       answer = json({ sandbox: { sandboxId: ID }, items: [], pad });
@@ -259,7 +259,7 @@ describe('a manager, before a worker that means ill', () => {
     }
   });
 
-  it('leaves out of its lists what is no list, and says so', async () => {
+  it('omits an invalid list, and reports it', async () => {
     const { admin } = servers.manager;
     for (const lie of [
       { items: Array.from({ length: 5_000 }, () => ({})), total: 5_000 },
@@ -280,7 +280,7 @@ describe('a manager, before a worker that means ill', () => {
     }
   });
 
-  it('reads no more than so much of a list that has no end', async () => {
+  it('reads a bounded part of an endless list', async () => {
     let written = 0;
     answer = (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'application/json' });
@@ -300,7 +300,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(written).to.be.lessThan(24 << 20); // of 100 items, and what waits in the link
   });
 
-  it('reads no more than so much of an event, and of its stream what its client takes', async () => {
+  it('reads a bounded part of an event, and no more of a stream than its client does', async () => {
     const stream =
       (text: string): RequestListener =>
       (_request, response) => {
@@ -354,7 +354,7 @@ describe('a manager, before a worker that means ill', () => {
       'SERVICE-API-KEY': servers.manager.tenant.key ?? '',
     });
 
-  it('shows what it says under its own name alone', async () => {
+  it("shows the worker's data under the worker's name only", async () => {
     answer = json({
       sandboxId: `w1.${ID}`,
       namespace: 'team-blue',
@@ -366,7 +366,7 @@ describe('a manager, before a worker that means ill', () => {
     expect(shown).to.include({ sandboxId: `evil.w1.${ID}`, poolName: 'evil::w1::shells' });
   });
 
-  it('writes its name before what it says, whatever it says of the length and the type', async () => {
+  it("prefixes the worker's name, whatever length and type the answer declares", async () => {
     const { tenant } = servers.manager;
     const said = (headers: OutgoingHttpHeaders, body: object | string, status = 200): void => {
       answer = (request, response) => {

@@ -3,7 +3,7 @@ import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 const ID = '01234567-89ab-4cde-8f01-23456789abcd';
 
-describe('a manager that has made a join token which nobody used', () => {
+describe('a manager with an unused join token', () => {
   let servers: FleetOfServers;
 
   before(async () => {
@@ -20,7 +20,7 @@ describe('a manager that has made a join token which nobody used', () => {
     '/admin/audit',
     '/debug/actors',
   ])
-    it(`misses no cluster in GET ${path}`, async () => {
+    it(`reports no missing cluster in GET ${path}`, async () => {
       const { status, headers, json } = await servers.manager.admin.get(path);
       expect([status, headers['warning']]).to.deep.equal([200, undefined]);
       expect(json).not.to.have.property('incomplete');
@@ -33,7 +33,7 @@ describe('a manager that has made a join token which nobody used', () => {
     '/quotas?clusterID=wset',
     '/admin/statistics/sandboxes?clusterID=wset',
   ])
-    it(`knows no such cluster in GET ${path}`, async () => {
+    it(`lists no such cluster in GET ${path}`, async () => {
       const { status, json } = await servers.manager.admin.get(path);
       expect([status, json.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
     });

@@ -108,7 +108,7 @@ class Lists {
 const nameOf = (at: number): string => (at === 0 ? 'hub' : `w${String(at).padStart(2, '0')}`);
 
 describe('a list over many clusters', () => {
-  it('is in pages what it is as a whole, wherever the newest are', () => {
+  it('has pages that equal a slice of the whole, wherever the newest are', () => {
     const list = fc
       .array(fc.nat(60), { maxLength: 40 })
       .map((ages) => ages.toSorted((a, b) => a - b));
@@ -128,7 +128,7 @@ describe('a list over many clusters', () => {
     );
   });
 
-  it('asks each for little first, and for more where the newest are alone', async () => {
+  it('requests few items first, and more of the cluster with the newest', async () => {
     const even = new Lists(Array.from({ length: 50 }, () => [0, 1, 2, 3, 4, 5, 6, 7]));
     await even.page(20, 0);
     expect(even.limits).to.deep.equal(Array.from({ length: 49 }, () => 4));
@@ -142,7 +142,7 @@ describe('a list over many clusters', () => {
     expect(one.limits).to.deep.equal([...Array.from({ length: 49 }, () => 4), 20]);
   });
 
-  it('reads no more of each than stands before the end of a page that lies deep', async () => {
+  it('reads from each cluster only up to the end of the page, at any depth', async () => {
     const third = (from: number): readonly number[] =>
       Array.from({ length: 5_000 }, (_, at) => from + at * 3);
     const lists = new Lists([third(0), third(1), third(2)]);
@@ -152,7 +152,7 @@ describe('a list over many clusters', () => {
     expect(lists.limits.length).to.be.lessThan(9); // 1,000 at a time, of two others
   });
 
-  it('keeps what a cluster said that is silent only when asked for more', async () => {
+  it('keeps the items of a cluster that becomes silent at a second request', async () => {
     const ages = (from: number, count: number): readonly number[] =>
       Array.from({ length: count }, (_, at) => from + at);
     const old = Array.from({ length: 7 }, (_, at) => ages(10_000 + at * 100, 10));
@@ -166,7 +166,7 @@ describe('a list over many clusters', () => {
     expect([total, incomplete]).to.deep.equal([lists.all.length, true]);
   });
 
-  it('says once which clusters it lacks, also those that are silent when asked for more', async () => {
+  it('reports missing clusters once, including those silent at a second request', async () => {
     const ages = Array.from({ length: 100 }, (_, age) => age);
     const lists = new Lists([[], ages, ...Array.from({ length: 10 }, () => [5_000])]);
     lists.answers = 11;
@@ -175,7 +175,7 @@ describe('a list over many clusters', () => {
     expect(lists.warnings).to.deep.equal(['199 - "no answer from the clusters w01"']);
   });
 
-  it('takes items of one list in its order, and no more than were asked for', async () => {
+  it('accepts items of one list in its order, and no more than requested', async () => {
     const lists = new Lists([[1, 3], [], [2]]);
     const item = (sandboxId: string, age: number): object => ({
       ...{ sandboxId, claimedAt: new Date(1e12 - age * 1_000).toISOString() },
@@ -189,7 +189,7 @@ describe('a list over many clusters', () => {
     expect(incomplete).to.equal(true);
   });
 
-  it('counts what it reads of all, and has no room for long items of one', async () => {
+  it('counts its memory over all clusters, and omits a cluster with too long items', async () => {
     const long = (bytes: number): string =>
       JSON.stringify({ items: [{ sandboxId: 'x'.repeat(bytes) }], total: 1 });
     const lists = new Lists([[1], [2], [3]]);
@@ -205,7 +205,7 @@ describe('a list over many clusters', () => {
     expect([total, incomplete]).to.deep.equal([2, true]);
   });
 
-  it('is refused where there is no room, whichever cluster took it', async () => {
+  it('is refused without memory, whichever cluster used it', async () => {
     const lists = new Lists([[1], [2], [3]]);
     lists.instead.set('w01', JSON.stringify({ items: [{ x: 'x'.repeat(80 << 10) }], total: 1 }));
     const refusal = answersShareMet();

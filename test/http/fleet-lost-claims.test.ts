@@ -20,7 +20,7 @@ const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
   { 'Idempotency-Key': 'k' },
 ];
 
-describe('a claim on another cluster whose answer is lost', () => {
+describe('a claim on another cluster with a lost answer', () => {
   let servers: FleetOfServers;
   let clock: TestClock;
   /** What `w1` was asked, in order. */
@@ -69,7 +69,7 @@ describe('a claim on another cluster whose answer is lost', () => {
 
   for (const poolName of ['w1::m', 'e'])
     for (const headers of WITHOUT_AND_WITH_KEY)
-      it(`is one from ${poolName}, and is told over the next link, ${'Idempotency-Key' in headers ? 'by the client’s key' : 'without a key of the client’s'}`, async () => {
+      it(`succeeds once from ${poolName}, and is repeated over the next link, ${'Idempotency-Key' in headers ? 'by the client’s key' : 'without a key of the client’s'}`, async () => {
         losesFirst();
         const answered = claim(poolName, headers);
         await isCut();
@@ -86,7 +86,7 @@ describe('a claim on another cluster whose answer is lost', () => {
         expect(given['idempotency-replayed']).to.equal(isTold);
       });
 
-  it('is refused as unsure where no link comes back, and not tried elsewhere', async () => {
+  it('is refused as unknown if no link returns, and not tried elsewhere', async () => {
     losesFirst();
     const answered = claim('e');
     await isCut();
@@ -104,7 +104,7 @@ describe('a claim on another cluster whose answer is lost', () => {
     expect(servers.workers['w2']!.operations.sandboxes.size).to.equal(0);
   });
 
-  it('takes no word of a client for that of its manager', async () => {
+  it("ignores a client's header in the name of the manager", async () => {
     losesFirst();
     asked.length = 5; // none is lost
     expect((await claim('w1::m', SAID)).status).to.equal(201);
@@ -117,7 +117,7 @@ describe('a claim on another cluster whose answer is lost', () => {
   });
 });
 
-describe('a claim that is asked again', () => {
+describe('a repeated claim', () => {
   const lost = new AnswerLost('w1');
   const way = { clusterId: 'w1' } as WayToCluster;
   const refusedWith = (errorCode: string, status = 429) => ({ status, body: { errorCode } });
@@ -160,13 +160,13 @@ describe('a claim that is asked again', () => {
   };
   const inFlight = async () => refusedWith('IDEMPOTENCY_IN_FLIGHT', 409);
 
-  it('waits for what is under way still', async () => {
+  it('waits for a claim in progress', async () => {
     const done = { status: 201, body: {} };
     const { answered, within } = await outcome([inFlight, inFlight, async () => done]);
     expect([answered, within.length]).to.deep.equal([done, 3]);
   });
 
-  it('stays unsure whatever else is said of it, since the first may still be on its way', async () => {
+  it('stays unknown after a refusal, since the first may still arrive', async () => {
     for (const code of ['POOL_EXHAUSTED', 'POOL_NOT_FOUND', 'QUOTA_EXCEEDED']) {
       const { answered, within } = await outcome([async () => refusedWith(code)]);
       expect([answered, within.length]).to.deep.equal([lost, 1]);
@@ -181,7 +181,7 @@ describe('a claim that is asked again', () => {
     expect(Math.max(...within)).to.be.lessThan(2_500);
   });
 
-  it('is not, once its client is gone', async () => {
+  it('is cancelled if its client has left', async () => {
     const client = new AbortController();
     client.abort();
     let asked = 0;

@@ -3,7 +3,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aServer } from './a-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-describe('what a manager makes where clusterID says', () => {
+describe('a resource created on a manager with clusterID', () => {
   let servers: FleetOfServers;
 
   const serverOf = (clusterId: string) =>
@@ -23,7 +23,7 @@ describe('what a manager makes where clusterID says', () => {
   });
   afterEach(() => servers.stop());
 
-  it('is a pool of that cluster, once under a key', async () => {
+  it('is a pool of that cluster, once with a key', async () => {
     const { status, json, headers } = await create('w1');
     expect(status).to.equal(201);
     expect(json.template).to.include({ name: 'w1::big', user: 'ada' });
@@ -39,7 +39,7 @@ describe('what a manager makes where clusterID says', () => {
     expect((await tenant.get('/sandboxpools/big')).status).to.equal(404);
   });
 
-  it("is of the manager's own where it names that, or none", async () => {
+  it("belongs to the manager's own cluster with its id or without one", async () => {
     expect((await create('hub')).json.template).to.have.property('name', 'hub::big');
     const { tenant } = servers.manager;
     const { json } = await tenant.post('/sandboxpools', { name: 'b', templateName: 'default' });
@@ -47,7 +47,7 @@ describe('what a manager makes where clusterID says', () => {
     expect(made()).to.deep.equal(['hub']);
   });
 
-  it('is refused where there is no such cluster, or it is not connected', async () => {
+  it('is refused if the cluster is unknown or disconnected', async () => {
     for (const none of ['w9', 'local'])
       expect((await create(none)).json).to.deep.equal({
         error: 'cluster not found',
@@ -64,7 +64,7 @@ describe('what a manager makes where clusterID says', () => {
     expect(made()).to.deep.equal([]);
   });
 
-  it('is refused by the name of the field where that is malformed, or contradicted', async () => {
+  it('is refused by the field if the id is malformed or contradictory', async () => {
     for (const [clusterID, more, field] of [
       ['West', {}, 'clusterID'],
       ['', {}, 'clusterID'],
@@ -87,7 +87,7 @@ describe('what a manager makes where clusterID says', () => {
     expect((await create('w1', { query: '?clusterID=w1' })).status).to.equal(201);
   });
 
-  it('is refused by the cluster as any of its pools', async () => {
+  it('is refused by the cluster like any of its pools', async () => {
     await create('w1');
     const again = await servers.manager.tenant.post('/sandboxpools', {
       ...{ name: 'big', templateName: 'default', clusterID: 'w1' },
@@ -98,12 +98,12 @@ describe('what a manager makes where clusterID says', () => {
     );
   });
 
-  it('keeps the bound of the size of a body', async () => {
+  it('has the same bound on its body', async () => {
     const { status, json } = await create('w1', { labels: { a: 'a'.repeat(1 << 20) } });
     expect([status, json.errorCode]).to.deep.equal([413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  it('is an env or a key of its own cluster alone, and a member of one that there may be', async () => {
+  it("is an env or a key of the manager's own cluster, or a member on any cluster", async () => {
     const { tenant, admin } = servers.manager;
     for (const [ask, path, body] of [
       [tenant, '/envs', { name: 'e', templateRef: { name: 'default' } }],
@@ -121,8 +121,8 @@ describe('what a manager makes where clusterID says', () => {
   });
 });
 
-describe('what a daemon that is no manager makes', () => {
-  it('is on its own cluster, and on no other', async () => {
+describe('a resource created on a daemon that is not a manager', () => {
+  it('belongs to its own cluster, and to no other', async () => {
     const server = await aServer({ clusterId: 'west' });
     const create = async (clusterID: string) => {
       const body = { name: 'big', templateName: 'default', clusterID };

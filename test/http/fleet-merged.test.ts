@@ -7,7 +7,7 @@ import { eachResource } from '../../src/model/pools/quota.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-describe('what a manager shows of all clusters', () => {
+describe("a manager's view of all clusters", () => {
   let servers: FleetOfServers;
 
   beforeEach(async () => {
@@ -51,7 +51,7 @@ describe('what a manager shows of all clusters', () => {
     const set = (query: string, change: object) =>
       servers.manager.admin.put(`${path}${query}`, change);
 
-    it('are each cluster’s own, where they are set and shown, and shown as sums', async () => {
+    it('are set and shown per cluster, and shown as sums', async () => {
       await set('', { sandboxes: 1, pools: 1, cpu: '2' });
       await set('?clusterID=w1', { sandboxes: 20, pools: 2, cpu: '3' });
       await set('?clusterID=w2', { sandboxes: 300, pools: 3 });
@@ -65,7 +65,7 @@ describe('what a manager shows of all clusters', () => {
       );
     });
 
-    it('lack one that tells an amount below nothing', async () => {
+    it('omit a cluster that reports a negative amount', async () => {
       Object.assign(servers.workers['w1']!.operations, {
         getQuotasOf: async (_: Caller, tenant: object) => ({
           ...{ tenant, limits: eachResource(() => -5), used: eachResource(() => 0) },
@@ -75,7 +75,7 @@ describe('what a manager shows of all clusters', () => {
       expect([json.incomplete, warning?.includes('w1')]).to.deep.equal([true, true]);
     });
 
-    it('count what was used, and say which cluster they lack', async () => {
+    it('count the usage, and name missing clusters', async () => {
       for (const [at, { operations }] of Object.values(servers.workers).entries()) {
         const { getQuotas } = operations;
         const used = eachResource(() => 1 + at);
@@ -116,7 +116,7 @@ describe('what a manager shows of all clusters', () => {
       }
     });
 
-    it('are the sum over all, or those of the one that is named', async () => {
+    it('are the sum over all clusters, or those of the named one', async () => {
       const { json } = await counted();
       expect(json).to.deep.equal({
         statistics: { total: 6, byStatus: { Running: 6 }, byNamespace: { 'team-blue': 6 } },
@@ -125,7 +125,7 @@ describe('what a manager shows of all clusters', () => {
         expect((await counted(`?clusterID=${clusterId}`)).json.statistics.total).to.equal(total);
     });
 
-    it('say which cluster they lack, and nothing of one that is asked for and away', async () => {
+    it('name missing clusters, and fail for a named one that is disconnected', async () => {
       await cut('w2');
       const { json, warning } = await counted();
       expect([json.statistics.total, json.incomplete]).to.deep.equal([3, true]);
@@ -134,7 +134,7 @@ describe('what a manager shows of all clusters', () => {
       expect([named.status, named.json.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
     });
 
-    it('lack what is no count', async () => {
+    it('omit malformed counts', async () => {
       Object.assign(servers.workers['w1']!.operations, {
         sandboxStatistics: async () => ({ total: -5, byStatus: new Map(), byNamespace: new Map() }),
       });
@@ -144,7 +144,7 @@ describe('what a manager shows of all clusters', () => {
     });
   });
 
-  it('knows no other cluster by clusterID, nor does a daemon that manages none', async () => {
+  it('returns 404 for an unknown clusterID, and so does a daemon that is not a manager', async () => {
     const { manager, workers } = servers;
     for (const path of ['/admin/statistics/sandboxes', '/admin/audit', '/debug/queues'])
       for (const [server, clusterId] of [
@@ -213,7 +213,7 @@ describe('what a manager shows of all clusters', () => {
       'hub-1',
     ];
 
-    it('is one list, each line once, in pages of any size, a cluster’s own in its order', async () => {
+    it("is one list, each line once, in pages of any size, in each cluster's own order", async () => {
       for (const limit of [1, 2, 3, 7, 20]) {
         const read = await pages(`limit=${limit}`);
         expect(ids(read), String(limit)).to.deep.equal(ALL);
@@ -233,7 +233,7 @@ describe('what a manager shows of all clusters', () => {
       ]);
     });
 
-    it('goes on where it was with a cluster that was away', async () => {
+    it('resumes at its position on a cluster that was disconnected', async () => {
       const first = await ask<Page>('/admin/audit?limit=3');
       await cut('w1');
       const second = await ask<Page>(`/admin/audit?limit=20&cursor=${first.json.nextCursor ?? ''}`);
@@ -246,7 +246,7 @@ describe('what a manager shows of all clusters', () => {
       ]);
     });
 
-    it('takes no cursor that is none', async () => {
+    it('refuses a malformed cursor', async () => {
       const far = `f${Buffer.from('w1=x').toString('base64url')}`;
       for (const cursor of ['f!', far, 'x', 'f'.repeat(9_000), '17']) {
         const { status, json } = await servers.manager.admin.get(`/admin/audit?cursor=${cursor}`);
@@ -267,7 +267,7 @@ describe('what a manager shows of all clusters', () => {
       readonly incomplete?: true;
     }
 
-    it('are listed cluster by cluster, by names that lead to them', async () => {
+    it('are listed by cluster, under names that can be requested', async () => {
       for (const operations of Object.values(everyOne())) {
         const { listActors } = operations;
         Object.assign(operations, {
@@ -292,7 +292,7 @@ describe('what a manager shows of all clusters', () => {
       expect(warning).to.include('clusters w1');
     });
 
-    it('are those of one cluster, or of one pool', async () => {
+    it('can be limited to one cluster or one pool', async () => {
       const askedOf = async (query: string) => {
         await ask(`/debug/actors?limit=1&${query}`);
         return Object.entries(everyOne()).flatMap(([clusterId, { asked }]) =>
@@ -305,7 +305,7 @@ describe('what a manager shows of all clusters', () => {
       expect(await askedOf('pool=hub::shells')).to.deep.equal([['hub', 'shells']]);
     });
 
-    it('are shown, followed and made anew where they are', async () => {
+    it('are shown, followed and rebuilt on their own clusters', async () => {
       for (const [key, clusterId] of [
         ['w1.k', 'w1'],
         ['hub.k', 'hub'],
@@ -326,7 +326,7 @@ describe('what a manager shows of all clusters', () => {
       expect(everyOne()['w2']?.asked).to.deep.equal([{ kind: 'pool', text: 'blue/shells' }]);
     });
 
-    it('are of replicas that each cluster knows', async () => {
+    it('belong to replicas that each cluster knows', async () => {
       for (const path of ['queues', 'driver', 'reflectors', 'shards'])
         expect((await ask(`/debug/${path}?clusterID=w1`)).status, path).to.equal(200);
       expect((await ask('/debug/machines/pool?clusterID=w1')).status).to.equal(200);

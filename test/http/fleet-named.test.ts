@@ -14,7 +14,7 @@ const template = (name: string): string =>
     spec: { containers: [{ name: 'main', image: 'host' }] },
   });
 
-describe('what clusterID asks of one cluster of a fleet', () => {
+describe('clusterID on a manager', () => {
   let servers: FleetOfServers;
   /** What each cluster was asked to list. */
   let asked: (readonly [cluster: string, filter: object, page: object])[];
@@ -49,7 +49,7 @@ describe('what clusterID asks of one cluster of a fleet', () => {
   afterEach(() => servers.stop());
 
   for (const clusterId of CLUSTERS)
-    it(`is a page of ${clusterId} alone, however deep it lies`, async () => {
+    it(`selects a page of ${clusterId} only, at any offset`, async () => {
       const { tenant } = servers.manager;
       const pools = await tenant.get(`/sandboxpools?clusterID=${clusterId}`);
       expect([pools.json.total, pools.json.items?.[0]?.name]).to.deep.equal([
@@ -72,7 +72,7 @@ describe('what clusterID asks of one cluster of a fleet', () => {
       ]);
     });
 
-  it('goes with what else is asked, and with the name of a pool there', async () => {
+  it('works with other filters, and with the name of a pool there', async () => {
     const { admin } = servers.manager;
     const more = 'phase=Running&metadata.job=a%20b%26c&all';
     for (const poolName of ['shells', 'w1::shells'])
@@ -94,7 +94,7 @@ describe('what clusterID asks of one cluster of a fleet', () => {
     expect(asked).to.have.length(2);
   });
 
-  it('is refused where it is malformed, no cluster, or one that is not connected', async () => {
+  it('is refused if it is malformed, unknown or disconnected', async () => {
     servers.cut('w2');
     await eventually(() => !servers.fleet.links.find('w2'), 'w2 is cut');
     for (const list of ['/sandboxes', '/sandboxpools'])
@@ -112,7 +112,7 @@ describe('what clusterID asks of one cluster of a fleet', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('is what a pool may be made of there', async () => {
+  it('selects what a pool can use there', async () => {
     const volume = (claimName: string) => ({
       ...{ claimName, displayName: '', capacity: '1Gi', accessModes: [], storageClass: '' },
       phase: 'Bound' as const,
@@ -149,15 +149,15 @@ describe('what clusterID asks of one cluster of a fleet', () => {
         expect((await tenant.get(`${path}?clusterID=${named}`)).status).to.equal(status);
   });
 
-  it('is the way to what lies too deep in a list of all', async () => {
+  it('is needed for offsets too high in a list of all', async () => {
     const { status, json } = await servers.manager.tenant.get('/sandboxes?offset=9990&limit=20');
     expect([status, json.errorCode]).to.deep.equal([400, 'INVALID_ARGUMENT']);
     expect(json.error).to.include('name one by clusterID');
   });
 });
 
-describe('what clusterID asks of a daemon that is no manager', () => {
-  it('is its own, or no cluster', async () => {
+describe('clusterID on a daemon that is not a manager', () => {
+  it('must be its own', async () => {
     const server = await aServer();
     try {
       for (const list of ['/sandboxes', '/sandboxpools']) {

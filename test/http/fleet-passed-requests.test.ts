@@ -12,7 +12,7 @@ import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
 
-describe('requests that a manager passed on count', () => {
+describe('forwarded requests count', () => {
   let servers: FleetOfServers;
   const counts = (clusterId = 'w1') => servers.passing.passed.of(clusterId);
 
@@ -21,7 +21,7 @@ describe('requests that a manager passed on count', () => {
   });
   after(() => servers.stop());
 
-  it('as answered, whatever the cluster said, and as unavailable where it can not', async () => {
+  it('as answered, whatever the cluster answers, and as unavailable if it cannot', async () => {
     const { tenant } = servers.manager;
     expect((await tenant.get('/quotas?clusterID=w1')).status).to.equal(200);
     expect((await tenant.get(`/sandboxes/w1.${ID}`)).status).to.equal(404);
@@ -46,7 +46,7 @@ describe('requests that a manager passed on count', () => {
   });
 });
 
-describe('what a link carries counts', () => {
+describe('requests on a link count', () => {
   let fleet: FleetUnderTest;
   let passing: Passing;
   let asked: number;
@@ -76,7 +76,7 @@ describe('what a link carries counts', () => {
     return rejection(passing.pass({ way, caller: CALLER, request, body, requestId: 'r', signal }));
   };
 
-  it('as unavailable where it breaks before the answer, and not for a client that left', async () => {
+  it('as unavailable if the link breaks before the answer, but not if the client left', async () => {
     const left = new AbortController();
     const leaving = pass(left.signal);
     await eventually(() => asked === 1, 'the cluster is asked');
@@ -91,7 +91,7 @@ describe('what a link carries counts', () => {
     expect(passing.passed.of('w1')).to.deep.equal({ answered: 0, unavailable: 1 });
   });
 
-  it('as unavailable where a tenant has as much of it as it may', async () => {
+  it('as unavailable if the tenant uses its whole share of the link', async () => {
     const way = fleet.links.find('w1') ?? fail();
     for (let n = 0; n < 256; n += 1) passing.hold(way, tenantKey(CALLER));
     await pass();

@@ -33,7 +33,7 @@ const CALLER = {
   keyId: 'k1',
 } as const;
 
-describe('what a manager passes on', () => {
+describe('a forwarded request', () => {
   let fleet: FleetUnderTest;
 
   beforeEach(async () => {
@@ -48,7 +48,7 @@ describe('what a manager passes on', () => {
     rawHeaders: [],
   } as unknown as IncomingMessage;
 
-  it('is refused, and takes no place for good, where the link broke meanwhile', async () => {
+  it('is refused, without a leaked slot, if the link has broken', async () => {
     const { links } = await fleet.join({ clusterId: 'w1', serve: () => undefined });
     const way = fleet.links.find('w1') ?? fail();
     links.stop();
@@ -66,7 +66,7 @@ describe('what a manager passes on', () => {
     }
   });
 
-  it('has its head sent at once, whenever its body comes, for its identity ages', async () => {
+  it('sends its headers at once, before its body, since its identity expires', async () => {
     const asked: string[] = [];
     const worker = createServer((given, response) => {
       asked.push(given.method ?? '');
@@ -91,7 +91,7 @@ describe('what a manager passes on', () => {
     passing.stop();
   });
 
-  it('is watched for a silent link as long as it waits', () => {
+  it('is watched for a silent link while it waits', () => {
     const clock = new TestClock();
     const probes = new Set<() => void>();
     const way = {
@@ -113,7 +113,7 @@ describe('what a manager passes on', () => {
     expect([silent, probes.size]).to.deep.equal([1, 0]);
   });
 
-  it('is cut where its client takes nothing of it, and not where there is nothing', async () => {
+  it('is closed if its client reads nothing while data waits, but not without data', async () => {
     const clock = new TestClock();
     const [answer, silent] = [new PassThrough(), new PassThrough()];
     const unread = new Writable({ highWaterMark: 1, write: () => undefined });
@@ -132,7 +132,7 @@ describe('what a manager passes on', () => {
     expect(idle.writableFinished).to.equal(true);
   });
 
-  it('is listed without a cluster that has no list in time', async () => {
+  it('for a list omits a cluster that does not answer in time', async () => {
     let asked = 0;
     const silent = createServer(() => (asked += 1));
     await fleet.join({
@@ -261,7 +261,7 @@ describe('what a manager passes on', () => {
       return socket;
     };
 
-    it('is refused where the worker says nothing, or says no', async () => {
+    it('is refused if the worker is silent or refuses', async () => {
       const refusedBy = async (): Promise<IncomingMessage> => {
         const terminal = open(await tokenFrom());
         const [, answer] = await once(terminal, 'unexpected-response');
@@ -281,7 +281,7 @@ describe('what a manager passes on', () => {
       expect(String((await answer.toArray())[0])).to.equal('no');
     });
 
-    it('says nothing of a cluster to one whose token is not good', async () => {
+    it('reveals nothing about a cluster to a caller with an invalid token', async () => {
       const told = async (cluster: string): Promise<readonly unknown[]> => {
         const socket = new WebSocket(
           `ws://127.0.0.1:${manager.port}/ws/clusters/${cluster}/sandboxes/${ID}/terminal?token=x`,
@@ -304,7 +304,7 @@ describe('what a manager passes on', () => {
       }
     });
 
-    it('ends with the key that its token was made by at another replica', async () => {
+    it('ends with the key that made its token on another replica', async () => {
       toldKey = parseApiKey(manager.tenant.key ?? '')?.keyId ?? fail();
       owners.add(toldKey);
       const terminal = open('made-elsewhere');
@@ -319,7 +319,7 @@ describe('what a manager passes on', () => {
       expect((answer as IncomingMessage).statusCode).to.equal(401);
     });
 
-    it('prints no warning of a leak of listeners', async () => {
+    it('prints no warning about leaked listeners', async () => {
       const warned: Error[] = [];
       const onWarning = (warning: Error): void => void warned.push(warning);
       process.on('warning', onWarning);
@@ -331,7 +331,7 @@ describe('what a manager passes on', () => {
       expect(warned).to.deep.equal([]);
     });
 
-    it('counts as of whose key its token was made by at another replica', async () => {
+    it('counts for the owner of the key that made its token on another replica', async () => {
       toldKey = parseApiKey(manager.tenant.key ?? '')?.keyId ?? fail();
       owners.add(toldKey);
       const terminal = open('made-elsewhere');
@@ -357,7 +357,7 @@ describe('what a manager passes on', () => {
       expect([hasAll(''), hasAll(owner)]).to.deep.equal([true, true]);
     });
 
-    it('ends with the key that its token was made by, and so does the token', async () => {
+    it('ends with the key that made its token, and so does the token', async () => {
       const [token, later] = [await tokenFrom(), await tokenFrom()];
       const terminal = open(token);
       await once(terminal, 'open');
@@ -373,8 +373,8 @@ describe('what a manager passes on', () => {
   });
 });
 
-describe("a way to another cluster's sandbox", () => {
-  it('is refused by a rule of the manager that holds it', () => {
+describe("a connection to another cluster's sandbox", () => {
+  it('is refused by a matching rule of the manager', () => {
     const gate = { rulesFor: () => rulesOf('require operation=openEndpoint|writeToProcess') };
     for (const way of ['endpoints/web/index.html?a=b', 'processes/p/output'])
       expect(() =>
@@ -385,8 +385,8 @@ describe("a way to another cluster's sandbox", () => {
   });
 });
 
-describe('a fault while a manager passes something on', () => {
-  it('is told to the log, and to nobody else', async () => {
+describe('an exception during a forwarded request', () => {
+  it('is logged, and not shown to others', async () => {
     const logged: object[] = [];
     const operations = new FakeOperations();
     const clients = clientsOf({ operations, clock: operations.clock, log: quietLog });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { eventually } from '../support/harness/eventually.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-describe('a manager, over the clusters of its fleet', () => {
+describe('a manager over the clusters of its fleet', () => {
   let servers: FleetOfServers;
 
   before(async () => {
@@ -30,7 +30,7 @@ describe('a manager, over the clusters of its fleet', () => {
     return json.sandbox?.['sandboxId'] ?? '';
   };
 
-  it('claims where the pool says, for the tenant that asks', async () => {
+  it('claims on the cluster of the pool, for the calling tenant', async () => {
     const { tenant, stranger } = servers.manager;
     const { status, json } = await tenant.post('/sandboxes', { poolName: 'w1::shells' });
     const id = json.sandbox?.['sandboxId'] ?? '';
@@ -52,7 +52,7 @@ describe('a manager, over the clusters of its fleet', () => {
     });
   });
 
-  it('passes bodies, refusals and conditions on', async () => {
+  it('forwards bodies, refusals and conditions', async () => {
     const { tenant } = servers.manager;
     const id = await claim('w2::shells');
     const { json } = await tenant.post(`/sandboxes/${id}/exec`, { command: 'true' });
@@ -75,7 +75,7 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(idle.json).to.have.nested.property('sandbox.sandboxId', id);
   });
 
-  it('shows its own by their composite names, and takes them bare', async () => {
+  it('shows its own resources by composite names, and accepts short ones', async () => {
     const { tenant } = servers.manager;
     const id = await claim('shells');
     expect(id).to.match(/^hub\./);
@@ -98,7 +98,7 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(second.json).to.deep.equal(first.json);
   });
 
-  it('repeats a claim with an Idempotency-Key on the cluster that had it', async () => {
+  it('repeats a claim with an Idempotency-Key on the cluster of the first one', async () => {
     const { tenant } = servers.manager;
     const marked = { headers: { 'Idempotency-Key': 'far' } };
     const first = await tenant.post('/sandboxes', { poolName: 'w1::shells' }, marked);
@@ -145,7 +145,7 @@ describe('a manager, over the clusters of its fleet', () => {
     expect([deep.status, deep.json.detail]).to.deep.equal([400, { field: 'offset' }]);
   });
 
-  it('leads to endpoints of others over itself, whatever address they have there', () => {
+  it('forwards requests to endpoints of other clusters, whatever their address', () => {
     const body = { sandbox: { sandboxId: 'x', endpoints: { 'a/b': 'http://127.0.0.1:1/' } } };
     const shown = (isOwn?: true) =>
       shownInFleet({ path: '/sandboxes/{sandboxId}' }, body, {
@@ -158,7 +158,7 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(shown(true)).to.have.deep.nested.property('sandbox.endpoints', body.sandbox.endpoints);
   });
 
-  it('knows no other clusters, and no malformed names', async () => {
+  it('returns 404 for unknown clusters and malformed names', async () => {
     const { tenant } = servers.manager;
     const uuid = '0190d4a5-7b1e-7c3a-9f00-000000000001';
     const asked = [
@@ -187,12 +187,12 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(json.detail).to.have.nested.property('availablePools[0].name', 'w1::shells');
   });
 
-  it('asks for a key before it says anything of a cluster', async () => {
+  it('requires a key before it reveals anything about a cluster', async () => {
     for (const path of ['/sandboxes/w1.x', '/sandboxes/w9.x', '/sandboxpools/w9::x'])
       expect((await servers.manager.anyone.get(path)).json.errorCode).to.equal('API_KEY_REQUIRED');
   });
 
-  it('alone speaks for who asks: keys are worth nothing on a link, nor identities off it', async () => {
+  it('is the only source of identities: keys are invalid on a link, and identities off it', async () => {
     const worker = servers.workers['w1']!;
     const way = servers.fleet.links.find('w1')!;
     const request = { method: 'GET', target: '/sandboxes', idempotencyKey: undefined };
@@ -220,7 +220,7 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(offLink.json.errorCode).to.equal('API_KEY_REQUIRED');
   });
 
-  it('says what it can not reach, and serves the rest', async () => {
+  it('reports unreachable clusters, and serves the others', async () => {
     const { tenant, admin } = servers.manager;
     const id = await claim('w2::shells');
     servers.cut('w2');

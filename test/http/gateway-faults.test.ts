@@ -9,7 +9,7 @@ interface Served {
   readonly id: string;
 }
 
-describe('an exception that a connection to an endpoint throws', () => {
+describe('an exception in a connection to an endpoint', () => {
   let child: ChildProcess;
   let served: Served;
 
@@ -28,7 +28,7 @@ describe('an exception that a connection to an endpoint throws', () => {
     return (await fetch(url, { headers: { 'SERVICE-API-KEY': served.key } })).text();
   };
 
-  it('ends that request alone', async () => {
+  it('ends its own request only', async () => {
     const failed = await get('/bad').then(
       () => 'answered',
       () => 'cut',
@@ -39,7 +39,7 @@ describe('an exception that a connection to an endpoint throws', () => {
     expect(child.exitCode).to.equal(null);
   });
 
-  it('ends the process where it belongs to no request', async () => {
+  it('ends the process if it belongs to no request', async () => {
     expect(await get('/good')).to.equal('good');
 
     child.send('throw');

@@ -10,7 +10,7 @@ import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './g
 
 const LONG = Buffer.from(Uint32Array.from({ length: 1 << 20 }, (_, at) => at).buffer);
 
-describe('long answers of an endpoint, through a forwarder', () => {
+describe('long answers of an endpoint through a forwarder', () => {
   let under: GatewayUnderTest;
   let forwarder: Awaited<ReturnType<typeof aForwarder>>;
 
@@ -30,7 +30,7 @@ describe('long answers of an endpoint, through a forwarder', () => {
     await forwarder.stop();
   });
 
-  it('come unchanged, many at once, and answers behind them on the same connection too', async () => {
+  it('arrive unchanged, many at once, and with later answers on the same connection', async () => {
     await under.serve((request, response) => {
       const body = request.url === '/long' ? LONG : Buffer.from(`short ${request.url}`);
       response.writeHead(200, { 'Content-Length': body.length }).end(body);
@@ -61,7 +61,7 @@ describe('long answers of an endpoint, through a forwarder', () => {
     expect(found).to.not.include(false);
   });
 
-  it("that are shorter than announced cut the client's answer", async () => {
+  it("that are shorter than announced break the client's answer", async () => {
     await under.serveBytes(
       (socket) =>
         void socket.once('data', () => {
@@ -79,7 +79,7 @@ describe('long answers of an endpoint, through a forwarder', () => {
     await eventually(() => under.operations.opened === 0, 'the way is closed');
   });
 
-  it('that are longer than announced end where they were to', async () => {
+  it('that are longer than announced end at the announced length', async () => {
     await under.serveBytes(
       (socket) =>
         void socket.once('data', () => {
@@ -102,7 +102,7 @@ describe('long answers of an endpoint, through a forwarder', () => {
     expect(answer.subarray(answer.indexOf('\r\n\r\n') + 4).equals(LONG)).to.equal(true);
   });
 
-  it("wait for their clients, and end on the sandbox's side when their clients leave", async () => {
+  it('wait for their clients, and end in the sandbox when their clients disconnect', async () => {
     const answer = new EndlessAnswer();
     await under.serve((_request, response) => {
       answer.give(response.writeHead(200, { 'Content-Length': 1 << 30 }));
@@ -114,7 +114,7 @@ describe('long answers of an endpoint, through a forwarder', () => {
     await eventually(() => answer.isClosed && under.operations.opened === 0, 'the way is closed');
   });
 
-  it('that cannot be had are 502 where nothing listens', async () => {
+  it('become 502 if nothing listens', async () => {
     const server = await under.serve(() => {});
     server.close();
     await once(server, 'close');

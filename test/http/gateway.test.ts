@@ -9,7 +9,7 @@ import { mayConcern } from '../../src/model/approvals/policy.ts';
 import { rulesOf } from './an-approving-server.ts';
 import { aGateway, CONNECTIONS, type GatewayUnderTest } from './gateway-support.ts';
 
-it('the audit counts who came to which endpoint, and none who was refused', async () => {
+it('the audit counts callers of endpoints, and omits refused ones', async () => {
   const counted: CountedEntry[] = [];
   const under = await aGateway({
     audit: {
@@ -33,7 +33,7 @@ it('the audit counts who came to which endpoint, and none who was refused', asyn
   ]);
 });
 
-it('the gateway refuses what one tenant sends beyond the turns that may wait', async () => {
+it('the gateway refuses requests of a tenant beyond its queue', async () => {
   let time = 0;
   const under = await aGateway({
     // each turn of the event loop has time for one request of a tenant
@@ -56,7 +56,7 @@ it('the gateway refuses what one tenant sends beyond the turns that may wait', a
 for (const [connection, dial] of Object.entries(CONNECTIONS))
   gatewaySuite(connection, () => ({ dial }));
 
-describe('what the gateway refuses', () => {
+describe('refusals of the gateway', () => {
   let under: GatewayUnderTest;
   beforeEach(async () => {
     under = await aGateway();
@@ -64,7 +64,7 @@ describe('what the gateway refuses', () => {
   });
   afterEach(() => under.stop());
 
-  it('wants a key, and tells other tenants as little as of what is not there', async () => {
+  it('require a key, and tell other tenants the same as for unknown endpoints', async () => {
     const path = `/sandboxes/${under.id}/endpoints/web/`;
     expect((await under.anyone.get(path)).json).to.include({ errorCode: 'API_KEY_REQUIRED' });
     expect((await under.anyone.get(path)).status).to.equal(401);
@@ -81,7 +81,7 @@ describe('what the gateway refuses', () => {
     }
   });
 
-  it('names the endpoints that there are', async () => {
+  it('list the existing endpoints', async () => {
     const { status, json } = await under.tenant.get(`/sandboxes/${under.id}/endpoints/other/`);
     expect(status).to.equal(404);
     expect(json).to.deep.include({
@@ -93,7 +93,7 @@ describe('what the gateway refuses', () => {
     ).to.equal(404);
   });
 
-  it('answers 409 for a sandbox that does not run, 502 where nothing listens', async () => {
+  it('are 409 for a sandbox that is not running, and 502 if nothing listens', async () => {
     const view = under.operations.sandboxes.get(under.id);
     if (!view) throw new Error('no sandbox');
     under.operations.sandboxes.set(under.id, { ...view, status: 'Stopping' });
@@ -111,7 +111,7 @@ describe('what the gateway refuses', () => {
     expect(under.operations.opened).to.equal(0);
   });
 
-  it('refuses a long body without waiting for its end', async () => {
+  it('of a long body come before its end', async () => {
     const raw = await connectRaw(under.port);
     raw.socket.write(
       `POST /sandboxes/${under.id}/endpoints/other/ HTTP/1.1\r\nHost: a\r\nSERVICE-API-KEY: ${under.key}\r\nContent-Length: 1000000000\r\n\r\nbegun`,
@@ -119,7 +119,7 @@ describe('what the gateway refuses', () => {
     expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
   });
 
-  it('has a client that only writes see why its long body is refused', async () => {
+  it('of a long body reach a client that reads only after writing', async () => {
     const raw = await connectRaw(under.port);
     raw.socket.pause();
     raw.socket.write(
@@ -132,7 +132,7 @@ describe('what the gateway refuses', () => {
     expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
   });
 
-  it('is opened by no request and no upgrade that a rule holds', async () => {
+  it('apply to every request and upgrade that a rule gates', async () => {
     let rules = rulesOf('require operation=openEndpoint');
     const gate = {
       rulesFor: (operation: string, method: string) =>

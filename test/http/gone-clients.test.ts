@@ -8,7 +8,7 @@ import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const OUTPUT = Buffer.alloc(1_048_576, 'x');
 
-describe('a client that is gone before the first of its answers', () => {
+describe('a client that disconnects before its first answer', () => {
   /** A server with a sandbox, and connections whose first request is never answered. */
   const aSlowServer = async (answers?: AnswerBudget) => {
     const server = await aServer(answers ? { answers } : {});
@@ -45,7 +45,7 @@ describe('a client that is gone before the first of its answers', () => {
     return { server, path, request, send, stop };
   };
 
-  it('follows nothing any more', async () => {
+  it('no longer follows anything', async () => {
     const { server, path, request, send, stop } = await aSlowServer();
     const { operations } = server;
     const { socket } = await send(request(`GET ${path}/logs?follow=true`));
@@ -55,7 +55,7 @@ describe('a client that is gone before the first of its answers', () => {
     await stop();
   });
 
-  it('has its commands ended', async () => {
+  it('ends its commands', async () => {
     const { server, path, request, send, stop } = await aSlowServer();
     let isAborted: boolean | undefined;
     server.operations.runExec = (_request, signal) =>
@@ -73,7 +73,7 @@ describe('a client that is gone before the first of its answers', () => {
     await stop();
   });
 
-  it('holds no memory for the others', async () => {
+  it('holds no memory that others need', async () => {
     const answers = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 4 * OUTPUT.length,

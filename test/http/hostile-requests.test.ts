@@ -51,7 +51,7 @@ const LIVING = ['one', 'two', 'three', 'four'] as const;
 /** Says what this deployment does not have, which no body of a request is the fault of. */
 const NOT_HERE: ReadonlySet<string> = new Set(['CLUSTER_UNAVAILABLE', 'FEATURE_DISABLED']);
 
-describe('requests made from the document', function () {
+describe('random requests based on the document', function () {
   const seed = Number(process.env['HOSTILE_SEED'] ?? Date.now() % 1_000_000_000);
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
@@ -223,7 +223,7 @@ describe('requests made from the document', function () {
   };
 
   for (const [place, documented] of documentedOperations.entries()) {
-    it(`${REQUESTS_PER_ROUTE} to ${documented.method} ${documented.path} are answered as it says`, async () => {
+    it(`${REQUESTS_PER_ROUTE} to ${documented.method} ${documented.path} get documented answers`, async () => {
       const round = (n: number): Promise<number> =>
         sendAll(
           documented,
@@ -242,7 +242,7 @@ describe('requests made from the document', function () {
     });
   }
 
-  it('of 500 connections of mutated bytes end without harm', async () => {
+  it('with mutated bytes on 500 connections cause no harm', async () => {
     const dice = new Dice(seed + 1_000);
     const body = '{"poolName":"shells"}';
     const start = Buffer.from(

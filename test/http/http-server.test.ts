@@ -15,7 +15,7 @@ const upgrade = (protocol: string, extra = ''): string =>
   `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${extra}\r\n`;
 
 describe('the HTTP server', () => {
-  it('says so when its address is taken', async () => {
+  it('reports that its address is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -59,7 +59,7 @@ describe('the HTTP server', () => {
     return { server, client, answer, finish: () => finish(), signal: () => aborted };
   };
 
-  it('lets what is in flight finish when it stops, and takes no more', async () => {
+  it('finishes pending requests when it stops, and accepts no more', async () => {
     const { server, answer, finish } = await busyServer();
     const idle = await connectRaw(server.port);
     idle.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -75,7 +75,7 @@ describe('the HTTP server', () => {
     await stopped;
   });
 
-  it('answers as before while it is about to stop, and ends each connection with the answer', async () => {
+  it('answers normally before its stop, and closes each connection after the answer', async () => {
     const server = await aServer();
     expect((await server.anyone.get('/healthz')).headers['connection']).to.equal('keep-alive');
 
@@ -88,7 +88,7 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it("answers what does not finish in time with 503, and aborts it, and does not call that the client's fault", async () => {
+  it('answers unfinished requests with 503, aborts them, and does not blame the client', async () => {
     const { server, answer, signal } = await busyServer();
     await server.stop(50);
     const { status, headers, json } = await answer;
@@ -104,7 +104,7 @@ describe('the HTTP server', () => {
     expect(server.log.at(-1)?.fields).to.include({ status: 503, errorCode: 'UNAVAILABLE' });
   });
 
-  it('answers 503 on a connection that was in use while it stops', async () => {
+  it('answers 503 on a connection in use during its stop', async () => {
     const server = await aServer();
     const connection = await connectRaw(server.port);
     connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
@@ -121,7 +121,7 @@ describe('the HTTP server', () => {
     await stopped;
   });
 
-  it('closes connections beyond the most it takes', async () => {
+  it('closes connections beyond the maximum', async () => {
     const server = await aServer({ limits: { maxConnections: 2 } });
     const kept = [await connectRaw(server.port), await connectRaw(server.port)];
     const surplus = await connectRaw(server.port);
@@ -130,7 +130,7 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('hands upgrades to WebSocket over, and cuts those at the end', async () => {
+  it('passes upgrades to WebSocket, and closes those at the end', async () => {
     const seen: string[] = [];
     const server = await aServer({
       upgrade: (request, socket) => {
@@ -146,7 +146,7 @@ describe('the HTTP server', () => {
     expect(await connection.closed()).to.equal('HTTP/1.1 101 Switching Protocols\r\n\r\n');
   });
 
-  it('answers a request that asks for another protocol as if it had not', async () => {
+  it('ignores a request for another protocol', async () => {
     const server = await aServer({ upgrade: (_request, socket) => void socket.destroy() });
     const old = upgrade('h2c').replace('HTTP/1.1', 'HTTP/1.0');
     expect(parseRaw(await exchangeRaw(server.port, old)).status).to.equal(200);
@@ -163,7 +163,7 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('answers an upgrade by POST, or with a body, as if it had not been asked for', async () => {
+  it('ignores an upgrade by POST, or with a body', async () => {
     const server = await aServer({ upgrade: (_request, socket) => void socket.destroy() });
     const body = '{"poolName":"nope"}';
     for (const [method, code] of [
@@ -186,7 +186,7 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('answers CONNECT in JSON, and ends the connection', async () => {
+  it('answers CONNECT in JSON, and closes the connection', async () => {
     const server = await aServer();
     const answer = parseRaw(
       await exchangeRaw(
@@ -203,7 +203,7 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('answers an upgrade like any request where nothing takes upgrades', async () => {
+  it('answers an upgrade like any request if nothing accepts upgrades', async () => {
     const server = await aServer();
     const connection = await connectRaw(server.port);
     connection.socket.write(upgrade('websocket'));

@@ -28,7 +28,7 @@ describe('Idempotency-Key', () => {
     path = '/sandboxes',
   ) => client.post(path, body, under(key));
 
-  it('gives the repetition the first answer, byte for byte, and says so', async () => {
+  it('returns the first answer to a repetition, byte for byte, and marks it', async () => {
     const first = await claim();
     server.operations.clock.time += DAY_MS / 2;
     const again = await claim();
@@ -43,7 +43,7 @@ describe('Idempotency-Key', () => {
     expect(server.operations.sandboxes.size).to.equal(1);
   });
 
-  it('is the same under /v1', async () => {
+  it('works the same under /v1', async () => {
     const first = await claim();
 
     expect(
@@ -58,7 +58,7 @@ describe('Idempotency-Key', () => {
     expect([other.status, other.json.errorCode]).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  it('refuses a repetition with 409 and Retry-After while the first is under way', async () => {
+  it('refuses a repetition with 409 and Retry-After while the first is in progress', async () => {
     const { operations } = server;
     const create = operations.createPool;
     let go: () => void = () => {};
@@ -90,7 +90,7 @@ describe('Idempotency-Key', () => {
     expect((await server.tenant.post('/sandboxpools', body, under('k2'))).status).to.equal(201);
   });
 
-  it('stays in flight after a refusal until it is known whether the claim landed', async () => {
+  it('stays in flight after a refusal until the outcome of the claim is known', async () => {
     const { operations } = server;
     const { claimSandbox } = operations;
     let settle: () => void = () => {};
@@ -116,7 +116,7 @@ describe('Idempotency-Key', () => {
     await eventually(async () => (await claim()).status === 201, 'it is carried out anew');
   });
 
-  it('keeps no answer but 2xx', async () => {
+  it('stores only 2xx answers', async () => {
     const refused = await claim('k3', { poolName: 'later' });
     expect(refused.status).to.equal(404);
     await server.tenant.post('/sandboxpools', {
@@ -128,7 +128,7 @@ describe('Idempotency-Key', () => {
     expect((await claim('k3', { poolName: 'later' })).status).to.equal(201);
   });
 
-  it('keeps an answer for 24 hours and no longer', async () => {
+  it('stores an answer for 24 hours', async () => {
     const key = await server.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
     const ask = async (): Promise<string> =>
       (await server.tenant.post('/sandboxes', { poolName: 'shells' }, { key, ...under('k1') }))
@@ -141,7 +141,7 @@ describe('Idempotency-Key', () => {
     expect(await ask()).not.to.equal(first);
   });
 
-  it('means another request with another key, another path, another credential', async () => {
+  it('identifies another request with another key, path or credential', async () => {
     const first = await claim();
     expect((await claim('k2')).text).not.to.equal(first.text);
     expect((await claim('k1', { poolName: 'shells' }, server.colleague)).status).to.equal(403);
@@ -156,7 +156,7 @@ describe('Idempotency-Key', () => {
     ).to.equal(201);
   });
 
-  it('knows another body also where the operation takes no fields', async () => {
+  it('compares bodies even for operations without fields', async () => {
     const sync = (body?: object) =>
       server.tenant.post('/sandboxpools/shells/sync-template', body, under('k1'));
 
@@ -165,7 +165,7 @@ describe('Idempotency-Key', () => {
     expect((await sync({ a: 1 })).headers['idempotency-replayed']).to.equal('true');
   });
 
-  it('keeps nothing of a preview, which is made anew each time', async () => {
+  it('stores nothing of a preview, which is computed each time', async () => {
     const kept = rows.rows.size;
     for (const repeated of [1, 2]) {
       const preview = await server.tenant.post(
@@ -183,7 +183,7 @@ describe('Idempotency-Key', () => {
     expect(rows.rows.size).to.equal(kept);
   });
 
-  it('replays a new API key, which is kept sealed', async () => {
+  it('repeats a new API key, which is stored encrypted', async () => {
     const first = await server.tenant.post('/api-keys', {}, under('k1'));
     const again = await server.tenant.post('/api-keys', {}, under('k1'));
 
@@ -202,7 +202,7 @@ describe('Idempotency-Key', () => {
     expect(kept).not.to.contain(server.tenant.key);
   });
 
-  it('gives the answer though the request can not be given up', async () => {
+  it('returns the answer even if the request cannot be released', async () => {
     const requests = aCoordination({ now: () => 0, at: () => () => {} });
     const cut = await aServer({
       requests: {
@@ -227,7 +227,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  describe('where the first answer was lost before it was kept', () => {
+  describe('with a first answer lost before it was stored', () => {
     let forgetful: TestServer;
     beforeEach(async () => {
       const requests = aCoordination({ now: () => 0, at: () => () => {} });
@@ -246,7 +246,7 @@ describe('Idempotency-Key', () => {
     const ask = (body: object, key = 'k1', client = forgetful.tenant) =>
       client.post('/api-keys', body, under(key));
 
-    it('makes one API key, and gives it again', async () => {
+    it('creates one API key, and returns it again', async () => {
       const first = await ask({ description: 'one' });
       const again = await ask({ description: 'one' });
 
@@ -261,7 +261,7 @@ describe('Idempotency-Key', () => {
       ).to.equal(200);
     });
 
-    it('makes another for another request, credential, or path', async () => {
+    it('creates another for another request, credential, or path', async () => {
       const keys = [
         await ask({}),
         await ask({}, 'k2'),
@@ -290,7 +290,7 @@ describe('Idempotency-Key', () => {
       }
     });
 
-    it('makes a new one a day later', async () => {
+    it('creates a new one a day later', async () => {
       const key = await forgetful.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
       const made = async () =>
         (await forgetful.anyone.post('/api-keys', {}, { ...under('k1'), key })).json.keyId;
@@ -317,14 +317,14 @@ describe('Idempotency-Key', () => {
     expect(tokens[0]?.json.token).not.to.equal(tokens[1]?.json.token);
   });
 
-  it('is refused where it is empty, too long, or not printable', async () => {
+  it('is refused if it is empty, too long, or not printable', async () => {
     for (const key of ['', ' ', 'x'.repeat(256), 'ü']) {
       const { status, json } = await claim(key);
       expect([key, status, json.detail]).to.deep.equal([key, 400, { field: 'Idempotency-Key' }]);
     }
   });
 
-  it('may be long, and its answer is given although it is too long to be kept', async () => {
+  it('can be long, and works even if its answer is too long to be stored', async () => {
     const annotations = Object.fromEntries(
       Array.from({ length: 20 }, (_, n) => [`a${n}`, 'x'.repeat(4_000)]),
     );

@@ -23,7 +23,7 @@ describe('a request without a key', () => {
 
   for (const { method, path, access } of routesOf(new FakeOperations())) {
     if (access === 'open') continue;
-    it(`is refused for that whatever else is wrong: ${method} ${path}`, async () => {
+    it(`is refused for that before any other fault: ${method} ${path}`, async () => {
       const odd = path.replaceAll(/\{\w+\}/g, 'Not%20a%20name');
       await expectNoKey(method, `${odd}?limit=-1&limit=x&phase=&namespace=`);
       await expectNoKey(method, `/v1${odd}`);
@@ -34,7 +34,7 @@ describe('a request without a key', () => {
     });
   }
 
-  it('is refused for that where a pool’s name holds an image', async () => {
+  it("is refused for that even if a pool's name contains an image", async () => {
     for (const path of ['/sandboxpools/shells//debian', '/v1/sandboxpools/local::shells//debian'])
       await expectNoKey('GET', path);
   });

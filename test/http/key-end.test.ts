@@ -4,7 +4,7 @@ import { aServer, type TestServer } from './a-server.ts';
 
 const DAY = 24 * 60 * 60_000;
 
-describe('the end of an API key', () => {
+describe('the expiry of an API key', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
@@ -31,7 +31,7 @@ describe('the end of an API key', () => {
     }
   };
 
-  it('is told in its last 14 days, beside what is not known of a body', async () => {
+  it('is announced in its last 14 days, next to warnings about unknown fields', async () => {
     expect(await warningOf(28 * DAY, 14 * DAY)).to.equal(undefined);
     expect(await warningOf(28 * DAY, 14 * DAY + 1)).to.match(
       /^299 - "this API key ends at \d{4}-\S+Z; make another one in time"$/,
@@ -46,7 +46,7 @@ describe('the end of an API key', () => {
     ).to.match(/^299 - "this API key ends at .*", 299 - "unknown field odd"$/);
   });
 
-  it('is not told of keys that were not made to last', async () => {
+  it('is not announced for short-lived keys', async () => {
     expect(await warningOf(28 * DAY - 1, 15 * DAY)).to.equal(undefined);
   });
 });

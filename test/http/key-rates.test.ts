@@ -9,7 +9,7 @@ describe('the rate of an API key', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
-  it('answers 429 with Retry-After past it, to that key alone, and goes on a second later', async () => {
+  it('causes 429 with Retry-After beyond the limit, for that key only, until a second later', async () => {
     let now = 0;
     server = await aServer({ keyRates: new KeyRates(3, () => now) });
     for (let at = 0; at < 3; at += 1)
@@ -26,7 +26,7 @@ describe('the rate of an API key', () => {
     expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
   });
 
-  it('counts a request once, and one too many not at all', () => {
+  it('counts a request once, and excess requests not at all', () => {
     let now = 0;
     const rates = new KeyRates(2, () => now);
     const [key, first] = [{ keyId: 'one' }, {}];
@@ -41,7 +41,7 @@ describe('the rate of an API key', () => {
     rates.count(key, third);
   });
 
-  it('is kept for the 10,000 keys that asked last', () => {
+  it('is remembered for the last 10,000 keys', () => {
     const rates = new KeyRates(1, () => 0);
     const isCounted = (keyId: string): boolean => rates.countEarly({ keyId }, {});
     expect([isCounted('first'), isCounted('first')]).to.deep.equal([true, false]);
@@ -51,7 +51,7 @@ describe('the rate of an API key', () => {
     expect(isCounted('first')).to.equal(true);
   });
 
-  it('takes no turn of the other keys of its user with what is one too many', async () => {
+  it("uses no turns of the user's other keys for excess requests", async () => {
     const keyRates = new KeyRates(3, () => 0);
     const waiting: number[] = [];
     const metrics = new MemoryMetrics();
@@ -77,7 +77,7 @@ describe('the rate of an API key', () => {
     connection.socket.destroy();
   });
 
-  it('has no bound where it is 0', async () => {
+  it('is unlimited if it is 0', async () => {
     server = await aServer({ keyRates: new KeyRates(0) });
     for (let at = 0; at < 20; at += 1)
       expect((await server.tenant.get('/sandboxes')).status).to.equal(200);

@@ -8,7 +8,7 @@ describe('/debug/log-level', () => {
   });
   afterEach(() => server.stop());
 
-  it('shows and changes the level, for a while if told', async () => {
+  it('shows and changes the level, temporarily if requested', async () => {
     expect((await server.admin.get('/debug/log-level')).json).to.deep.equal({
       replica: 'one',
       level: 'info',
@@ -27,7 +27,7 @@ describe('/debug/log-level', () => {
     });
   });
 
-  it('is an admin’s alone, and takes levels and durations only', async () => {
+  it('needs an admin, and accepts only levels and durations', async () => {
     expect(
       (await server.tenant.put('/debug/log-level', { level: 'debug' })).json.errorCode,
     ).to.equal('ADMIN_REQUIRED');

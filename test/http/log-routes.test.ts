@@ -34,7 +34,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     await server.stop();
   });
 
-  it('answers what was printed', async () => {
+  it('returns the output', async () => {
     print('one\ntwo\n');
     const { status, json } = await server.tenant.get(`/sandboxes/${id}/logs`);
     expect(status).to.equal(200);
@@ -47,13 +47,13 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     });
   });
 
-  it('answers the last lines, says that there were more, and puts times before them', async () => {
+  it('returns the last lines with times, and reports that there are more', async () => {
     print('one\ntwo\nthree\n');
     const { json } = await server.tenant.get(`/sandboxes/${id}/logs?tailLines=2&timestamps=true`);
     expect(json).to.deep.include({ logs: `${TIME} two\n${TIME} three\n`, truncated: true });
   });
 
-  it('answers nothing older than sinceSeconds', async () => {
+  it('returns nothing older than sinceSeconds', async () => {
     print('old\n');
     server.operations.clock.time = Date.parse(TIME) + 60_000;
     expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=59`)).json).to.deep.include(
@@ -64,7 +64,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     );
   });
 
-  it('gives the bare text where that is asked for, never as a page', async () => {
+  it('returns plain text on request, never as a page', async () => {
     print('<script>\nhalf');
     const { status, headers, text } = await server.tenant.get(`/sandboxes/${id}/logs`, {
       headers: { Accept: 'text/plain' },
@@ -98,7 +98,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     });
   }
 
-  it("hides what is another's", async () => {
+  it("hides other tenants' logs", async () => {
     for (const client of [server.colleague, server.stranger, server.admin]) {
       expect((await client.get(`/sandboxes/${id}/logs`)).json.errorCode).to.equal(
         'SANDBOX_NOT_FOUND',
@@ -112,7 +112,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
   });
 
   describe('follow', () => {
-    it('sends the last lines, then each as it is printed, and says when the sandbox has ended', async () => {
+    it('sends the last lines, then each new one, and the end of the sandbox', async () => {
       print('one\ntwo\n');
       const reader = await follow('&tailLines=1');
       expect(reader.status).to.equal(200);
@@ -137,7 +137,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
       );
     });
 
-    it('keeps carriage returns, odd bytes and characters cut in two in their line', async () => {
+    it('keeps carriage returns, odd bytes and split characters within their line', async () => {
       print('a\rb\u2028c\n');
       server.operations.logged.print(id, 'x');
       const reader = await follow('&timestamps=true');
@@ -150,7 +150,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
       ]);
     });
 
-    it('goes on after the event that a client had last', async () => {
+    it("resumes after the client's last event", async () => {
       print('one\ntwo\nthree\n');
       const reader = await follow('', { 'Last-Event-ID': '2' });
       expect(await reader.until((all) => all.length === 1, 'the third')).to.deep.equal([
@@ -158,7 +158,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
       ]);
     });
 
-    it('says reset where that is no longer kept', async () => {
+    it('sends reset if the position is no longer stored', async () => {
       print('one\n');
       const reader = await follow('', { 'Last-Event-ID': '77' });
       expect(await reader.until((all) => all.length === 2, 'both')).to.deep.equal([
@@ -167,7 +167,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
       ]);
     });
 
-    it('lets go when the client goes away', async () => {
+    it('closes when the client disconnects', async () => {
       const reader = await follow();
       await eventually(() => server.operations.followers === 1, 'it follows');
       reader.close();

@@ -9,7 +9,7 @@ describe('/admin/managers', () => {
   });
   afterEach(() => server.stop());
 
-  it('shows them, cuts them off and lets them in again', async () => {
+  it('shows managers, disconnects them and accepts them again', async () => {
     const shown = { addresses: ['wss://hub.example.com'], cutOff: false, links: 0 };
     expect((await server.admin.get('/admin/managers')).json).to.deep.equal(shown);
     const { json } = await server.admin.put('/admin/managers', { cutOff: true });
@@ -19,7 +19,7 @@ describe('/admin/managers', () => {
     );
   });
 
-  it('is an admin’s alone, and names what it does not take', async () => {
+  it('needs an admin, and names an invalid field', async () => {
     const asked = await server.tenant.put('/admin/managers', { cutOff: true });
     expect(asked.json.errorCode).to.equal('ADMIN_REQUIRED');
     for (const wrong of [{}, { cutOff: 'yes' }, { cutOff: null }]) {

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 import { aServer } from './a-server.ts';
 
-describe('how requests are counted', () => {
-  it('by the template of their route: a HEAD as the GET that it is, a path that there is not as none', async () => {
+describe('requests are counted', () => {
+  it('by route template, with HEAD as GET, and unknown paths together', async () => {
     const counted: unknown[] = [];
     const server = await aServer({
       metrics: {

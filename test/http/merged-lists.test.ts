@@ -133,7 +133,7 @@ describe('a list over all clusters', () => {
   });
   const fleets = fc.record({ hub: played, east: played, south: played, west: played });
 
-  it('is newest first, in pages that lack and repeat nothing, with the sum of all that answer', async () => {
+  it('is newest first, in pages without gaps or duplicates, with the sum of all totals', async () => {
     await fc.assert(
       fc.asyncProperty(fleets, fc.integer({ min: 1, max: 20 }), async (made, limit) => {
         const fleet = Object.fromEntries(
@@ -185,7 +185,7 @@ describe('a list over all clusters', () => {
     );
   });
 
-  it('is read from each cluster in steps, as deep as the page lies and no deeper than 10,000', async () => {
+  it('is read from each cluster in steps, only as deep as the page, up to 10,000', async () => {
     const { read, asked } = aManager(quiet({ hub: 0, east: 2_600, south: 1, west: 0 }));
     const { items, total } = await read({ limit: 100, offset: 2_400 });
     expect([items.length, total]).to.deep.equal([100, 2_601]);
@@ -206,7 +206,7 @@ describe('a list over all clusters', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('counts and shows nothing of a cluster whose list is none', async () => {
+  it('omits a cluster with an invalid list', async () => {
     const many = Array.from({ length: 1_001 }, () => ({}));
     for (const lie of [
       { items: [], total: -1 },
@@ -227,7 +227,7 @@ describe('a list over all clusters', () => {
     }
   });
 
-  it('ends, though a cluster says that it has more than it gives', async () => {
+  it('ends even if a cluster claims to have more than it returns', async () => {
     const lie = { items: [{ sandboxId: 'x', claimedAt: timeOf(0) }], total: 1_000_000 };
     const { read, asked } = aManager(quiet({ hub: 1, east: 0, south: 0, west: 0 }, 'lies'), lie);
     const { items } = await read({ limit: 500, offset: 5_000 });
@@ -235,7 +235,7 @@ describe('a list over all clusters', () => {
     expect(asked.filter(({ clusterId }) => clusterId === 'west')).to.have.length(1);
   });
 
-  it('of counts lacks a cluster that sends others, and fails with one that is asked for alone', async () => {
+  it('of counts omits a cluster with malformed ones, and fails with one that is named', async () => {
     const zero = { total: 0, byStatus: {}, byNamespace: {} };
     for (const lie of [
       { statistics: { ...zero, total: 1.5 } },

@@ -34,7 +34,7 @@ describe('notes of a request', () => {
     }
   };
 
-  it('are made once its answer is written, and before its client has it', async () => {
+  it('are written once its answer is written, and before its client has read it', async () => {
     const seen: unknown[] = [];
     const text = await answered([
       ({ res, status }, tookMs) => {
@@ -45,7 +45,7 @@ describe('notes of a request', () => {
     expect([text, ...seen]).to.deep.equal(['done', true, 200, true]);
   });
 
-  it('harm nobody where one can not be made', async () => {
+  it('do not affect others if one fails', async () => {
     const errors: string[] = [];
     const text = await answered(
       [

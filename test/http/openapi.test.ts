@@ -17,7 +17,7 @@ describe('the OpenAPI document', () => {
   });
   after(() => server.stop());
 
-  it('is open to everyone, the same under /v1', async () => {
+  it('is public, and the same under /v1', async () => {
     const plain = await server.anyone.get('/openapi.json');
     const versioned = await server.anyone.get('/v1/openapi.json');
 
@@ -27,7 +27,7 @@ describe('the OpenAPI document', () => {
     expect(JSON.parse(plain.text)).to.deep.equal(JSON.parse(JSON.stringify(document)));
   });
 
-  it('is not sent again to who has it', async () => {
+  it('is not sent again to a client that has it', async () => {
     const { headers } = await server.anyone.get('/openapi.json');
     const again = await server.anyone.get('/openapi.json', {
       headers: { 'If-None-Match': headers['etag'] ?? '' },
@@ -37,14 +37,14 @@ describe('the OpenAPI document', () => {
     expect(again.text).to.equal('');
   });
 
-  it('can only be read', async () => {
+  it('is read-only', async () => {
     const { status, headers } = await server.anyone.post('/openapi.json', {});
 
     expect(status).to.equal(405);
     expect(headers['allow']).to.include('GET');
   });
 
-  it('gives a linter nothing to say', async function () {
+  it('passes a linter', async function () {
     const config = await createConfig({ extends: ['recommended-strict'] });
     const problems = await lintFromString({
       source: JSON.stringify(document),
@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z]+$/);
   });
 
-  it('keeps admin operations apart by their security scheme', () => {
+  it('marks admin operations by their security scheme', () => {
     for (const { path, operation } of documentedOperations) {
       const schemes = (operation['security'] as readonly Json[]).flatMap(Object.keys);
       expect(schemes, path).to.deep.equal(
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  it('declares what a claim may be refused with, each with an example', () => {
+  it('declares the refusals of a claim, each with an example', () => {
     expect(
       at('/paths/~1sandboxes/post/responses/429/content/application~1json/examples'),
     ).to.have.all.keys('POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'TOO_MANY_WAITING');
@@ -119,7 +119,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('marks what is deprecated', () => {
+  it('marks deprecated operations', () => {
     expect(
       documentedOperations
         .filter(({ operation }) => operation['deprecated'] === true)

@@ -14,7 +14,7 @@ import { aServer } from './a-server.ts';
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
 
-describe('more than the server can do at once', () => {
+describe('a server overload', () => {
   /** A server whose lists of pools stay under way until they are let go. */
   const aBusyServer = async (maxInFlight: number) => {
     const server = await aServer({ limits: { maxInFlight } });
@@ -41,7 +41,7 @@ describe('more than the server can do at once', () => {
     return { server, begin, letGo };
   };
 
-  it('is turned away with 503 and Retry-After, while health is answered, and passes', async () => {
+  it('causes 503 with Retry-After while health still works, and ends', async () => {
     const { server, begin, letGo } = await aBusyServer(4);
     const slow = await begin([server.tenant, server.colleague, server.stranger, server.admin]);
 
@@ -66,7 +66,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('of one tenant and kind takes no more than its share', async () => {
+  it('is prevented by a share per tenant and kind', async () => {
     const { server, begin, letGo } = await aBusyServer(8);
     const slow = await begin([server.tenant, server.tenant]);
 
@@ -79,7 +79,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('can begin soon is refused of the tenant that sends it, and of no other one', async () => {
+  it('by queued requests is refused for their tenant only', async () => {
     let time = 0;
     const server = await aServer({
       // each turn of the event loop has time for one request of a tenant
@@ -102,7 +102,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('is not reached by commands, which mostly wait, nor by bodies that drip', async () => {
+  it('does not result from commands, which mostly wait, or from slow bodies', async () => {
     const server = await aServer({ limits: { maxInFlight: 1 } });
     await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default' });
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
@@ -129,7 +129,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('on one connection ends it: 32 requests may wait for their answers', async () => {
+  it('on one connection closes it: 32 requests can wait for their answers', async () => {
     const server = await aServer();
     const text = await exchangeRaw(server.port, GET.repeat(1_000));
     const statuses = text.match(/HTTP\/1\.1 \d+/g) ?? [];
@@ -139,7 +139,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('cuts a connection that sends 64 times as many while the first is under way', async () => {
+  it('closes a connection with 64 times as many behind the first', async () => {
     const { server, letGo } = await aBusyServer(4);
     const connection = await connectRaw(server.port);
     const list = `GET /sandboxpools HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n\r\n`;
@@ -150,7 +150,7 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
-  it('in turn is fine on one connection', async () => {
+  it('does not result from consecutive requests on one connection', async () => {
     const server = await aServer();
     const connection = await connectRaw(server.port);
     for (let n = 0; n < 100; n += 1) {
@@ -164,7 +164,7 @@ describe('more than the server can do at once', () => {
 });
 
 describe('connections of one address', () => {
-  it('are cut past its share, and counted until they close', async () => {
+  it('are closed beyond its share, and counted until they close', async () => {
     const server = await aServer({ limits: { maxConnectionsPerAddress: 3 } });
     const kept = [
       await connectRaw(server.port),
@@ -183,7 +183,7 @@ describe('connections of one address', () => {
     await server.stop();
   });
 
-  it('have no share where it is a trusted proxy', async () => {
+  it('have no limit for a trusted proxy', async () => {
     const server = await aServer({
       limits: { maxConnectionsPerAddress: 1 },
       trustedProxies: ['127.0.0.0/8'],
@@ -196,8 +196,8 @@ describe('connections of one address', () => {
   });
 });
 
-describe('bodies that are still arriving', () => {
-  it('hold so much together and no more: the oldest is refused', async () => {
+describe('bodies in transfer', () => {
+  it('have a limit in total, beyond which the oldest is refused', async () => {
     const server = await aServer({ limits: { maxArrivingBytes: 100_000 } });
     const begin = async () => {
       const connection = await connectRaw(server.port);

@@ -91,13 +91,13 @@ describe('pools over HTTP', () => {
     });
 
   describe('POST /sandboxpools', () => {
-    it('answers 201 with the pool as a template', async () => {
+    it('returns 201 with the pool as a template', async () => {
       const answer = await create();
       expect(answer.status).to.equal(201);
       expect(answer.json).to.deep.equal({ template: POOL_ALONE });
     });
 
-    it('makes one replica where none is asked for', async () => {
+    it('creates one replica by default', async () => {
       const answer = await server.tenant.post('/sandboxpools', {
         name: 'one',
         templateName: 'default',
@@ -197,7 +197,7 @@ describe('pools over HTTP', () => {
       });
     }
 
-    it('shows what was asked for as it was asked, and never a password', async () => {
+    it('shows the requested values unchanged, and never a password', async () => {
       const source = {
         template: {
           containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '1' } } }],
@@ -237,7 +237,7 @@ describe('pools over HTTP', () => {
       expect(answer.json.template!.annotations).to.deep.equal({});
     });
 
-    it('names unknown fields, also those inside, in a Warning', async () => {
+    it('names unknown fields, including nested ones, in a Warning', async () => {
       const answer = await create({
         colour: 'red',
         overrides: {
@@ -256,14 +256,14 @@ describe('pools over HTTP', () => {
       });
     });
 
-    it('says one thing of maxUnavailable, whether it is no text or a wrong one', async () => {
+    it('gives one message about maxUnavailable for a wrong type and a wrong value', async () => {
       for (const maxUnavailable of [2, 'two', '101%']) {
         const { text } = await create({ updateStrategy: { maxUnavailable } });
         expect(text).to.contain('must be a string');
       }
     });
 
-    it('names no unknown field in a Warning where the body is refused', async () => {
+    it('omits the Warning about unknown fields if the body is refused', async () => {
       const answer = await create({
         colour: 'red',
         template: { containers: [], privileged: true },
@@ -274,7 +274,7 @@ describe('pools over HTTP', () => {
   });
 
   describe('GET /sandboxpools and /sandboxpools/{name}', () => {
-    it('answer the pool, in a page and alone', async () => {
+    it('return the pool, in a page and separately', async () => {
       await create();
       expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({
         template: POOL_ALONE,
@@ -295,7 +295,7 @@ describe('pools over HTTP', () => {
       expect((await server.tenant.get('/sandboxpools?limit=1001')).status).to.equal(400);
     });
 
-    it('are those of the phase that is asked for', async () => {
+    it('can be filtered by phase', async () => {
       for (const name of ['a', 'b', 'c']) await create({ name });
       server.operations.degraded.add('b');
       const answer = await server.tenant.get('/sandboxpools?phase=Degraded');
@@ -307,7 +307,7 @@ describe('pools over HTTP', () => {
       expect(refused.json.detail).to.include({ field: 'phase' });
     });
 
-    it('are of the namespace that an admin names, also where a request is repeated under its key', async () => {
+    it('use the namespace that an admin names, even for a repetition with a key', async () => {
       await create();
       await server.stranger.post('/sandboxpools', { name: 'shells', templateName: 'default' });
       const sync = async (namespace: string) => {
@@ -323,12 +323,12 @@ describe('pools over HTTP', () => {
       expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', 'true']);
     });
 
-    it('are named in a 404 by no more than a pool can have', async () => {
+    it('truncate a long name in a 404', async () => {
       const { json } = await server.tenant.get(`/sandboxpools/${'x'.repeat(4_000)}`);
       expect(json.detail).to.include({ poolName: 'x'.repeat(512) });
     });
 
-    it('show others nothing, and admins all with all', async () => {
+    it('show nothing to others, and everything to admins with all', async () => {
       await create();
       for (const client of [server.colleague, server.stranger]) {
         const answer = await client.get('/sandboxpools/shells');
@@ -355,7 +355,7 @@ describe('pools over HTTP', () => {
       });
     });
 
-    it('answer 404 for what can be no pool’s name', async () => {
+    it('return 404 for an impossible name', async () => {
       for (const name of ['UPPER', 'a%2Fb', '%00', '%zz', 'a..b', '%F0%9F%92%A9', 'x'.repeat(64)]) {
         const answer = await server.tenant.get(`/sandboxpools/${name}`);
         expect([answer.status, answer.json.errorCode], name).to.deep.equal([404, 'POOL_NOT_FOUND']);
@@ -364,7 +364,7 @@ describe('pools over HTTP', () => {
   });
 
   describe('PUT /sandboxpools/{name}', () => {
-    it('changes nothing when the body is empty', async () => {
+    it('changes nothing if the body is empty', async () => {
       await create();
       for (const body of [{}, undefined])
         expect((await server.tenant.put('/sandboxpools/shells', body)).json).to.deep.equal({
@@ -396,14 +396,14 @@ describe('pools over HTTP', () => {
       ['force', 'force'],
       ['force=false', 'keep-running'],
     ] as const) {
-      it(`takes ?${query} as ${expected}`, async () => {
+      it(`interprets ?${query} as ${expected}`, async () => {
         await create();
         expect((await server.tenant.delete(`/sandboxpools/shells?${query}`)).status).to.equal(200);
         expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal(expected);
       });
     }
 
-    it('refuses another force, and a pool of another', async () => {
+    it('refuses other values of force, and pools of others', async () => {
       await create();
       expect(
         (await server.tenant.delete('/sandboxpools/shells?force=yes')).json.detail!.field,

@@ -24,7 +24,7 @@ describe('processes over HTTP', () => {
     return String((json as { process?: { processId?: string } }).process?.processId);
   };
 
-  it('starts one for each Idempotency-Key', async () => {
+  it('are started once per Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'one' };
     const body = { command: 'sleep 1' };
     const [first, second] = [
@@ -36,7 +36,7 @@ describe('processes over HTTP', () => {
     expect((await server.tenant.get(at)).json.total).to.equal(1);
   });
 
-  it('takes input, its end and signals, and refuses them afterwards', async () => {
+  it('accept input, its end and signals, and refuse them afterwards', async () => {
     const cat = await start({ command: 'cat', stdin: true });
     const stdin = `${at}/${cat}/stdin`;
     expect((await server.tenant.post(stdin, { data: 'aGk=', encoding: 'base64' })).status)
@@ -50,7 +50,7 @@ describe('processes over HTTP', () => {
     expect([dead.status, dead.json.errorCode]).to.deep.equal([409, 'PROCESS_ENDED']);
   });
 
-  it('names the field of a body that is no good', async () => {
+  it('refuse an invalid body by its field', async () => {
     const sleep = await start({ command: 'sleep 1' });
     for (const [path, body, field] of [
       ['', { command: [] }, 'command'],
@@ -70,7 +70,7 @@ describe('processes over HTTP', () => {
     }
   });
 
-  it('forgets one that is deleted, and knows none of another sandbox or tenant', async () => {
+  it('are forgotten once deleted, and unknown in other sandboxes and to other tenants', async () => {
     const sleep = await start({ command: 'sleep 1' });
     const foreign = await server.stranger.get(`${at}/${sleep}`);
     const deleted = await server.tenant.delete(`${at}/${sleep}`);
@@ -81,7 +81,7 @@ describe('processes over HTTP', () => {
     expect([again.status, again.json.errorCode]).to.deep.equal([404, 'PROCESS_NOT_FOUND']);
   });
 
-  it('sends output as events, text or base64, from an id on', async () => {
+  it('send output as events, text or base64, from any event id', async () => {
     const cat = await start({ command: 'cat', stdin: true });
     const stdin = `${at}/${cat}/stdin`;
     await server.tenant.post(stdin, { data: 'héllo' });
@@ -116,7 +116,7 @@ describe('processes over HTTP', () => {
     ]);
   });
 
-  it('answers a start with its output where that is asked for', async () => {
+  it('answer a start with their output on request', async () => {
     const answer = await EventReader.post(server.port, at, {
       headers: headers(),
       body: { command: 'echo hi' },
@@ -127,7 +127,7 @@ describe('processes over HTTP', () => {
     expect(events.map(({ event }) => event)).to.deep.equal(['start', 'stdout', 'end']);
   });
 
-  it('tells what it started also where that can not be read', async () => {
+  it('show what was started even if it cannot be read', async () => {
     const sleep = await start({ command: 'sleep 1' });
     const path = `${at}/${sleep}/output`;
     const readers = await Promise.all(
@@ -145,7 +145,7 @@ describe('processes over HTTP', () => {
     expect((await server.tenant.get(at)).json.total).to.equal(2);
   });
 
-  it('ends a stream with an error where its process is deleted', async () => {
+  it('end a stream with an error when they are deleted', async () => {
     const sleep = await start({ command: 'sleep 1' });
     const reader = (await EventReader.open(server.port, `${at}/${sleep}/output`, headers())).read();
     await server.tenant.delete(`${at}/${sleep}`);

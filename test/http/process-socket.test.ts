@@ -19,7 +19,7 @@ describe('the WebSocket of a process', () => {
   });
   afterEach(() => daemon.close());
 
-  it('gives both outputs with their positions, and the end', async () => {
+  it('sends both outputs with their positions, and the end', async () => {
     const socket = open(`${PATH}?from=7&pace=true`);
     wire.print('stdout', Buffer.alloc(64 << 10, 'o'), '10');
     wire.print('stderr', Buffer.from('of it'), '11');
@@ -36,7 +36,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.closes).to.equal(1);
   });
 
-  it('says that memory ran out', async () => {
+  it('reports lack of memory', async () => {
     const socket = open();
     const fact = { ...FACT, status: 'Exited', exitCode: 9, outOfMemory: true } as const;
     wire.tell({ kind: 'end', fact, next: '1' });
@@ -45,7 +45,7 @@ describe('the WebSocket of a process', () => {
     expect(socket.texts).to.deep.equal(['{"type":"exit","exitCode":9,"oomKilled":true}']);
   });
 
-  it('hands input over in order, again where none was taken, and its end', async () => {
+  it('passes input on in order, repeats refused input, and passes on its end', async () => {
     const socket = open();
     wire.refusing = [inputNotTaken()];
     socket.send(Buffer.from('one'));
@@ -59,7 +59,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.input).to.deep.equal(['one', 'two', 'end']);
   });
 
-  it('signals, resizes, and says what could not be done', async () => {
+  it('signals, resizes, and reports failures', async () => {
     const socket = open();
     wire.refusing = [processNotFound()];
     socket.send('{"type":"signal","name":"INT"}');
@@ -76,7 +76,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.input).to.deep.equal([]);
   });
 
-  it('opens for a good key alone, and by the words of the other requests', async () => {
+  it('opens with a valid key only, and refuses like other requests', async () => {
     wire.refusal = sandboxNotFound();
     expect(await open().refused).to.equal(404);
     wire.refusal = processNotFound();
@@ -96,7 +96,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.asked).to.have.length(2);
   });
 
-  it('opens only where no rule holds a request that it stands for', async () => {
+  it('opens only if no rule gates a request that it replaces', async () => {
     const path = `path=/sandboxes/${SANDBOX}/processes/p1`;
     for (const [rule, status] of [
       ['require method=POST', 403],
@@ -116,7 +116,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.asked).to.have.length(3);
   });
 
-  it('ends with its sandbox, its key, and its process', async () => {
+  it('closes with its sandbox, its key, and its process', async () => {
     const codeAfter = async (cause: () => void): Promise<number | undefined> => {
       const before = wire.asked.length;
       let code: number | undefined;
@@ -136,7 +136,7 @@ describe('the WebSocket of a process', () => {
     expect(wire.closes).to.equal(3);
   });
 
-  it('reads no further while its reader is behind', async () => {
+  it('stops reading while its reader is behind', async () => {
     const socket = open();
     await eventually(() => socket.ws.readyState === socket.ws.OPEN, 'it is open');
     socket.ws.pause();

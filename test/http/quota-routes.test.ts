@@ -24,7 +24,7 @@ describe('quotas over HTTP', () => {
   });
   afterEach(() => server.stop());
 
-  it('GET /quotas shows what the caller may have, and has', async () => {
+  it("GET /quotas shows the caller's limits and usage", async () => {
     await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 1, limit: 10 });
     await server.operations.requests.reserve(ADA, 'replicas', { name: 'p', amount: 7, limit: 10 });
 
@@ -43,7 +43,7 @@ describe('quotas over HTTP', () => {
     ).to.deep.equal([0, 0, 0]);
   });
 
-  it('PUT /admin/quotas/{team}/{user} changes what it names, and answers like GET', async () => {
+  it('PUT /admin/quotas/{team}/{user} changes the named fields, and answers like GET', async () => {
     await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 5, limit: 10 });
 
     const answer = await server.admin.put('/admin/quotas/blue/ada', { sandboxes: 3, pools: 0 });
@@ -61,7 +61,7 @@ describe('quotas over HTTP', () => {
     expect((await server.colleague.get('/quotas')).json.items?.[0]?.['limit']).to.equal(1_000);
   });
 
-  it('PUT takes cpu and memory as quantities or numbers, shown in cores and bytes where there is a limit', async () => {
+  it('PUT accepts cpu and memory as quantities or numbers, shown in cores and bytes', async () => {
     await server.operations.requests.reserve(ADA, 'cpu', {
       name: 'p',
       amount: 1_500,
@@ -126,7 +126,7 @@ describe('quotas over HTTP', () => {
     });
   }
 
-  it("names that can be nobody's are 404", async () => {
+  it('impossible names get 404', async () => {
     for (const path of [
       'Blue/ada',
       'blue/a_b',
@@ -139,7 +139,7 @@ describe('quotas over HTTP', () => {
     }
   });
 
-  it('are 503, and nothing is written, where it is not known what is used', async () => {
+  it('unknown usage causes a 503, without a write', async () => {
     server.operations.requests.used = async () => {
       throw unavailable('what is used is being counted anew; try again shortly', 3);
     };

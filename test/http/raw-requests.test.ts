@@ -63,19 +63,19 @@ describe('bytes on a connection', () => {
     ],
     ['a folded header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\nB\r\n\r\n'],
   ] as const) {
-    it(`that are ${name} are answered 400 and the connection ends`, async () => {
+    it(`that are ${name} get 400 and close the connection`, async () => {
       expectError(await exchange(text), 400, 'INVALID_ARGUMENT');
     });
   }
 
-  it('without a Host are answered 400, in HTTP/1.0 not', async () => {
+  it('without a Host get 400, except in HTTP/1.0', async () => {
     const answer = await exchange('GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n');
     expectError(answer, 400, 'INVALID_ARGUMENT');
     expect(answer.json.detail).to.deep.equal({ field: 'Host' });
     expect((await exchange('GET /healthz HTTP/1.0\r\n\r\n')).status).to.equal(200);
   });
 
-  it('with 20 kB of headers are answered 431', async () => {
+  it('with 20 kB of headers get 431', async () => {
     expectError(
       await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`),
       431,
@@ -96,7 +96,7 @@ describe('bytes on a connection', () => {
     );
   });
 
-  it('that drip in are cut off, headers and bodies alike', async () => {
+  it('that arrive too slowly are cut off, in headers and bodies', async () => {
     const hasty = await aServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } });
     key = hasty.tenant.key ?? '';
     for (const start of [
@@ -118,7 +118,7 @@ describe('bytes on a connection', () => {
     await hasty.stop();
   });
 
-  it('of a body without end are cut off', async () => {
+  it('of an endless body are cut off', async () => {
     const connection = await connectRaw(server.port);
     connection.socket.write(post('Transfer-Encoding: chunked\r\n'));
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
@@ -135,7 +135,7 @@ describe('bytes on a connection', () => {
     expect(connection.socket.bytesWritten).to.be.below(64 * MIB);
   });
 
-  it('of a body too large are answered also where the client reads only when all is written', async () => {
+  it('of a too large body get an answer even if the client reads only after writing', async () => {
     const connection = await connectRaw(server.port);
     connection.socket.pause();
     connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
@@ -144,7 +144,7 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of a body too large are answered also where the server stood still meanwhile', async () => {
+  it('of a too large body get an answer even if the server was stopped in the meantime', async () => {
     const connection = await connectRaw(server.port);
     connection.socket.pause();
     connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
@@ -155,7 +155,7 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of a request refused unread are answered also where the client reads last and closes', async () => {
+  it('of a request refused early get an answer even if the client reads last and closes', async () => {
     const connection = await connectRaw(server.port);
     connection.socket.pause();
     const stranger = post(`Connection: close\r\nContent-Length: ${5 * MIB}\r\n`).replace(key, 'no');
@@ -166,7 +166,7 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 401, 'INVALID_API_KEY');
   });
 
-  it('of a request refused unread are read on for 8 MiB, also where the client writes on', async () => {
+  it('of a request refused early are read for at most 8 MiB while the client writes', async () => {
     const connection = await connectRaw(server.port, { allowHalfOpen: true });
     connection.socket.write(post('Content-Length: 50000000000\r\n'));
     const piece = Buffer.alloc(0x10000, 0x20);
@@ -179,7 +179,7 @@ describe('bytes on a connection', () => {
     expect(connection.socket.bytesWritten).to.be.below(64 * MIB);
   });
 
-  it('behind the answer that closes the connection are no request', async () => {
+  it('behind an answer that closes the connection are ignored', async () => {
     const connection = await connectRaw(server.port, { allowHalfOpen: true });
     connection.socket.write(post(`Content-Length: ${2 * MIB}\r\n`));
     await once(connection.socket, 'end');
@@ -192,11 +192,11 @@ describe('bytes on a connection', () => {
     expect(server.log.map(({ fields }) => fields['requestId'])).not.to.include('last');
   });
 
-  it('of a body that says it is too large are not waited for', async () => {
+  it('of a body announced as too large are not awaited', async () => {
     expectError(await exchange(post('Content-Length: 50000000000\r\n')), 413, 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of a malformed chunk are answered 400', async () => {
+  it('of a malformed chunk get 400', async () => {
     for (const body of ['zz\r\n', '2\r\n{}x\r\n', 'FFFFFFFFFFFFFFFFF\r\n']) {
       expectError(
         await exchange(post('Transfer-Encoding: chunked\r\n', body)),
@@ -220,15 +220,15 @@ describe('bytes on a connection', () => {
     );
   });
 
-  it('that were encoded on the way are refused', async () => {
+  it('with a content encoding are refused', async () => {
     const answer = await exchange(
       post('Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n', '0\r\n\r\n'),
     );
     expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
-  describe('held back until they are asked for', () => {
-    it('are asked for when they will be read', async () => {
+  describe('held back by Expect', () => {
+    it('are requested when they can be read', async () => {
       const connection = await connectRaw(server.port);
       connection.socket.write(
         post('Content-Length: 19\r\nExpect: 100-continue\r\nConnection: close\r\n'),
@@ -243,7 +243,7 @@ describe('bytes on a connection', () => {
       );
     });
 
-    it('are never asked for when they are too large, or the key is wrong', async () => {
+    it('are never requested if they are too large, or the key is wrong', async () => {
       expectError(
         await exchange(post('Content-Length: 2000000\r\nExpect: 100-continue\r\n')),
         413,
@@ -255,7 +255,7 @@ describe('bytes on a connection', () => {
       expectError(answer, 401, 'API_KEY_REQUIRED');
     });
 
-    it('with another expectation are read as they come', async () => {
+    it('with another expectation are read as they arrive', async () => {
       expectError(
         await exchange(
           post('Content-Length: 19\r\nExpect: tea\r\nConnection: close\r\n', '{"poolName":"nope"}'),
@@ -279,7 +279,7 @@ describe('bytes on a connection', () => {
     ]);
   });
 
-  it('that go away midway leave nothing behind', async () => {
+  it('that stop midway leave nothing behind', async () => {
     for (const text of [
       post('Content-Length: 1000\r\n', '{'),
       'GET /healthz HTTP/1.1\r\nHo',

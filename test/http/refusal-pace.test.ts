@@ -10,7 +10,7 @@ import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { aServer } from './a-server.ts';
 
-describe('refusals of a tenant that asks again at once', () => {
+describe('refusals of a tenant that retries at once', () => {
   let now: number;
   let held: number[];
   let pace: RefusalPace;
@@ -29,14 +29,14 @@ describe('refusals of a tenant that asks again at once', () => {
     for (let n = 0; n < times; n += 1) void pace.hold('noisy');
   };
 
-  it('are answered at once up to fifty, and then a hundred a second', () => {
+  it('are immediate up to fifty, and then a hundred a second', () => {
     refuse(REFUSALS_AT_ONCE);
     expect(held).to.deep.equal([]);
     refuse(3);
     expect(held).to.deep.equal([10, 20, 30]);
   });
 
-  it('are held for three seconds at most, however many there are', () => {
+  it('are delayed by at most three seconds, however many there are', () => {
     refuse(100_000);
     expect(Math.max(...held)).to.equal(MOST_HELD_MS);
     now += MOST_HELD_MS + 1_000;
@@ -45,7 +45,7 @@ describe('refusals of a tenant that asks again at once', () => {
     expect(held).to.deep.equal([]);
   });
 
-  it('are not answered all at once after those, and so do not come again all at once', () => {
+  it('are spread out near that maximum, and so are the retries', () => {
     refuse(2_000);
     const late = held.slice(MOST_HELD_MS / 10);
     expect(late).to.have.length(2_000 - REFUSALS_AT_ONCE - MOST_HELD_MS / 10);
@@ -53,7 +53,7 @@ describe('refusals of a tenant that asks again at once', () => {
     expect(new Set(late).size).to.be.above(100);
   });
 
-  it('are answered at once beyond so many that are held, until these are answered', async () => {
+  it('are immediate while too many others are delayed', async () => {
     refuse(REFUSALS_AT_ONCE + MOST_HELD);
     expect(held).to.have.length(MOST_HELD);
     expect(pace.hold('noisy')).to.equal(undefined);
@@ -61,14 +61,14 @@ describe('refusals of a tenant that asks again at once', () => {
     expect(pace.hold('noisy')).to.be.an.instanceOf(Promise);
   });
 
-  it('hold up nobody else', () => {
+  it('do not delay other tenants', () => {
     refuse(1_000);
     held = [];
     expect(pace.hold('quiet')).to.equal(undefined);
     expect(held).to.deep.equal([]);
   });
 
-  it('are held on the wire, those for want of room alone', async () => {
+  it('are delayed on the wire only if they result from a lack of capacity', async () => {
     const asked: string[] = [];
     let letGo: () => void = () => {};
     const free = new Promise<void>((resolve) => {

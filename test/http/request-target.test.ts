@@ -18,7 +18,7 @@ describe('the target of a request', () => {
     return takeTarget(request) ? [request.url, request.headers.host] : undefined;
   };
 
-  it('is a path and query as they stand, escapes and empty segments included', () => {
+  it('is the path and query unchanged, with escapes and empty segments', () => {
     for (const target of [
       '/',
       '/sandboxes',
@@ -32,20 +32,20 @@ describe('the target of a request', () => {
       expect(taken('GET', target)).to.deep.equal([target, 'asked']);
   });
 
-  it('is the path of an absolute form, whose host counts', () => {
+  it('is the path of an absolute form, whose host is used', () => {
     expect(taken('GET', 'http://given:80/a?b')).to.deep.equal(['/a?b', 'given:80']);
     expect(taken('POST', 'HTTPS://[::1]:8080//a')).to.deep.equal(['//a', '[::1]:8080']);
     expect(taken('GET', 'http://given')).to.deep.equal(['/', 'given']);
     expect(taken('GET', 'http://given?a')).to.deep.equal(['/?a', 'given']);
   });
 
-  it('does not stand in for a Host that is missing', () => {
+  it('does not replace a missing Host', () => {
     const request = { method: 'GET', url: 'http://given/a', headers: {} };
     expect(takeTarget(request)).to.equal(true);
     expect(request.headers).to.deep.equal({});
   });
 
-  it('is * for OPTIONS alone', () => {
+  it('can be * for OPTIONS only', () => {
     expect(taken('OPTIONS', '*')).to.deep.equal(['*', 'asked']);
     expect(taken('GET', '*')).to.equal(undefined);
   });
@@ -62,7 +62,7 @@ describe('the target of a request', () => {
     ['nothing', ''],
     ['a relative path', 'sandboxes'],
   ] as const) {
-    it(`is none with ${what}`, () => expect(taken('GET', target)).to.equal(undefined));
+    it(`is refused with ${what}`, () => expect(taken('GET', target)).to.equal(undefined));
   }
 
   describe('on the wire', function () {
@@ -80,7 +80,7 @@ describe('the target of a request', () => {
         ),
       );
 
-    it('that is none is answered 400, also where it asks for an upgrade', async () => {
+    it('gets 400 if it is invalid, even with an upgrade', async () => {
       for (const target of [
         '/sandboxes#x',
         '/healthz#',
@@ -104,7 +104,7 @@ describe('the target of a request', () => {
       }
     });
 
-    it('is read in one way by all that the daemon is made of', async () => {
+    it('is interpreted identically in all parts of the daemon', async () => {
       const seed = Number(process.env['HOSTILE_SEED'] ?? randomInt(2 ** 31));
       console.info(`      HOSTILE_SEED=${seed}`);
       await fc.assert(

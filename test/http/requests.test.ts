@@ -15,7 +15,7 @@ describe('any request', () => {
     server.tenant.post('/sandboxes', undefined, { raw, headers });
 
   describe('its id', () => {
-    it('is the client’s where it is fit', async () => {
+    it("is the client's if it is valid", async () => {
       for (const id of ['abc', 'A.b_c-9', 'x'.repeat(128)]) {
         expect(
           (await server.anyone.get('/healthz', { headers: { 'X-Request-Id': id } })).headers[
@@ -25,7 +25,7 @@ describe('any request', () => {
       }
     });
 
-    it('is minted otherwise, each its own', async () => {
+    it('is otherwise generated, and unique', async () => {
       const seen = new Set<string>();
       for (const id of ['', 'a b', 'x'.repeat(129), 'é', 'a,b', '${jndi}']) {
         const given = (await server.anyone.get('/nothing', { headers: { 'X-Request-Id': id } }))
@@ -38,7 +38,7 @@ describe('any request', () => {
   });
 
   describe('its key', () => {
-    it('may come as a bearer token', async () => {
+    it('can be a bearer token', async () => {
       const key = await server.operations.key('bearers', 'ada');
       const get = (headers: Record<string, string>) =>
         server.anyone.get('/sandboxpools', { headers });
@@ -62,8 +62,8 @@ describe('any request', () => {
     });
   });
 
-  describe('to the daemon’s own address', () => {
-    it('leads a browser to the pages', async () => {
+  describe("to the daemon's own address", () => {
+    it('redirects a browser to the pages', async () => {
       const { status, headers, text } = await server.anyone.get('/', {
         headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
       });
@@ -73,7 +73,7 @@ describe('any request', () => {
       expect(headers['content-security-policy']).to.include("default-src 'none'");
     });
 
-    it('is nothing for a program', async () => {
+    it('gets 404 from a program', async () => {
       for (const accept of [undefined, '*/*', 'application/json']) {
         const headers: Readonly<Record<string, string>> =
           accept === undefined ? {} : { Accept: accept };
@@ -83,7 +83,7 @@ describe('any request', () => {
   });
 
   describe('to no operation', () => {
-    it('is answered 404', async () => {
+    it('gets 404', async () => {
       for (const path of [
         '/',
         '/nothing',
@@ -112,7 +112,7 @@ describe('any request', () => {
       }
     });
 
-    it('is answered 405 with what is allowed where the path has other methods', async () => {
+    it('gets 405 with the allowed methods if the path has others', async () => {
       for (const [method, path, allow] of [
         ['DELETE', '/sandboxes', ['GET', 'HEAD', 'POST']],
         ['PATCH', '/sandboxpools/x', ['DELETE', 'GET', 'HEAD', 'PUT']],
@@ -130,7 +130,7 @@ describe('any request', () => {
     });
   });
 
-  it('that asks for the head alone gets it', async () => {
+  it('for just the headers gets them', async () => {
     const answer = await server.anyone.send('HEAD', '/healthz');
     expect([answer.status, answer.text, answer.headers['content-length']]).to.deep.equal([
       200,
@@ -140,7 +140,7 @@ describe('any request', () => {
   });
 
   describe('with a body', () => {
-    it('must be an object of strict JSON', async () => {
+    it('needs an object of strict JSON', async () => {
       for (const [raw, field] of [
         ['[]', 'body'],
         ['null', 'body'],
@@ -160,7 +160,7 @@ describe('any request', () => {
       }
     });
 
-    it('must be application/json in UTF-8', async () => {
+    it('needs application/json in UTF-8', async () => {
       for (const type of [
         'text/plain',
         'application/x-www-form-urlencoded',
@@ -192,7 +192,7 @@ describe('any request', () => {
       }
     });
 
-    it('is held to the same rules where the operation takes no fields', async () => {
+    it('has the same rules for operations without fields', async () => {
       const preview = '/sandboxpools/shells/sync-template/preview';
       const sent = (raw: string, type = 'application/json') =>
         server.tenant.send('POST', preview, { raw, headers: { 'Content-Type': type } });
@@ -203,7 +203,7 @@ describe('any request', () => {
       expect([status, headers['warning']]).to.deep.equal([200, '299 - "unknown field colour"']);
     });
 
-    it('must not be compressed', async () => {
+    it('cannot be compressed', async () => {
       for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x']) {
         const answer = await claim(gzipSync('{"poolName":"shells"}'), {
           'Content-Encoding': encoding,
@@ -218,7 +218,7 @@ describe('any request', () => {
       ).to.equal(201);
     });
 
-    it('may be one MiB and not more', async () => {
+    it('can be one MiB and not more', async () => {
       const sized = (bytes: number): string => `{"x":"${'y'.repeat(bytes - 8)}"}`;
       expect((await claim(sized(1_048_576))).json.error).to.equal('poolName is required');
       for (const bytes of [1_048_577, 2_000_000, 5_000_000]) {
@@ -230,12 +230,12 @@ describe('any request', () => {
     });
   });
 
-  describe('that fails for reasons of our own', () => {
+  describe('with an internal error', () => {
     afterEach(() => {
       server.operations.failWith = undefined;
     });
 
-    it('is answered 500 with its id and nothing of the reason, which is logged', async () => {
+    it('gets 500 with its id, and the cause is logged', async () => {
       server.operations.failWith = new Error('secret: /var/lib/x', { cause: new Error('deeper') });
       for (const ask of [
         () => server.tenant.get('/sandboxes'),
@@ -291,7 +291,7 @@ describe('health over HTTP', () => {
     expect([answer.status, answer.json]).to.deep.equal([200, { status: 'ok' }]);
   });
 
-  it('tells what readiness lacks', async () => {
+  it('shows what readiness lacks', async () => {
     expect((await server.anyone.get('/readyz')).json).to.deep.equal({
       status: 'ready',
       problems: [],

@@ -16,7 +16,7 @@ describe('sandboxes over HTTP', () => {
     (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
 
   describe('POST /sandboxes', () => {
-    it('answers 201 with the claimed sandbox', async () => {
+    it('returns 201 with the claimed sandbox', async () => {
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect(answer.status).to.equal(201);
       expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
@@ -35,7 +35,7 @@ describe('sandboxes over HTTP', () => {
       });
     });
 
-    it('takes an idle timeout beside the pool', async () => {
+    it('accepts an idle timeout next to the pool', async () => {
       for (const [idleTimeout, expected] of [
         ['90s', 90_000],
         ['0', 0],
@@ -52,7 +52,7 @@ describe('sandboxes over HTTP', () => {
       }
     });
 
-    it('takes how long to wait, 300 s at most', async () => {
+    it('accepts a wait time of up to 300 s', async () => {
       for (const waitTimeoutSeconds of [7, 300, 0])
         await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
       await server.tenant.post('/sandboxes', { poolName: 'shells' });
@@ -71,7 +71,7 @@ describe('sandboxes over HTTP', () => {
       }
     });
 
-    it('tells one that waits that its client has gone', async () => {
+    it('notifies a waiting claim that its client has left', async () => {
       const signals: AbortSignal[] = [];
       const { claimSandbox } = server.operations;
       const client = new AbortController();
@@ -101,7 +101,7 @@ describe('sandboxes over HTTP', () => {
       Object.assign(server.operations, { claimSandbox });
     });
 
-    it('names the field that is wrong', async () => {
+    it('names the invalid field', async () => {
       for (const [body, field] of [
         [{ poolName: 7 }, 'poolName'],
         [{ poolName: null }, 'poolName'],
@@ -120,7 +120,7 @@ describe('sandboxes over HTTP', () => {
       }
     });
 
-    it('accepts fields that it does not know, and does nothing with them', async () => {
+    it('accepts unknown fields without an effect', async () => {
       const answer = await server.tenant.post('/sandboxes', {
         poolName: 'shells',
         colour: 'red',
@@ -130,7 +130,7 @@ describe('sandboxes over HTTP', () => {
       expect(answer.json.sandbox).not.to.have.any.keys('colour', 'nested');
     });
 
-    it('answers 403 for a pool of another team or user', async () => {
+    it('returns 403 for a pool of another team or user', async () => {
       for (const client of [server.colleague, server.stranger, server.admin]) {
         const answer = await client.post('/sandboxes', { poolName: 'shells' });
         expect(answer.status).to.equal(403);
@@ -141,13 +141,13 @@ describe('sandboxes over HTTP', () => {
       }
     });
 
-    it('answers 409 while the pool is being deleted', async () => {
+    it('returns 409 while the pool is being deleted', async () => {
       await server.tenant.delete('/sandboxpools/shells');
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
     });
 
-    it('answers 500 in the contract’s words when the id went wrong', async () => {
+    it("returns 500 in the contract's form for an unusable id", async () => {
       server.operations.failWith = sandboxUuidFailed();
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect(answer.status).to.equal(500);
@@ -157,7 +157,7 @@ describe('sandboxes over HTTP', () => {
       });
     });
 
-    it('answers 503 with Retry-After when a part is away', async () => {
+    it('returns 503 with Retry-After if a component is unavailable', async () => {
       server.operations.failWith = unavailable('the store is away', 2.2);
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([
@@ -169,7 +169,7 @@ describe('sandboxes over HTTP', () => {
   });
 
   describe('GET /sandboxes/{sandboxId}', () => {
-    it('answers the sandbox with its endpoints', async () => {
+    it('returns the sandbox with its endpoints', async () => {
       const id = await claimed();
       const answer = await server.tenant.get(`/sandboxes/${id}`);
       expect(answer.status).to.equal(200);
@@ -190,7 +190,7 @@ describe('sandboxes over HTTP', () => {
       });
     });
 
-    it('answers one and the same 404 for unknown, foreign, finished and impossible ids', async () => {
+    it('returns the same 404 for unknown, foreign, finished and impossible ids', async () => {
       const id = await claimed();
       const finished = await claimed();
       await server.tenant.delete(`/sandboxes/${finished}`);
@@ -218,7 +218,7 @@ describe('sandboxes over HTTP', () => {
   });
 
   describe('GET /sandboxes/{sandboxId}/is_ready', () => {
-    it('answers 200 where all are ready, and 503 with the same body and without Retry-After where one is not', async () => {
+    it('returns 200 if all are ready, and otherwise 503 with the same body, without Retry-After', async () => {
       server.operations.endpoints.set('web', { port: 80, scheme: 'http' });
       const id = await claimed();
       const ready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
@@ -302,7 +302,7 @@ describe('sandboxes over HTTP', () => {
     });
 
     for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed']) {
-      it(`takes ${phase} as a phase`, async () => {
+      it(`accepts ${phase} as a phase`, async () => {
         expect((await server.tenant.get(`/sandboxes?phase=${phase}`)).status).to.equal(200);
         expect(server.operations.lastFilter).to.deep.equal({ phase });
       });
@@ -334,13 +334,13 @@ describe('sandboxes over HTTP', () => {
       });
     }
 
-    it('takes the bounds themselves', async () => {
+    it('accepts the bounds themselves', async () => {
       for (const query of ['limit=1', 'limit=1000', 'offset=0', 'offset=999999999', 'limit=020']) {
         expect((await server.tenant.get(`/sandboxes?${query}`)).status, query).to.equal(200);
       }
     });
 
-    it('names what is allowed as a phase', async () => {
+    it('names the allowed phases', async () => {
       const answer = await server.tenant.get('/sandboxes?phase=Sleeping');
       expect(answer.json.detail).to.deep.equal({
         field: 'phase',
@@ -348,7 +348,7 @@ describe('sandboxes over HTTP', () => {
       });
     });
 
-    it('leaves the filters of admins to admins', async () => {
+    it('reserves the filters of admins', async () => {
       for (const query of [
         'namespace=team-red',
         'team=red',

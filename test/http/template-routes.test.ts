@@ -30,7 +30,7 @@ describe('templates over HTTP', () => {
   const shown = async () => (await server.tenant.get('/sandbox-templates/small')).json.template!;
 
   describe('POST /admin/sandbox-templates', () => {
-    it('answers 201 with the template, which every tenant then sees', async () => {
+    it('returns 201 with the template, which every tenant then sees', async () => {
       const answer = await create(document({ docs: '# Small', poolSizing: 'billed' }));
 
       expect(answer.status).to.equal(201);
@@ -60,7 +60,7 @@ describe('templates over HTTP', () => {
       });
     });
 
-    it('takes 256 KiB, and answers 413 for one byte more', async () => {
+    it('accepts 256 KiB, and returns 413 for one byte more', async () => {
       const text = JSON.stringify(document());
 
       const padded = (bytes: number) =>
@@ -177,7 +177,7 @@ describe('templates over HTTP', () => {
     ];
 
     for (const [what, field, body, problem] of FAULTS) {
-      it(`answers 400 for ${what}, by its field`, async () => {
+      it(`returns 400 for ${what}, by its field`, async () => {
         const answer = await server.admin.post('/admin/sandbox-templates', body as object);
 
         expect([
@@ -192,7 +192,7 @@ describe('templates over HTTP', () => {
   });
 
   describe('GET /sandbox-templates', () => {
-    it('pages, the newest first', async () => {
+    it('pages, newest first', async () => {
       for (const name of ['a', 'b', 'c']) {
         await create(document({}, name));
         server.operations.clock.time += 1_000;
@@ -206,7 +206,7 @@ describe('templates over HTTP', () => {
       expect(json).to.include({ total: 4, limit: 2, offset: 1 });
     });
 
-    it('answers 404 for one that is not there, and for what is no name', async () => {
+    it('returns 404 for an unknown template and an invalid name', async () => {
       for (const name of ['none', 'No-Name', '%00']) {
         const answer = await server.tenant.get(`/sandbox-templates/${name}`);
         expect([answer.status, answer.json]).to.deep.equal([
@@ -216,7 +216,7 @@ describe('templates over HTTP', () => {
       }
     });
 
-    it('says of a template that comes from a file that its source is global', async () => {
+    it('shows that the source of a template from a file is global', async () => {
       await create();
       const record = server.operations.templates.records.get('small')!;
       await server.operations.templates.update({ ...record, sourceHash: 'abc' });
@@ -228,7 +228,7 @@ describe('templates over HTTP', () => {
   describe('PUT /admin/sandbox-templates/{name}', () => {
     beforeEach(() => create(document({ docs: 'old' })));
 
-    it('changes what is named, as a new version', async () => {
+    it('changes the named fields, as a new version', async () => {
       const answer = await update({ description: 'other', poolSizing: 'free' });
 
       expect([answer.status, answer.json.template]).to.deep.equal([200, await shown()]);
@@ -244,7 +244,7 @@ describe('templates over HTTP', () => {
         .and.not.have.property('docs');
     });
 
-    it('takes another document, and keeps the texts that it does not name', async () => {
+    it('accepts another document, and keeps the texts that it does not name', async () => {
       const { template } = (
         await update({
           crdJson: JSON.stringify({
@@ -267,7 +267,7 @@ describe('templates over HTTP', () => {
       });
     });
 
-    it('makes no version of what changes nothing', async () => {
+    it('creates no version for an unchanged document', async () => {
       for (const body of [
         {},
         { description: 'half a cpu' },
@@ -278,7 +278,7 @@ describe('templates over HTTP', () => {
       expect(server.operations.templates.writes).to.equal(1);
     });
 
-    it('answers 400 for another name, a wrong value and an unsafe document, and changes nothing', async () => {
+    it('returns 400 for another name, a wrong value and an unsafe document, without a change', async () => {
       for (const [body, field] of [
         [{ crdJson: JSON.stringify(document({}, 'other')) }, 'crdJson.metadata.name'],
         [{ poolSizing: 'cheap' }, 'poolSizing'],
@@ -291,7 +291,7 @@ describe('templates over HTTP', () => {
       expect((await shown())['version']).to.equal('1');
     });
 
-    it('is carried out on what somebody else wrote in between', async () => {
+    it('applies to concurrent changes of others', async () => {
       const { templates } = server.operations;
       const read = templates.get.bind(templates);
       let raced = false;

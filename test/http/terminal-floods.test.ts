@@ -41,7 +41,7 @@ describe('a flood of frames to a terminal', () => {
     return amount();
   };
 
-  it('takes one frame of a connection in a turn of the loop, however many came at once', async () => {
+  it('is read one frame per connection and turn, however many arrive at once', async () => {
     daemon = await aTerminalDaemon({ frames: { connection: PLENTY, tenant: PLENTY } });
     const { ws, terminal } = await attached(daemon);
     let most = 0;
@@ -59,7 +59,7 @@ describe('a flood of frames to a terminal', () => {
     expect(most).to.be.at.most(2);
   });
 
-  it('of one byte each pauses the connection, and all arrive as time goes on', async () => {
+  it('of one byte each pauses the connection, and all arrive over time', async () => {
     const { terminal } = await flooded((ws) => {
       ws.send(Buffer.from('x'));
     });
@@ -70,7 +70,7 @@ describe('a flood of frames to a terminal', () => {
     }, 'all are typed');
   });
 
-  it('counts pings, and answers them later', async () => {
+  it('includes pings, which are counted and answered later', async () => {
     let pongs = 0;
     const { ws } = await flooded((each) => {
       each.ping();
@@ -81,7 +81,7 @@ describe('a flood of frames to a terminal', () => {
     expect(await settled(() => pongs)).to.be.below(FLOOD);
   });
 
-  it('has the other terminals of that tenant wait too, and nobody else', async () => {
+  it("also delays other terminals of its tenant, and nobody else's", async () => {
     daemon = await aTerminalDaemon({
       frames: { connection: PLENTY, tenant: { frames: 100, bytes: 1_000_000 } },
     });

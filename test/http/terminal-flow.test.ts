@@ -66,7 +66,7 @@ describe('back-pressure of a terminal', () => {
     expect((await closing).code).to.equal(4008);
   });
 
-  it('counts 60 s from the last progress of a reader', async () => {
+  it("counts the 60 s from the reader's last progress", async () => {
     const { ws, terminal } = await attached(daemon);
     ws.pause();
     terminal.print(Buffer.alloc(3 * FLOOD));
@@ -115,7 +115,7 @@ describe('back-pressure of a terminal', () => {
     expect(order).to.deep.equal([`{"type":"exit","exitCode":0} after ${FLOOD}`]);
   });
 
-  it('stops reading from the client while the terminal takes no input, and loses nothing', async () => {
+  it('stops reading from the client while the terminal accepts no input, and loses nothing', async () => {
     const { ws, terminal } = await attached(daemon);
     terminal.full = true;
     const input = randomBytes(FLOOD);
@@ -132,7 +132,7 @@ describe('back-pressure of a terminal', () => {
     expect(digest(terminal.typedBytesJoined())).to.equal(digest(input));
   });
 
-  it('does not let errors pile up for a client that sends nonsense and reads nothing', async () => {
+  it('limits the errors queued for a client that sends garbage and reads nothing', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     ws.pause();
     terminal.print(Buffer.alloc(FLOOD));
@@ -151,7 +151,7 @@ describe('back-pressure of a terminal', () => {
     expect(complaints).to.be.lessThan(100);
   });
 
-  it('gives a reader a minute to take the last output and the close', async () => {
+  it('allows a reader a minute for the last output and the close', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.pause();
     terminal.print('the last words');
@@ -163,7 +163,7 @@ describe('back-pressure of a terminal', () => {
     await eventually(() => daemon.connections() === 0, 'the connection is cut');
   });
 
-  it('does not wait for what the shell left behind with the terminal open', async () => {
+  it('does not wait for leftover processes that hold the terminal open', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     const closing = closeOf(ws);
     const before = daemon.clock.waiting;
@@ -176,7 +176,7 @@ describe('back-pressure of a terminal', () => {
   });
 });
 
-describe('a peer that is silent', () => {
+describe('a silent peer', () => {
   let daemon: TerminalDaemon;
   beforeEach(async () => {
     daemon = await aTerminalDaemon();
@@ -198,7 +198,7 @@ describe('a peer that is silent', () => {
     expect(terminal.closes).to.equal(0);
   });
 
-  it('is cut after 30 s when it is dead', async () => {
+  it('is disconnected after 30 s when it is dead', async () => {
     const { terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
     daemon.clock.advance(29_999);
     expect(terminal.closes).to.equal(0);
@@ -207,7 +207,7 @@ describe('a peer that is silent', () => {
     await eventually(() => daemon.clock.waiting === 0, 'no timer is left');
   });
 
-  it('is cut in 30 s after its last pong, also with some output on its way', async () => {
+  it('is disconnected 30 s after its last pong, even with a little output in transit', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
     ws.pause();
     terminal.print(Buffer.alloc(32 * 1024));
@@ -215,7 +215,7 @@ describe('a peer that is silent', () => {
     await eventually(() => terminal.closes > 0, 'the terminal is given back');
   });
 
-  it('has 60 s where much output is on its way, since it may be reading slowly', async () => {
+  it('gets 60 s with much output in transit, since it may be reading slowly', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.pause();
     terminal.print(Buffer.alloc(256 * 1024)); // all of it fits into the kernel

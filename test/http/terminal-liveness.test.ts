@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Liveness } from '../../src/http/terminal/liveness.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('the liveness of a terminal’s peer', () => {
+describe("the liveness of a terminal's peer", () => {
   let clock: TestClock;
   let said: string[];
   let liveness: Liveness;
@@ -20,7 +20,7 @@ describe('the liveness of a terminal’s peer', () => {
     liveness.start();
   });
 
-  it('pings every 20 s while it is answered', () => {
+  it('sends pings every 20 s while they are answered', () => {
     for (let i = 0; i < 3; i += 1) {
       clock.advance(20_000);
       liveness.heard('pong');
@@ -28,12 +28,12 @@ describe('the liveness of a terminal’s peer', () => {
     expect(said).to.deep.equal(['ping 20', 'ping 40', 'ping 60']);
   });
 
-  it('is dead 10 s after an unanswered ping, and says so once', () => {
+  it('is dead 10 s after an unanswered ping, and reported once', () => {
     clock.advance(600_000);
     expect(said).to.deep.equal(['ping 20', 'dead 30']);
   });
 
-  it('takes any frame for an answer', () => {
+  it('counts any frame as an answer', () => {
     clock.advance(25_000);
     liveness.heard('frame');
     clock.advance(10_000);
@@ -47,7 +47,7 @@ describe('the liveness of a terminal’s peer', () => {
     expect(said).to.deep.equal(['stalled 65']);
   });
 
-  it('counts from the last of the waiting output that was taken', () => {
+  it('counts from the last part of the waiting output that was read', () => {
     liveness.congested();
     clock.advance(50_000);
     liveness.progressed();
@@ -57,7 +57,7 @@ describe('the liveness of a terminal’s peer', () => {
     expect(said).to.deep.equal(['stalled 110']);
   });
 
-  it('does not take input for progress of the output', () => {
+  it('does not count input as progress of the output', () => {
     liveness.congested();
     clock.advance(50_000);
     liveness.heard('frame');
@@ -65,19 +65,19 @@ describe('the liveness of a terminal’s peer', () => {
     expect(said).to.deep.equal(['stalled 60']);
   });
 
-  it('is dead, not stalled, when little output was on its way', () => {
+  it('is dead, not stalled, with little output in transit', () => {
     liveness.sent(64 * 1024);
     clock.advance(30_000);
     expect(said).to.deep.equal(['ping 20', 'dead 30']);
   });
 
-  it('is stalled, not dead, when much output was on its way', () => {
+  it('is stalled, not dead, with much output in transit', () => {
     liveness.sent(64 * 1024 + 1);
     clock.advance(80_000);
     expect(said).to.deep.equal(['ping 20', 'stalled 80']);
   });
 
-  it('knows by a pong what was read before it', () => {
+  it('learns from a pong what was read before it', () => {
     liveness.sent(1_000_000);
     clock.advance(20_000);
     liveness.heard('pong');
@@ -85,7 +85,7 @@ describe('the liveness of a terminal’s peer', () => {
     expect(said).to.deep.equal(['ping 20', 'ping 40', 'dead 50']);
   });
 
-  it('judges no silence while we do not listen, and gives a fresh 10 s after', () => {
+  it('ignores silence while the daemon does not read, and allows a fresh 10 s afterwards', () => {
     clock.advance(21_000);
     liveness.deaf();
     clock.advance(300_000);

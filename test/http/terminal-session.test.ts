@@ -25,7 +25,7 @@ describe('a terminal over WebSocket', () => {
   afterEach(() => daemon.close());
 
   describe('without a subprotocol', () => {
-    it('takes text and binary frames alike as input', async () => {
+    it('accepts text and binary frames as input', async () => {
       const { ws, terminal } = await attached(daemon);
       ws.send('echo hi');
       ws.send(Buffer.from('\r'));
@@ -46,7 +46,7 @@ describe('a terminal over WebSocket', () => {
       expect(heard.order).to.deep.equal(['bytes']);
     });
 
-    it('closes with 1000 and no frame of ours when the shell ends', async () => {
+    it('closes with 1000 and no further frame when the shell ends', async () => {
       const { ws, terminal } = await attached(daemon);
       const heard = listen(ws);
       const closing = closeOf(ws);
@@ -59,7 +59,7 @@ describe('a terminal over WebSocket', () => {
   });
 
   describe('with sandpool.terminal.v1', () => {
-    it('resizes and signals by text frames, and takes binary frames as bytes', async () => {
+    it('resizes and signals by text frames, and treats binary frames as bytes', async () => {
       const { ws, terminal } = await attached(daemon, 'token=good', V1);
       ws.send('{"type":"resize","cols":132,"rows":50}');
       ws.send('{"type":"signal","name":"INT"}');
@@ -84,7 +84,7 @@ describe('a terminal over WebSocket', () => {
       expect(heard.order).to.deep.equal(['bytes', 'frame']);
     });
 
-    it('says that memory ran out', async () => {
+    it('reports lack of memory', async () => {
       const { ws, terminal } = await attached(daemon, 'token=good', V1);
       const heard = listen(ws);
       const closing = closeOf(ws);
@@ -111,7 +111,7 @@ describe('a terminal over WebSocket', () => {
       '['.repeat(60_000),
     ];
     for (const frame of BAD) {
-      it(`answers an error to ${frame.slice(0, 40)} and goes on`, async () => {
+      it(`answers ${frame.slice(0, 40)} with an error and continues`, async () => {
         const { ws, terminal } = await attached(daemon, 'token=good', V1);
         const heard = listen(ws);
         ws.send(frame);
@@ -137,7 +137,7 @@ describe('a terminal over WebSocket', () => {
       await eventually(() => terminal.sizes.at(-1) === '500x1', 'it is taken again');
     });
 
-    it('says so and closes with 1011 when the link to the terminal is lost', async () => {
+    it("reports the loss of the terminal's connection, and closes with 1011", async () => {
       const { ws, terminal } = await attached(daemon, 'token=good', V1);
       const heard = listen(ws);
       const closing = closeOf(ws);
@@ -167,7 +167,7 @@ describe('a terminal over WebSocket', () => {
     expect(terminal.closes).to.be.greaterThan(0);
   });
 
-  it('closes with 4004 also when the killed shell is heard of before the end of its sandbox', async () => {
+  it('closes with 4004 even if the end of the shell is reported before that of the sandbox', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     const heard = listen(ws);
     const closing = closeOf(ws);
@@ -191,7 +191,7 @@ describe('a terminal over WebSocket', () => {
     expect(daemon.clock.waiting, 'timers left').to.equal(0);
   });
 
-  it('cuts a client that does not follow the close of a stopping daemon', async () => {
+  it('disconnects a client that ignores the close of a stopping daemon', async () => {
     const { ws } = await attached(daemon);
     ws.pause();
     const stopping = daemon.stopTerminals();
@@ -199,7 +199,7 @@ describe('a terminal over WebSocket', () => {
     await stopping;
   });
 
-  it('closes with 1009 on a message over 64 KiB, and takes one of just that', async () => {
+  it('closes with 1009 on a message over 64 KiB, and accepts one of exactly that size', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.send(Buffer.alloc(64 * 1024, 'a'));
     await eventually(() => terminal.typedBytes === 64 * 1024, '64 KiB are typed');
@@ -209,14 +209,14 @@ describe('a terminal over WebSocket', () => {
     await eventually(() => terminal.closes > 0, 'the terminal is given back');
   });
 
-  it('gives the terminal back when the client goes', async () => {
+  it('releases the terminal when the client disconnects', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.close();
     await eventually(() => terminal.closes > 0, 'the terminal is closed');
     await eventually(() => daemon.clock.waiting === 0, 'no timer is left');
   });
 
-  it('counts traffic either way as activity, at most once a second', async () => {
+  it('counts traffic in both directions as activity, at most once a second', async () => {
     const { ws, terminal } = await attached(daemon);
     const heard = listen(ws);
     for (let i = 0; i < 50; i += 1) ws.send('x');

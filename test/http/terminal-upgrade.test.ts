@@ -12,49 +12,49 @@ import {
 } from './terminal-support.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
-describe('upgrading to a terminal', () => {
+describe('the upgrade to a terminal', () => {
   let daemon: TerminalDaemon;
   beforeEach(async () => {
     daemon = await aTerminalDaemon({ allowedOrigins: ['https://console.example'] });
   });
   afterEach(() => daemon.close());
 
-  it('opens with the token of the query and the size asked for', async () => {
+  it('opens with the token of the query and the requested size', async () => {
     await attached(daemon, 'token=good&cols=120&rows=33');
     expect(daemon.asked).to.deep.equal([
       { clusterId: 'local', sandboxId: SANDBOX, token: 'good', cols: 120, rows: 33 },
     ]);
   });
 
-  it('is told of as one that came over a link where it did', async () => {
+  it('is marked as linked if it came over a link', async () => {
     const linked = await aTerminalDaemon({ isLinked: () => true });
     await attached(linked);
     expect(linked.asked[0]).to.include({ token: 'good', overLink: true });
     await linked.close();
   });
 
-  it('is 80 by 24 where no size is asked for', async () => {
+  it('defaults to 80 by 24', async () => {
     await attached(daemon);
     expect(daemon.asked[0]).to.include({ cols: 80, rows: 24 });
   });
 
-  it('opens under /v1 alike', async () => {
+  it('works the same under /v1', async () => {
     daemon.refuseWith = tooManyTerminals('the sandbox has', 16);
     expect((await rawUpgrade(daemon.port, `/v1${PATH}?token=good`)).status).to.equal(429);
   });
 
-  it('takes the token as a subprotocol and answers with the framing protocol', async () => {
+  it('accepts the token as a subprotocol and returns the framing protocol', async () => {
     const { ws } = await attached(daemon, '', ['sandpool.terminal.v1', 'sandpool.token.s3cret']);
     expect(daemon.asked[0]?.token).to.equal('s3cret');
     expect(ws.protocol).to.equal('sandpool.terminal.v1');
   });
 
-  it('lets a browser in that offers the token alone', async () => {
+  it('admits a browser that offers the token only', async () => {
     const { ws } = await attached(daemon, '', ['sandpool.token.s3cret']);
     expect(ws.protocol).to.equal('sandpool.token.s3cret');
   });
 
-  it('answers the request id of the client on a successful upgrade', async () => {
+  it('returns the request id of the client on success', async () => {
     const ws = daemon.open('token=good', [], { headers: { 'x-request-id': 'mine.1' } });
     const [response] = (await once(ws, 'upgrade')) as [{ headers: Record<string, string> }];
     expect(response.headers['x-request-id']).to.equal('mine.1');
@@ -62,7 +62,7 @@ describe('upgrading to a terminal', () => {
 
   const INVALID = { error: 'invalid or expired token', errorCode: 'INVALID_TOKEN' };
 
-  it('answers 401 with one body for every problem of the token', async () => {
+  it('returns 401 with the same body for every problem of the token', async () => {
     expect((await rawUpgrade(daemon.port, PATH)).body).to.deep.equal(INVALID);
     expect((await rawUpgrade(daemon.port, `${PATH}?token=`)).body).to.deep.equal(INVALID);
     expect((await rawUpgrade(daemon.port, `${PATH}?token=a&token=b`)).body).to.deep.equal(INVALID);
@@ -90,7 +90,7 @@ describe('upgrading to a terminal', () => {
     }
   });
 
-  it('answers a refusal in full: JSON, length, request id, close', async () => {
+  it('returns a complete refusal: JSON, length, request id, close', async () => {
     const answer = await rawUpgrade(daemon.port, PATH, { 'X-Request-Id': 'abc-1' });
     expect(answer.status).to.equal(401);
     expect(answer.headers).to.include({
@@ -101,7 +101,7 @@ describe('upgrading to a terminal', () => {
     expect(Number(answer.headers['content-length'])).to.equal(JSON.stringify(INVALID).length);
   });
 
-  it('mints a request id where the client sends none that is fit', async () => {
+  it('generates a request id if the client sends no valid one', async () => {
     expect((await rawUpgrade(daemon.port, PATH)).headers['x-request-id']).to.match(
       /^[A-Za-z0-9._-]{1,128}$/,
     );
@@ -110,7 +110,7 @@ describe('upgrading to a terminal', () => {
     ).to.match(/^[A-Za-z0-9._-]{1,128}$/);
   });
 
-  it('answers 403 to pages of another origin, without touching the token', async () => {
+  it('returns 403 to pages of another origin, and keeps the token', async () => {
     for (const origin of [
       'https://evil.example',
       'null',
@@ -124,13 +124,13 @@ describe('upgrading to a terminal', () => {
     expect(daemon.asked).to.deep.equal([]);
   });
 
-  it('lets in the pages of the daemon itself and of allowed origins', async () => {
+  it("admits the daemon's own pages and those of allowed origins", async () => {
     await attached(daemon, 'token=good', [], { origin: `http://127.0.0.1:${daemon.port}` });
     await attached(daemon, 'token=good', [], { origin: 'https://console.example' });
     expect(daemon.asked).to.have.length(2);
   });
 
-  it('answers 409 for a sandbox that is not Running', async () => {
+  it('returns 409 for a sandbox that is not Running', async () => {
     daemon.refuseWith = sandboxNotRunning('Stopping');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(409);
@@ -140,7 +140,7 @@ describe('upgrading to a terminal', () => {
     });
   });
 
-  it('answers 429 with Retry-After when the sandbox has too many terminals', async () => {
+  it('returns 429 with Retry-After when the sandbox has too many terminals', async () => {
     daemon.refuseWith = tooManyTerminals('the sandbox has', 16);
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(429);
@@ -148,7 +148,7 @@ describe('upgrading to a terminal', () => {
     expect(answer.headers['retry-after']).to.equal('5');
   });
 
-  it('answers 503 with Retry-After when a part is away', async () => {
+  it('returns 503 with Retry-After if a component is unavailable', async () => {
     daemon.refuseWith = unavailable('the spawner is away');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect([answer.status, answer.body.errorCode, answer.headers['retry-after']]).to.deep.equal([
@@ -158,7 +158,7 @@ describe('upgrading to a terminal', () => {
     ]);
   });
 
-  it('answers 500 without internals to what is broken', async () => {
+  it('returns 500 without internals for an unexpected error', async () => {
     daemon.refuseWith = new Error('secret path /x');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(500);
@@ -179,7 +179,7 @@ describe('upgrading to a terminal', () => {
     'cols=%20',
     'cols=80&cols=80',
   ]) {
-    it(`answers 400 to ${query}`, async () => {
+    it(`returns 400 for ${query}`, async () => {
       const answer = await rawUpgrade(daemon.port, `${PATH}?token=good&${query}`);
       expect(answer.status).to.equal(400);
       expect(answer.body.errorCode).to.equal('INVALID_ARGUMENT');
@@ -195,19 +195,19 @@ describe('upgrading to a terminal', () => {
     PATH.replace('terminal', 'exec'),
     '/ws/clusters/local/sandboxes/%zz/terminal',
   ]) {
-    it(`answers 404 to an upgrade of ${target}`, async () => {
+    it(`returns 404 for an upgrade of ${target}`, async () => {
       const answer = await rawUpgrade(daemon.port, `${target}?token=good`);
       expect(answer.status).to.equal(404);
       expect(answer.body.errorCode).to.equal('NOT_FOUND');
     });
   }
 
-  it('answers 404 to the name of another cluster', async () => {
+  it('returns 404 for the name of another cluster', async () => {
     const answer = await rawUpgrade(daemon.port, `${PATH.replace('local', 'mars')}?token=good`);
     expect([answer.status, answer.body.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
   });
 
-  it('answers 400 to a malformed handshake without using up the token', async () => {
+  it('returns 400 for a malformed handshake without using up the token', async () => {
     const bad = [
       { 'Sec-WebSocket-Key': undefined },
       { 'Sec-WebSocket-Key': 'short' },
@@ -220,7 +220,7 @@ describe('upgrading to a terminal', () => {
     expect(daemon.asked).to.deep.equal([]);
   });
 
-  it('answers our own 400, and hangs up, where the subprotocols are malformed', async () => {
+  it('returns its own 400, and hangs up, if the subprotocols are malformed', async () => {
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`, {
       'Sec-WebSocket-Protocol': 'a,,b',
     });
@@ -228,7 +228,7 @@ describe('upgrading to a terminal', () => {
     expect(daemon.terminals[0]?.closes).to.equal(1);
   });
 
-  it('hangs up a terminal that opened after its client had left', async () => {
+  it('hangs up a terminal that opens after its client has left', async () => {
     let release = (): void => {};
     daemon.hold = new Promise((resolve) => {
       release = resolve;
@@ -244,7 +244,7 @@ describe('upgrading to a terminal', () => {
     await eventually(() => (daemon.terminals[0]?.closes ?? 0) > 0, 'the terminal is closed');
   });
 
-  it('answers 503 when the terminal does not open in 10 s, and closes it when it comes later', async () => {
+  it('returns 503 if the terminal does not open in 10 s, and closes it when it opens later', async () => {
     let release = (): void => {};
     daemon.hold = new Promise((resolve) => {
       release = resolve;
@@ -257,7 +257,7 @@ describe('upgrading to a terminal', () => {
     await eventually(() => (daemon.terminals[0]?.closes ?? 0) > 0, 'the late terminal is closed');
   });
 
-  it('answers 503 once it is stopping', async () => {
+  it('returns 503 while the daemon stops', async () => {
     await daemon.stopTerminals();
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect([answer.status, answer.body.errorCode]).to.deep.equal([503, 'UNAVAILABLE']);

@@ -8,7 +8,7 @@ import { aServer, type TestServer } from './a-server.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
-describe('certificates that change', () => {
+describe('changed certificates', () => {
   let [served, renewed]: (Certificate | undefined)[] = [];
   let files: TlsFiles;
   let server: TestServer;
@@ -50,7 +50,7 @@ describe('certificates that change', () => {
     return good;
   };
 
-  it('are served to new connections without a restart', async () => {
+  it('are used for new connections without a restart', async () => {
     if (!served || !renewed) throw new Error('no certificates');
     expect([await isServed(served), await isServed(renewed)]).to.deep.equal([true, false]);
     copyFileSync(renewed.certFile, served.certFile);
@@ -65,7 +65,7 @@ describe('certificates that change', () => {
     expect([files.problem, lines]).to.deep.equal([undefined, ['serving a new certificate']]);
   });
 
-  it('are kept where the new ones are no good, which is told once, until better ones come', async () => {
+  it('replace the old ones only if they are valid, and an invalid one is reported once', async () => {
     if (!served || !renewed) throw new Error('no certificates');
     const [cert, key] = [served.cert, served.key];
     const bad: readonly (() => void)[] = [

@@ -61,7 +61,7 @@ describe('HTTPS', () => {
     };
   };
 
-  it('serves the API by TLS 1.3 and 1.2, and by nothing older', async () => {
+  it('serves the API by TLS 1.3 and 1.2, and refuses older versions', async () => {
     expect(await ask('/healthz')).to.deep.equal({
       status: 200,
       text: '{"status":"ok"}',
@@ -76,7 +76,7 @@ describe('HTTPS', () => {
     expect(old).to.be.instanceOf(Error);
   });
 
-  it('takes bodies, and declines what is no WebSocket', async () => {
+  it('accepts bodies, and ignores upgrades to other protocols than WebSocket', async () => {
     const headers = {
       'SERVICE-API-KEY': server.tenant.key ?? '',
       'Content-Type': 'application/json',
@@ -90,7 +90,7 @@ describe('HTTPS', () => {
     ).to.equal(200);
   });
 
-  it('cuts a client that never shakes hands, and one that speaks plain HTTP', async () => {
+  it('disconnects a client without a handshake, and one that speaks plain HTTP', async () => {
     const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: HASTY_MS } });
     const silent = await connectRaw(hasty.port);
     const plain = await connectRaw(hasty.port);
@@ -104,7 +104,7 @@ describe('HTTPS', () => {
     await hasty.stop();
   });
 
-  it('stops also while a client does not shake hands', async () => {
+  it('stops even during an unfinished handshake', async () => {
     const limits = { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 };
     const stopping = await aServer({ tls: certificate, limits });
     const silent = await connectRaw(stopping.port);
@@ -118,7 +118,7 @@ describe('HTTPS', () => {
     expect(await silent.closed()).to.equal('');
   });
 
-  it('makes room for the daemon at once where a client does not shake hands while that waits', async () => {
+  it('hands over to the started daemon at once, even during an unfinished handshake', async () => {
     let told: (port: number) => void = () => {};
     const listens = new Promise<number>((resolve) => {
       told = resolve;
@@ -141,7 +141,7 @@ describe('HTTPS', () => {
     expect(await silent.closed()).to.equal('');
   });
 
-  it('cuts a client whose headers drip in', async () => {
+  it('disconnects a client whose headers arrive too slowly', async () => {
     const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: HASTY_MS } });
     const socket = connect({ port: hasty.port, host: '127.0.0.1', ca: certificate.cert });
     await once(socket, 'secureConnect');

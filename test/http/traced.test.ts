@@ -17,7 +17,7 @@ describe('a request with a traceparent', () => {
   const logged = (): unknown =>
     server.log.find(({ event }) => event === 'request')?.fields['traceId'];
 
-  it('is logged under its trace, and answered without one where nothing is recorded', async () => {
+  it('is logged under its trace, and answered without one if nothing is recorded', async () => {
     server = await aServer();
 
     const answer = await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
@@ -27,7 +27,7 @@ describe('a request with a traceparent', () => {
     await eventually(() => logged() === TRACE, 'it is logged');
   });
 
-  it('goes on in other services as it came where nothing is recorded, and else as a span of its own', async () => {
+  it('passes its header on to other services, or a span of its own if it is recorded', async () => {
     const told: string[] = [];
     const traceScope: TraceScope = {
       within: async (trace, work) => {
@@ -57,7 +57,7 @@ describe('a request with a traceparent', () => {
     expect(told).to.have.length(2).and.not.include(answer.headers['traceresponse']);
   });
 
-  it('is answered as if it had none where that is malformed', async () => {
+  it('is answered as without a traceparent if it is malformed', async () => {
     server = await aServer();
 
     expect(
@@ -68,7 +68,7 @@ describe('a request with a traceparent', () => {
     expect(logged()).to.equal(undefined);
   });
 
-  it('becomes a span where a collector is configured, by the template of its route', async () => {
+  it('becomes a span if a collector is configured, by route template', async () => {
     const collector = await TraceCollector.start();
     const tracer = new OtelTracer({
       endpoint: collector.endpoint,

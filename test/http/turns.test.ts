@@ -47,7 +47,7 @@ describe('turns of the event loop', () => {
   };
   const count = (tenant: string): number => begun.filter((each) => each === tenant).length;
 
-  it('begin what a tenant that is alone sends, for 20 ms each', async () => {
+  it('start the requests of a single tenant, for 20 ms each', async () => {
     askOften(20, 'noisy');
     expect(begun).to.have.length(7);
     await nextTurn();
@@ -56,7 +56,7 @@ describe('turns of the event loop', () => {
     expect(begun).to.have.length(20);
   });
 
-  it('begin one request of a tenant beside whom another one is about, and all of them in the end', async () => {
+  it('start one request of a tenant next to another active tenant, and all in the end', async () => {
     ask('quiet');
     askOften(20, 'noisy');
     expect(begun).to.deep.equal(['quiet', 'noisy']);
@@ -66,7 +66,7 @@ describe('turns of the event loop', () => {
     expect(count('noisy')).to.equal(20);
   });
 
-  it('begin more while their requests have taken little time, those that waited too', async () => {
+  it("start more while a tenant's requests are fast, including waiting ones", async () => {
     ask('quiet');
     ask('noisy');
     askOften(10, 'quiet', { ms: 0.1 });
@@ -77,7 +77,7 @@ describe('turns of the event loop', () => {
     expect(begun).to.have.length(17);
   });
 
-  it('begin the request of whoever asks seldom at once, however many of another one wait', async () => {
+  it("start a rare caller's request at once, however many others wait", async () => {
     ask('quiet');
     askOften(20, 'noisy');
     await nextTurn();
@@ -85,7 +85,7 @@ describe('turns of the event loop', () => {
     expect(begun.at(-1)).to.equal('quiet');
   });
 
-  it('keep the order of one tenant, and serve tenants one after the other', async () => {
+  it("keep each tenant's order, and serve tenants in rotation", async () => {
     ask('quiet');
     for (let n = 0; n < 4; n += 1) for (let t = 0; t < 20; t += 1) ask(`tenant-${t}`);
     for (let n = 0; n < 16; n += 1) await nextTurn();
@@ -93,7 +93,7 @@ describe('turns of the event loop', () => {
     expect(begun.slice(1)).to.deep.equal([...round, ...round, ...round, ...round]);
   });
 
-  it('rest a tenant whose requests take long for as long as these took, while others are about', async () => {
+  it('rest a tenant with slow requests for as long as they took, while others are active', async () => {
     ask('quiet', { ms: 0 });
     ask('noisy', { ms: 60 });
     await nextTurn();
@@ -108,7 +108,7 @@ describe('turns of the event loop', () => {
     expect(begun.at(-1)).to.equal('noisy');
   });
 
-  it('rest nobody who is alone, nor for time in which others had the processors', async () => {
+  it('rest no single tenant, and ignore time used by others', async () => {
     ask('noisy', { ms: 60 });
     await nextTurn();
     ask('noisy', { ms: 60 });
@@ -122,7 +122,7 @@ describe('turns of the event loop', () => {
     expect(begun).to.deep.equal(['other', 'quiet', 'quiet']);
   });
 
-  it('have room for a tenant, whatever three others send', async () => {
+  it('have capacity for a tenant, whatever three others send', async () => {
     const floods = fc.array(fc.constantFrom('noisy', '', 'third', 'quiet'), { maxLength: 600 });
     await fc.assert(
       fc.asyncProperty(floods, async (tenants) => {
@@ -142,7 +142,7 @@ describe('turns of the event loop', () => {
     );
   });
 
-  it('refuse what is more than half of what others leave', async () => {
+  it('refuse a tenant beyond half of what others leave', async () => {
     anew(100);
     ask('quiet');
     askOften(52, 'noisy');
@@ -156,7 +156,7 @@ describe('turns of the event loop', () => {
     expect([count('noisy refused'), count('other refused')]).to.deep.equal([1, 0]);
   });
 
-  it('let fewer long bodies wait, and fewer requests of a tenant that rests', async () => {
+  it('queue fewer long bodies, and fewer requests of a resting tenant', async () => {
     ask('quiet', { ms: 0 });
     askOften(MOST_COSTLY_WAITING.ofTenant + 2, 'noisy', { isLong: true });
     ask('noisy');
@@ -171,8 +171,8 @@ describe('turns of the event loop', () => {
   });
 });
 
-describe('operations under way', () => {
-  it('leave half of the places to others than one tenant, whatever it asks for', async () => {
+describe('running operations', () => {
+  it('leave half of the slots to other tenants, whatever one of them requests', async () => {
     const places = new Places(64);
     let end: () => void = () => {};
     const ended = new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { unknownFields, unknownFieldWarning } from '../../src/http/corridor/validation.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-describe('warnings of unknown fields', () => {
+describe('warnings about unknown fields', () => {
   const part = z.object({ known: z.string().optional() });
   const unknownOf = unknownFields(
     z.object({
@@ -18,7 +18,7 @@ describe('warnings of unknown fields', () => {
       (name) => /^299 - "unknown field (.*)"$/.exec(unknownFieldWarning(name))?.[1] ?? name,
     );
 
-  it('name those of the body, of objects in it and of objects in lists', () => {
+  it('name fields of the body, of nested objects and of objects in lists', () => {
     expect(
       fieldsOf({
         name: 'a',
@@ -30,7 +30,7 @@ describe('warnings of unknown fields', () => {
     ).to.deep.equal(['x', 'part.y', 'list[1].z']);
   });
 
-  it('are none for what is known, and for what is no object', () => {
+  it('are absent for known fields, and for values that are not objects', () => {
     for (const body of [
       { name: 'a', part: {} },
       undefined,
@@ -42,7 +42,7 @@ describe('warnings of unknown fields', () => {
       expect(fieldsOf(body)).to.deep.equal([]);
   });
 
-  it('are 16 at most, short, and fit for a header', () => {
+  it('are limited to 16, short, and valid in a header', () => {
     expect(
       fieldsOf({
         part: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, 1])),
@@ -61,7 +61,7 @@ describe('unknown fields with ?strict', () => {
   });
   after(() => server.stop());
 
-  it('are refused with their path, and nothing is done', async () => {
+  it('are refused with their path, without an effect', async () => {
     const body = { name: 'shells', templateName: 'default', overrides: { image: 'a', colour: 1 } };
     for (const query of ['strict=true', 'strict', '%73trict=true']) {
       const { status, json } = await server.tenant.post(`/sandboxpools?${query}`, body);
@@ -75,7 +75,7 @@ describe('unknown fields with ?strict', () => {
     expect((await server.tenant.get('/sandboxpools')).json.total).to.equal(0);
   });
 
-  it('are refused where no body is asked for, or only part of one', async () => {
+  it('are refused even if the operation needs no body, or only part of one', async () => {
     for (const [method, path] of [
       ['POST', '/sandboxpools/none/sync-template'],
       ['PATCH', '/envs/none'],
@@ -91,7 +91,7 @@ describe('unknown fields with ?strict', () => {
     }
   });
 
-  it('are let pass without it, and known ones with it; no Warning names it', async () => {
+  it('pass without it, and known ones with it, without a Warning', async () => {
     const pool = { name: 'shells', templateName: 'default' };
     const made = await server.tenant.post('/sandboxpools?strict=true', pool);
     const lax = await server.tenant.put('/sandboxpools/shells?strict=false', { colour: 1 });

@@ -45,7 +45,7 @@ const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
   }
 };
 
-describe('an answer that is not read', () => {
+describe('an unread answer', () => {
   const talkative = async (limits: Partial<AdmissionBounds>, answers?: AnswerBudget) => {
     const server = await aServer({ limits, answers });
     await server.makeShells(3);
@@ -69,7 +69,7 @@ describe('an answer that is not read', () => {
     return { server, ask, deaf, cuts };
   };
 
-  it('is cut once nothing of it was read for a while', async () => {
+  it('is closed once nothing of it was read for a while', async () => {
     const { server, deaf, cuts } = await talkative({ answerStallMs: 200 });
     const connection = await deaf();
     await eventually(() => cuts().length > 0, 'the answer is cut');
@@ -79,7 +79,7 @@ describe('an answer that is not read', () => {
     await server.stop();
   });
 
-  it("is never cut for another one: what does not fit is refused, the tenant's own alone", async () => {
+  it('is never closed for another: an answer without room is refused, for its own tenant only', async () => {
     const answers = new AnswerBudget({
       metrics: silentMetrics,
       mostBytes: 3 * LARGE,
@@ -109,7 +109,7 @@ describe('an answer that is not read', () => {
     await server.stop();
   });
 
-  it('leaves one alone that is read late but steadily, and a slow one after it on its connection', async () => {
+  it('survives late but steady reads, and so does the next one on its connection', async () => {
     // All of it takes longer than the stall that is let pass, no step of it nearly as long.
     const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 5_000 });
     const connection = await deaf();

@@ -11,8 +11,8 @@ const nicenesses = (): readonly number[] =>
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
   });
 
-describe('the thread that writes long YAML', () => {
-  it('comes after the event loop where processors are short', async () => {
+describe('the thread for long YAML', () => {
+  it('has a lower priority than the event loop', async () => {
     const document = { values: Array.from({ length: 2_000 }, (_, n) => `value ${n}`) };
     expect(nicenesses()).not.to.include(10);
     expect(parse(await new YamlThread().textOf(document))).to.deep.equal(document);
