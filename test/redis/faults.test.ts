@@ -162,6 +162,21 @@ describe('a Redis that fails', function () {
     expect(await rejection(coordination.ended('another'))).to.have.property('code', 'UNAVAILABLE');
   });
 
+  it('when killed keeps the target of a request whose replica died too', async () => {
+    await coordination.openRequest(MARK, OWNER);
+    expect(await coordination.placeRequest(MARK, OWNER, 'west::p')).to.equal(true);
+    await redis.kill();
+    await redis.restart();
+    await answering();
+    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'in-flight' });
+    await coordination.giveUpRequest(MARK, OWNER);
+
+    expect(await coordination.openRequest(MARK, OWNER)).to.include({
+      kind: 'new',
+      place: 'west::p',
+    });
+  });
+
   it('when flushed ends no sandbox as idle, and loses earlier ends', async () => {
     const since = Number(replica.time()) - 1_000;
     await redis.client.flushall();
