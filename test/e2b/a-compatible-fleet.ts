@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/contracts/clock.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { linkedClients, type CheckIdentity } from '../../src/fleet/routing/linked-clients.ts';
+import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
+import { linkedClients } from '../../src/fleet/routing/linked-clients.ts';
 import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
@@ -46,7 +47,7 @@ export const aCompatibleFleet = async (
   const stops: (() => Promise<void>)[] = [];
   const cuts = new Map<string, () => void>();
   for (const clusterId of clusterIds) {
-    const checks = new WeakMap<Duplex, CheckIdentity>();
+    const checks = new WeakMap<Duplex, IdentityCheck>();
     const operations = new FakeOperations();
     const clients = linkedClients({
       clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),

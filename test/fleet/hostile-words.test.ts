@@ -16,7 +16,7 @@ import { newFleetKey, newJoinToken } from '../../src/fleet/link/fleet-keys.ts';
 import { readWords } from '../../src/fleet/link/link-calls.ts';
 import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
 import { ManagerHello, transcriptOf, WorkerHello } from '../../src/fleet/link/link-words.ts';
-import { MOST_TOLD } from '../../src/fleet/link/told/told-words.ts';
+import { MOST_TOLD } from '../../src/fleet/link/told/told-records.ts';
 import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { sqliteRecordStore } from '../../src/embedded/store/record-store.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import { ManagerAccess } from '../../src/fleet/replication/manager-access.ts';
+import { ManagerAccess, managers } from '../../src/fleet/replication/manager-access.ts';
 import type { ManagersOperations } from '../../src/services/fleet-views.ts';
-import { managers } from '../../src/fleet/replication/managers.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

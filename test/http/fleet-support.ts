@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { linkedClients, type CheckIdentity } from '../../src/fleet/routing/linked-clients.ts';
+import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
+import { linkedClients } from '../../src/fleet/routing/linked-clients.ts';
 import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
@@ -41,7 +42,7 @@ export const aFleetOfServers = async (
   const joined = new Map<string, TestWorker>();
   const serves = new Map<string, JoinTerms['serve']>();
   for (const clusterId of clusterIds) {
-    const checks = new WeakMap<Duplex, CheckIdentity>();
+    const checks = new WeakMap<Duplex, IdentityCheck>();
     const operations = new FakeOperations();
     const clients = linkedClients({
       clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import type { MergedTerms } from '../../src/fleet/routing/merged/gathered.ts';
 import { mergedList } from '../../src/fleet/routing/merged/merged-list.ts';
-import { mergedStatistics } from '../../src/fleet/routing/merged/merged-statistics.ts';
+import { mergedStatistics } from '../../src/fleet/routing/merged/merged-sums.ts';
 import type { Answer } from '../../src/http/corridor/route.ts';
 import { clusterNotFound, Refusal } from '../../src/model/refusals.ts';
 import { runs } from '../support/harness/runs.ts';

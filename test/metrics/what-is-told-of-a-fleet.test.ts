@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { tellOfClusters, tellOfManagers } from '../../src/daemon/fleet/fleet-metrics.ts';
-import type { RefusedReason } from '../../src/fleet/link/link-refused.ts';
+import type { RefusedReason } from '../../src/fleet/link/manager-link.ts';
 import type { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { PassedRequests } from '../../src/fleet/replication/passed-requests.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { LinkedCallers } from '../../src/fleet/replication/linked-callers.ts';
+import { LinkedCallers } from '../../src/fleet/routing/linked-clients.ts';
 import { ApiKeyMirror } from '../../src/services/keys/api-keys.ts';
 import { mintApiKey } from '../../src/services/keys/mint-api-key.ts';
 import { createExecToken, openTerminal } from '../../src/actors/sandbox/commands/terminals.ts';

@@ -4,10 +4,10 @@ import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { newNonce } from '../../fleet/link/fleet-keys.ts';
 import { WorkerCredentials } from '../../fleet/link/worker-credentials.ts';
+import type { IdentityCheck } from '../../fleet/link/worker-link.ts';
 import { WorkerLinks, type WorkerLinksDeps } from '../../fleet/link/worker-links.ts';
-import { linkedClients, type CheckIdentity } from '../../fleet/routing/linked-clients.ts';
+import { linkedClients, LinkedCallers } from '../../fleet/routing/linked-clients.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-import { LinkedCallers } from '../../fleet/replication/linked-callers.ts';
 import type { ManagerAccess } from '../../fleet/replication/manager-access.ts';
 import type { PromotedCopies } from '../../fleet/replication/promoted-copies.ts';
 import type { TemplateCopies } from '../../fleet/replication/template-copies.ts';
@@ -45,7 +45,7 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
   if (managers.length === 0) return undefined;
   const dialling = diallingOf(config, given);
   const callers = new LinkedCallers();
-  const checks = new WeakMap<Duplex, CheckIdentity>();
+  const checks = new WeakMap<Duplex, IdentityCheck>();
   let links: WorkerLinks | undefined;
   /** Undefined before requests are answered, and once the daemon stops. */
   let open: (() => WorkerLinks) | undefined;

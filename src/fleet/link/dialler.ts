@@ -1,17 +1,12 @@
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { Clock } from '../../contracts/clock.ts';
-import type { GlobalTemplateCopies } from '../../contracts/fleet/global-templates.ts';
-import type { PromotedKeyCopies } from '../../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../../contracts/log.ts';
 import { channelName, linkChannel } from './link-channel.ts';
 import { dialLink } from './link-socket.ts';
 import { fingerprintOf } from './fleet-keys.ts';
 import { LINK_PATH } from './manager-links.ts';
-import type { WorkerCredentials } from './worker-credentials.ts';
 import {
   WorkerLink,
-  type IdentityCheck,
+  type LinksOfWorker,
   type LinkEnd,
   type ManagerReplica,
 } from './worker-link.ts';
@@ -27,18 +22,8 @@ const LONG_WAIT_MS = 5_000;
 /** Dials in a row that lead to replicas which are linked already, for each replica there is. */
 const MOST_HELD = 10;
 
-export interface DialTerms {
-  readonly clusterId: string;
-  /** This replica of the cluster. */
-  readonly replica: string;
-  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
-  readonly start?: string;
-  readonly credentials: WorkerCredentials;
-  readonly clock: Clock;
+export interface DialTerms extends LinksOfWorker {
   readonly log: Log;
-  readonly keys: PromotedKeyCopies;
-  readonly templates: GlobalTemplateCopies;
-  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 
 /** Knows all links of a worker, whatever address they were dialled at. */

@@ -21,46 +21,48 @@ const MEMBER_BYTES = 32 << 10;
 /** An answer may have what an env says of itself as it is and as it may be edited, spaces too. */
 const TIMES_SAID = 3;
 
+/** One list in each cluster that an env has members on, as far as it is about members. */
+const perCluster = <T extends z.ZodType>(field: string, member: T) =>
+  z
+    .array(z.looseObject({ [field]: z.array(member).max(MOST_MEMBERS) }))
+    .max(MOST_MEMBERS)
+    .transform((clusters) => clusters.flatMap((each) => each[field] as readonly z.output<T>[]));
+
+const ObservedMember = z
+  .object({
+    name: word,
+    state: z.enum(MEMBER_STATES),
+    idleCount: count,
+    runningCount: count,
+    desiredReplicas: count,
+    currentReplicas: count,
+    pendingRequests: count,
+    scaleUpHeadroom: z.int().min(0),
+    updateRevision: word.optional(),
+    updatedReplicas: count,
+    templateVersion: word.optional(),
+  })
+  .transform((seen) => ({
+    ...{ name: seen.name, state: seen.state },
+    idle: seen.idleCount,
+    running: seen.runningCount,
+    desired: seen.desiredReplicas,
+    current: seen.currentReplicas,
+    pending: seen.pendingRequests,
+    headroom: seen.scaleUpHeadroom,
+    updated: seen.updatedReplicas,
+    updateRevision: seen.updateRevision,
+    templateVersion: seen.templateVersion,
+  }));
+
 /** Reads what is needed of an env; all else of it is left alone. */
 const Envelope = z.object({
   env: z.object({
-    namespace: word,
-    team: word,
-    user: word,
+    ...{ namespace: word, team: word, user: word },
     spec: z.object({
-      clusters: z
-        .array(
-          z.object({
-            members: z.array(z.object({ name: word, config: z.looseObject({}) })).max(MOST_MEMBERS),
-          }),
-        )
-        .max(MOST_MEMBERS),
+      clusters: perCluster('members', z.object({ name: word, config: z.looseObject({}) })),
     }),
-    status: z.object({
-      clusters: z
-        .array(
-          z.object({
-            observedMembers: z
-              .array(
-                z.object({
-                  name: word,
-                  state: z.enum(MEMBER_STATES),
-                  idleCount: count,
-                  runningCount: count,
-                  desiredReplicas: count,
-                  currentReplicas: count,
-                  pendingRequests: count,
-                  scaleUpHeadroom: z.int().min(0),
-                  updateRevision: word.optional(),
-                  updatedReplicas: count,
-                  templateVersion: word.optional(),
-                }),
-              )
-              .max(MOST_MEMBERS),
-          }),
-        )
-        .max(MOST_MEMBERS),
-    }),
+    status: z.object({ clusters: perCluster('observedMembers', ObservedMember) }),
   }),
   editable: z.object({
     access: z.literal('team').optional(),
@@ -186,9 +188,7 @@ const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined =>
     editable: { templateRef, access, ...said },
   } = read(Envelope, place, answer);
   if (namespace !== owner.namespace || team !== owner.team || user !== owner.user) return undefined;
-  const configs = new Map(
-    spec.clusters.flatMap(({ members }) => members.map(({ name, config }) => [name, config])),
-  );
+  const configs = new Map(spec.clusters.map(({ name, config }) => [name, config]));
   return {
     tag,
     word: {
@@ -196,36 +196,10 @@ const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined =>
       access,
       templateRef: { name: templateRef.name, version: templateRef.version },
     },
-    members: status.clusters.flatMap(({ observedMembers }) =>
-      observedMembers.map(
-        ({
-          name,
-          state,
-          idleCount,
-          runningCount,
-          desiredReplicas,
-          currentReplicas,
-          pendingRequests,
-          scaleUpHeadroom,
-          updatedReplicas,
-          updateRevision,
-          templateVersion,
-        }) => ({
-          name,
-          config: (configs.get(name) ?? {}) as MemberConfig,
-          state,
-          idle: idleCount,
-          running: runningCount,
-          desired: desiredReplicas,
-          current: currentReplicas,
-          pending: pendingRequests,
-          headroom: scaleUpHeadroom,
-          updated: updatedReplicas,
-          updateRevision,
-          templateVersion,
-        }),
-      ),
-    ),
+    members: status.clusters.map((member) => ({
+      ...member,
+      config: (configs.get(member.name) ?? {}) as MemberConfig,
+    })),
   };
 };
 

@@ -12,8 +12,7 @@ import { type FleetKey, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type LinkSecret, newSecretHalf } from './link-secret.ts';
 import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
-import { endSession, type LinkChannel } from './link-channel.ts';
-import { LinkRefused, type RefusedReason } from './link-refused.ts';
+import { endSession, type LinkChannel, TunnelSocket } from './link-channel.ts';
 import {
   isOfOtherEnd,
   LINK_VERSION,
@@ -24,14 +23,13 @@ import {
   WorkerProof,
 } from './link-words.ts';
 import { KEY_WORDS } from './told/promoted-words.ts';
-import { RecordTeller } from './told/record-teller.ts';
+import { RecordTeller, type ToldWords } from './told/told-records.ts';
 import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
-import type { ToldWords } from './told/told-words.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { identitySigner } from './identity.ts';
-import { TunnelSocket } from './tunnel-socket.ts';
 
-export interface ManagerLinkTerms {
+/** Holds what is alike for all links of one replica of a manager. */
+export interface LinksOfReplica {
   readonly registry: ClusterRegistry;
   readonly key: FleetKey;
   readonly clock: Clock;
@@ -40,10 +38,13 @@ export interface ManagerLinkTerms {
   readonly templates: GlobalTemplateSource;
   /** This replica of the manager. */
   readonly replica: string;
-  /** How many replicas the manager has. */
-  readonly replicas: () => number;
   /** URLs that workers may have dialled; none: any. */
   readonly addresses: readonly string[];
+}
+
+export interface ManagerLinkTerms extends LinksOfReplica {
+  /** How many replicas the manager has. */
+  readonly replicas: () => number;
   /** Names the TLS connection that it came by; empty where there is none. */
   readonly channel: string;
   /**
@@ -353,3 +354,42 @@ const routeOver = (
   identify: identitySigner(signer, { clusterId, linkId, clock }),
   probe: (silent) => heartbeat()?.probe(silent) ?? (() => undefined),
 });
+
+/** Lists why a manager takes a link not in; docs/metrics.md says what each means. */
+const REASONS = [
+  'not-joined',
+  'unproved',
+  'address',
+  'version',
+  'runs-twice',
+  'not-opened',
+] as const;
+export type RefusedReason = (typeof REASONS)[number];
+
+/** Says that the other end of a link was told why it is not taken in. */
+export class LinkRefused extends Error {
+  override readonly name = 'LinkRefused';
+  readonly reason: RefusedReason;
+
+  constructor(reason: RefusedReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Counts links that were not taken in, by reason. */
+export class RefusedLinks {
+  readonly #counts = new Map<RefusedReason, number>(REASONS.map((reason) => [reason, 0]));
+
+  /** Returns the reason; whatever is no LinkRefused kept the link from opening. */
+  note(error: unknown): RefusedReason {
+    const reason = error instanceof LinkRefused ? error.reason : 'not-opened';
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    return reason;
+  }
+
+  /** Every reason, those that never came too. */
+  get counts(): ReadonlyMap<RefusedReason, number> {
+    return this.#counts;
+  }
+}

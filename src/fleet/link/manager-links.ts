@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Clock, within } from '../../contracts/clock.ts';
+import { within } from '../../contracts/clock.ts';
 import type {
   ClusterRoute,
   FleetLinks,
@@ -10,17 +10,17 @@ import type {
 } from '../../contracts/fleet/cluster-links.ts';
 import type { ClusterStarts } from '../../contracts/coordination/cluster-starts.ts';
 import type { Leases } from '../../contracts/coordination/leases.ts';
-import type { CopyReport, GlobalTemplateSource } from '../../contracts/fleet/global-templates.ts';
-import type { PromotedKeySource } from '../../contracts/fleet/promoted-keys.ts';
-import type { Log } from '../../contracts/log.ts';
-import type { ClusterRegistry } from './cluster-registry.ts';
-import type { FleetKey } from './fleet-keys.ts';
+import type { CopyReport } from '../../contracts/fleet/global-templates.ts';
 import { channelName, linkChannel } from './link-channel.ts';
 import { acceptLink, asksLink } from './link-socket.ts';
 import { MOST_REPLICAS } from './link-words.ts';
-import { RefusedLinks } from './link-refused.ts';
+import {
+  type LinksOfReplica,
+  RefusedLinks,
+  type LinkedWorker,
+  ManagerLink,
+} from './manager-link.ts';
 import { LinkedStarts } from './linked-starts.ts';
-import { type LinkedWorker, ManagerLink } from './manager-link.ts';
 
 /** Where workers come to: a WebSocket, which HTTP/2 runs in. */
 export const LINK_PATH = '/fleet/link';
@@ -36,18 +36,9 @@ interface Came {
   readonly channel: string;
 }
 
-export interface ManagerLinksDeps {
-  readonly registry: ClusterRegistry;
-  readonly key: FleetKey;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly keys: PromotedKeySource;
-  readonly templates: GlobalTemplateSource;
-  /** This replica, and what it shares with the others. */
-  readonly replica: string;
+export interface ManagerLinksDeps extends LinksOfReplica {
+  /** Replicas of the manager share it. */
   readonly coordination: ClusterStarts & Pick<Leases, 'replicas'>;
-  /** URLs that workers may have dialled; none: any. */
-  readonly addresses: readonly string[];
   /** The address of who asks, behind trusted proxies too. */
   readonly addressOf: (request: IncomingMessage) => string;
 }

@@ -26,7 +26,7 @@ import {
   wordsReader,
   workerWindow,
 } from './link-calls.ts';
-import { endSession, type LinkChannel } from './link-channel.ts';
+import { endSession, type LinkChannel, TunnelSocket } from './link-channel.ts';
 import {
   isOfOtherEnd,
   LINK_VERSION,
@@ -40,10 +40,8 @@ import {
   type WorkerHello,
 } from './link-words.ts';
 import { KEY_WORDS } from './told/promoted-words.ts';
-import { RecordListener } from './told/record-listener.ts';
+import { RecordListener, MOST_TOLD } from './told/told-records.ts';
 import { TEMPLATE_WORDS, TemplateQuestion } from './told/template-words.ts';
-import { MOST_TOLD } from './told/told-words.ts';
-import { TunnelSocket } from './tunnel-socket.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
 /**
@@ -55,7 +53,8 @@ export type IdentityCheck = (
   request: RoutedRequest,
 ) => Caller | Refusal | undefined;
 
-export interface WorkerLinkTerms {
+/** Holds what is alike for all links of one replica of a worker. */
+export interface LinksOfWorker {
   readonly clusterId: string;
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
@@ -65,6 +64,11 @@ export interface WorkerLinkTerms {
   readonly replica: string;
   /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
   readonly start?: string;
+  /** A connection came over a link. */
+  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
+}
+
+export interface WorkerLinkTerms extends LinksOfWorker {
   /** The origin of the URL that was dialled. */
   readonly address: string;
   /** Names the TLS connection that was made; empty where there is none. */
@@ -75,8 +79,6 @@ export interface WorkerLinkTerms {
   readonly opened: (manager: ManagerReplica, replicas: number) => void;
   /** The manager has another number of replicas by now. */
   readonly told: (manager: ManagerReplica, replicas: number) => void;
-  /** A connection came over the link. */
-  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
   /** Called once. */
   readonly over: (why: string, kind: LinkEnd) => void;
 }

@@ -13,7 +13,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
 import type { PromotedTrust } from '../../services/keys/promoted-trust.ts';
 import { type RecordOrigin, ReplicatedRecords, type WantedRecord } from './replicated-records.ts';
-import { inParts, type Tried } from './store-retries.ts';
+import { AT_ONCE, inParts, type Tried } from './store-retries.ts';
 import { promotedHashOf } from '../../services/keys/mint-api-key.ts';
 
 export interface PromotedCopiesDeps {
@@ -157,7 +157,7 @@ export class PromotedCopies
       (copy) =>
         trust.reports.isReported(copy.promotedBy ?? '', copy.keyId) && !this.#isConfirmed(copy),
     );
-    await inParts(due, async (copy) => {
+    await inParts(due, AT_ONCE, async (copy) => {
       try {
         await apiKeys.renew({ ...copy, confirmedAt: clock.now() });
       } catch (error) {

@@ -1,7 +1,7 @@
 import { within, type Clock } from '../../contracts/clock.ts';
 import type { ToldVisit } from '../../contracts/fleet/told-records.ts';
 import type { LinkReports, ReportingLink } from '../../model/fleet/link-reports.ts';
-import { inParts, StoreRetries, type Tried } from './store-retries.ts';
+import { AT_ONCE, inParts, StoreRetries, type Tried } from './store-retries.ts';
 
 /** Names a record by its manager and its id there. */
 export interface RecordOrigin {
@@ -216,7 +216,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     await this.#inTurn(async () => {
       // also what was being written when the manager was dismissed
       const left = this.#origins().filter(({ manager }) => this.#dismissed.has(manager));
-      await inParts(left, async (origin) => {
+      await inParts(left, AT_ONCE, async (origin) => {
         if (!(await this.#settle(origin)) && isMeant(origin.manager)) isDone = false;
       });
     });
@@ -225,7 +225,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
 
   /** Resolves once it is done, or after 10 s: what is not done by then is done later. */
   async #settleInTime(origins: readonly RecordOrigin[]): Promise<void> {
-    const work = this.#inTurn(() => inParts(origins, (each) => this.#settle(each)));
+    const work = this.#inTurn(() => inParts(origins, AT_ONCE, (each) => this.#settle(each)));
     await within(this.#terms.clock, ANSWER_MS, work);
   }
 
@@ -302,7 +302,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
       reports.endCopy(manager, id);
       this.#wanted.get(manager)?.delete(id);
     }
-    await inParts(ended, (origin) => this.#settle(origin));
+    await inParts(ended, AT_ONCE, (origin) => this.#settle(origin));
   }
 
   #origins(): readonly RecordOrigin[] {

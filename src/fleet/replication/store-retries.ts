@@ -2,15 +2,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../contracts/clock.ts';
 
 /** Records that are written at one time. */
-const AT_ONCE = 16;
+export const AT_ONCE = 16;
 
 /** Does something to each, to some at a time. */
 export const inParts = async <T>(
   items: readonly T[],
+  atOnce: number,
   each: (item: T) => Promise<unknown>,
 ): Promise<void> => {
-  for (let next = 0; next < items.length; next += AT_ONCE)
-    await Promise.all(items.slice(next, next + AT_ONCE).map(each));
+  for (let next = 0; next < items.length; next += atOnce)
+    await Promise.all(items.slice(next, next + atOnce).map(each));
 };
 
 export interface StoreRetriesDeps {
@@ -40,8 +41,7 @@ const LONGEST_WAIT_MS = 300_000;
 /**
  * Tries again what a store did not take, each after a wait that is twice as long each time, up to
  * 5 min. Every 5 s it asks for 16 at most: for the one that failed fewest times, however long that
- * has to wait, and for those whose wait is over, half of them those that failed fewest times, and
- * half those that are due longest.
+ * has to wait, and for those that are due longest.
  *
  * Once the store takes one, it asks at once for all that failed no more often, and goes on with
  * the others, 16 at a time, until it takes none of 16. So a store that is back has all of it within
@@ -114,35 +114,24 @@ export class StoreRetries {
 
   async #look(): Promise<void> {
     const line = [...this.#waiting.values()].sort((a, b) => a.failures - b.failures);
-    let { most, left } = await this.#askForFew(line);
-    while (most > 0 && left.length > 0) {
+    const now = this.#deps.clock.now();
+    const due = line.filter(({ dueAt }) => dueAt <= now).sort((a, b) => a.dueAt - b.dueAt);
+    const first = [...new Set([...line.slice(0, 1), ...due])];
+    let [most, tried] = [0, 0];
+    for (let asks = AT_ONCE; most === 0 && asks > 0 && tried < first.length;) {
+      const { taken, failed } = await this.#tryAll(first.slice(tried, tried + asks));
+      most = taken;
+      tried += asks;
+      asks -= failed;
+    }
+    if (most === 0) return;
+    const asked = new Set(first.slice(0, tried));
+    for (let left = line.filter((one) => !asked.has(one)); left.length > 0;) {
       const { taken, failed } = await this.#tryAll(left.slice(0, AT_ONCE));
       left = left.slice(AT_ONCE);
       most = Math.max(most, taken);
       if (taken === 0 && failed > 0 && (left[0]?.failures ?? 0) > most) return;
     }
-  }
-
-  /**
-   * Asks the store 16 times at most. Returns how often what it took had failed, 0 where it took
-   * nothing, and what was not tried.
-   */
-  async #askForFew(line: readonly Waiting[]): Promise<{ most: number; left: readonly Waiting[] }> {
-    const now = this.#deps.clock.now();
-    let left = line;
-    for (let most = AT_ONCE; most > 0;) {
-      const due = left.filter(({ dueAt }) => dueAt <= now);
-      const first = most === AT_ONCE ? left.slice(0, 1) : [];
-      const fewest = [...new Set([...first, ...due])].slice(0, Math.ceil(most / 2));
-      const longest = due.sort((a, b) => a.dueAt - b.dueAt);
-      const meant = [...new Set([...fewest, ...longest])].slice(0, most);
-      if (meant.length === 0) break;
-      left = left.filter((one) => !meant.includes(one));
-      const { taken, failed } = await this.#tryAll(meant);
-      if (taken > 0) return { most: taken, left };
-      most -= failed;
-    }
-    return { most: 0, left };
   }
 
   /** Returns the most failures of one that was taken, 0 without any, and how many failed now. */

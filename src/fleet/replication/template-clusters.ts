@@ -5,6 +5,7 @@ import type { CopyReport } from '../../contracts/fleet/global-templates.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { noSuchTemplate } from '../../model/refusals.ts';
 import { isGlobalHere } from '../../model/templates/global-template.ts';
+import { inParts } from './store-retries.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 
 export interface TemplateClustersDeps {
@@ -33,19 +34,14 @@ export const templateClusters =
     if (!links || !isGlobalHere(record)) return [];
     const { globalId, version } = record;
     const clusters = links.list();
-    const views: TemplateClusterView[] = [];
-    for (let next = 0; next < clusters.length; next += AT_ONCE)
-      views.push(
-        ...(await Promise.all(
-          clusters.slice(next, next + AT_ONCE).map(async (cluster) => {
-            const { clusterId, isConnected } = cluster;
-            const report = isConnected ? await links.report(clusterId, globalId) : undefined;
-            if (!report) return unanswered(cluster);
-            return { clusterId, at: clock.now(), ...standing(report, version) };
-          }),
-        )),
-      );
-    return views;
+    const views = new Map<LinkedCluster, TemplateClusterView>();
+    await inParts(clusters, AT_ONCE, async (cluster) => {
+      const { clusterId, isConnected } = cluster;
+      const report = isConnected ? await links.report(clusterId, globalId) : undefined;
+      const view = report && { clusterId, at: clock.now(), ...standing(report, version) };
+      views.set(cluster, view ?? unanswered(cluster));
+    });
+    return clusters.flatMap((cluster) => views.get(cluster) ?? []);
   };
 
 const unanswered = ({ clusterId, lastHeartbeat }: LinkedCluster): TemplateClusterView => ({

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
 import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
@@ -46,7 +47,7 @@ export const askAgain = async ({
 }: LostClaim): Promise<Answer> => {
   const until = clock.now() + AGAIN_MS;
   for (let asked = 0; asked < MOST_ASKED;) {
-    await pause(clock, PAUSE_MS * 2 ** asked, signal);
+    await unlessAborted(signal, passed(clock, PAUSE_MS * 2 ** asked)).catch(() => undefined);
     const withinMs = until - clock.now();
     if (signal.aborted || withinMs <= 0) break;
     const way = wayIn(fleet, clusterId);
@@ -74,15 +75,7 @@ const wayIn = (
   }
 };
 
-const pause = async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {
-  let over = (): void => undefined;
-  const passed = new Promise<void>((resolve) => {
-    over = resolve;
+const passed = (clock: Clock, ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    clock.at(clock.now() + ms, resolve);
   });
-  const callOff = clock.at(clock.now() + ms, over);
-  signal.addEventListener('abort', over, { once: true });
-  if (signal.aborted) over();
-  await passed;
-  signal.removeEventListener('abort', over);
-  callOff();
-};

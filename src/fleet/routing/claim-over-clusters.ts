@@ -1,4 +1,4 @@
-import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
+import { LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ClaimPlace } from '../../actors/env/claim-places.ts';
@@ -7,6 +7,7 @@ import type { IdempotentRequest } from '../../actors/request/idempotent-request.
 import { readName } from '../../http/corridor/local-names.ts';
 import { AnsweredElsewhere } from '../../http/corridor/pass.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
+import type { WayToCluster } from '../replication/fleet-operations.ts';
 import { errorCodeIn } from './fleet-names.ts';
 import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
@@ -144,11 +145,15 @@ const attempt = async (
   claim: Attempt,
   place: ClaimPlace,
 ): Promise<Attempted> => {
+  let isSent = false;
   try {
-    const answer =
-      place.clusterId === deps.fleet.fleet.clusterId
-        ? await claimHere(deps, claim, place)
-        : await claimAway(deps, claim, place);
+    const { fleet, passing } = deps.fleet;
+    const isOwn = place.clusterId === fleet.clusterId;
+    const way = isOwn ? undefined : passing.wayTo(fleet, place.clusterId);
+    isSent = true;
+    const answer = await (way
+      ? claimAway(deps, claim, { place, way })
+      : claimHere(deps, claim, place));
     const { status } = answer;
     const code = status < 400 ? undefined : errorCodeIn(answer.body);
     if (status < 300) place.took('one');
@@ -159,26 +164,15 @@ const attempt = async (
       mayGoElsewhere: code !== undefined && ELSEWHERE.has(code),
     };
   } catch (error) {
-    const refusal = error instanceof NotSent ? error.refusal : error;
-    if (!(refusal instanceof Refusal)) throw error;
-    const wasSent = !(error instanceof NotSent || error instanceof LinkBusy);
-    if (wasSent && !ELSEWHERE.has(refusal.code)) throw error;
-    if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
+    if (!(error instanceof Refusal)) throw error;
+    if (isSent && !(error instanceof LinkBusy) && !ELSEWHERE.has(error.code)) throw error;
+    if (error.code === 'POOL_EXHAUSTED') place.took('all');
     const give = (): never => {
-      throw refusal;
+      throw error;
     };
     return { give, hadNoEffect: true, mayGoElsewhere: true };
   }
 };
-
-class NotSent extends Error {
-  readonly refusal: unknown;
-
-  constructor(refusal: unknown) {
-    super('it was not sent');
-    this.refusal = refusal;
-  }
-}
 
 /** Claims from a pool of this cluster, by another name than was asked for. */
 const claimHere = async (
@@ -200,31 +194,15 @@ const claimHere = async (
 const claimAway = async (
   { fleet }: ClaimOverClustersDeps,
   { places: _places, bytes, ...claim }: Attempt,
-  { clusterId, poolName }: ClaimPlace,
+  { place, way }: { readonly place: ClaimPlace; readonly way: WayToCluster },
 ): Promise<Answer> => {
-  const way = wayTo(fleet, clusterId);
-  const name = `${clusterId}::${poolName}`;
+  const name = `${place.clusterId}::${place.poolName}`;
   await claim.request.keyed?.opening.goTo(name);
   const body = JSON.parse(bytes.toString()) as object;
-  const asked = claimOf(fleet, body, fleet.surface ? name : poolName);
+  const asked = claimOf(fleet, body, fleet.surface ? name : place.poolName);
   return await answerAway(fleet, { ...claim, way, bytes: Buffer.from(JSON.stringify(asked)) });
 };
 
 /** The body of a claim by the name of another pool. */
 const claimOf = ({ surface }: FleetDeps, body: object, poolName: string): object =>
   surface ? surface.claimOf(body, poolName) : { ...body, poolName };
-
-const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string) => {
-  try {
-    return passing.wayTo(fleet, clusterId);
-  } catch (error) {
-    throw new NotSent(
-      error instanceof Refusal && error.code === 'CLUSTER_NOT_FOUND'
-        ? clusterUnavailable(
-            clusterId,
-            'was removed from the fleet; a new Idempotency-Key goes elsewhere',
-          )
-        : error,
-    );
-  }
-};

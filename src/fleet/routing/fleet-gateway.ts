@@ -1,4 +1,10 @@
-import { ServerResponse, type IncomingMessage } from 'node:http';
+import {
+  ServerResponse,
+  type IncomingMessage,
+  request as httpRequest,
+  STATUS_CODES,
+  type ClientRequest,
+} from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { STALL_MS } from '../../http/gateway/exchange.ts';
@@ -9,9 +15,23 @@ import { ClientGone, hasBody } from '../../http/corridor/request-body.ts';
 import { giveError } from '../../http/corridor/raw-answer.ts';
 import { requestIdFrom } from '../../http/limits/request-head.ts';
 import { refuseUpgrade } from '../../http/terminal/refusals.ts';
-import { BY_TOKEN, passUpgrade, permitWay, type PassUpgradeDeps } from './pass-upgrade.ts';
 import { passTaken } from './passed-answer.ts';
-import { endpointHeaders, routeHeaders } from './passed-headers.ts';
+import { endpointHeaders, routeHeaders, answeredHeaders, passedHeaders } from './passed-headers.ts';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ApprovalGate } from '../../services/approvals/approval-gate.ts';
+import { refuseHeld } from '../../services/approvals/refuse-held.ts';
+import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
+import { FLEET_KEY_HEADER } from '../../model/fleet/identity-header.ts';
+import { invalidToken, Refusal } from '../../model/refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import { readTarget } from '../../http/gateway/target.ts';
+import { processTarget } from '../../http/terminal/process-request.ts';
+import { tokenIn } from '../../http/terminal/request.ts';
+import { PROCESS_OPERATIONS } from '../../http/terminal/terminal.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
 
 export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
@@ -100,4 +120,193 @@ const answerEndpoint = async (
   } finally {
     forgetKey();
   }
+};
+
+/** Matches targets for which a token is brought in place of a key; names the cluster. */
+export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
+
+/** For a worker to agree, or not. */
+const AGREE_MS = 30_000;
+/** A passed connection has 11 listeners of one event. Node warns of a leak where there are more. */
+const MOST_LISTENERS = 16;
+
+export interface PassUpgradeDeps extends FleetDeps {
+  readonly clients: Clients;
+  readonly gate: Pick<ApprovalGate, 'rulesFor'>;
+  /** The caller behind one of the manager's keys; undefined where it is not good any more. */
+  readonly keyOwner: (keyId: string) => Caller | undefined;
+}
+
+export interface AskedUpgrade {
+  readonly cluster: string;
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly requestId: string;
+}
+
+/**
+ * Has another cluster take an upgrade over; resolves when that is over. Who brings a key is known
+ * by it, and who brings a token by whose it is, where it was given over this replica; else by what
+ * the worker says, and by the worker alone where it was given by a key of its own. Rejects, with
+ * CLUSTER_UNAVAILABLE too, where no word came of the worker.
+ */
+export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
+  const { fleet, passing, clients, keyOwner } = deps;
+  const { cluster, request, socket, head, requestId } = asker;
+  const caller = await whoUpgrades(deps, asker);
+  if (socket.destroyed) throw new ClientGone('the client left');
+  const way = caller ? passing.wayTo(fleet, cluster) : wayOfStranger(fleet, cluster);
+  let release = passing.hold(way, caller ? tenantKey(caller) : '');
+  const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
+  let forgetKey = caller ? follow(caller) : () => undefined;
+  try {
+    if (socket.destroyed) return; // the key has ended
+    const asked = askUpgrade({ way, caller, request, requestId });
+    const callOff = passing.lookAt(way, () => asked.destroy());
+    const callOffWhole = passing.clock.at(passing.clock.now() + AGREE_MS, () => asked.destroy());
+    const leave = (): void => void asked.destroy();
+    socket.once('close', leave);
+    const { answer, stream } = await passing.passed
+      .counted(cluster, {
+        hasLeft: () => socket.destroyed,
+        work: () => upgradeAnswerTo(asked, way),
+      })
+      .finally(() => {
+        callOff();
+        callOffWhole();
+        socket.off('close', leave);
+      });
+    if (!caller && !stream && BEFORE_THE_TOKEN.has(answer.statusCode ?? 0)) return refuse(answer);
+    const keyId = caller ? undefined : answer.headers[FLEET_KEY_HEADER];
+    if (stream && typeof keyId === 'string') {
+      const owner = keyOwner(keyId);
+      if (!owner) return refuse(stream);
+      forgetKey = follow(owner);
+      if (socket.destroyed) return refuse(stream);
+      release();
+      release = () => undefined;
+      release = holdOr(stream, () => passing.hold(way, tenantKey(owner)));
+    }
+    socket.write(headOf(answer, { ...routeHeaders(way), 'X-Request-Id': requestId }), 'latin1');
+    await (stream ? relay(stream, socket, head) : pipeline(answer, socket));
+  } finally {
+    forgetKey();
+    release();
+  }
+};
+
+/** Undefined where a token was not given over this replica. */
+const whoUpgrades = async (
+  { passing, clients, gate }: PassUpgradeDeps,
+  { cluster, request }: AskedUpgrade,
+): Promise<Caller | undefined> => {
+  if (BY_TOKEN.test(request.url ?? ''))
+    return passing.tokens.ownerOf(cluster, tokenIn(request) ?? '');
+  const caller = await clients.authenticate(request);
+  permitWay(gate, request, caller);
+  return caller;
+};
+
+/** Destroys the stream where there is no room for it. */
+const holdOr = (stream: Duplex, hold: () => () => void): (() => void) => {
+  try {
+    return hold();
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+};
+
+const relay = async (stream: Duplex, socket: Duplex, head: Buffer): Promise<void> => {
+  if (head.length > 0) stream.write(head);
+  // both ways add 8 listeners, for as long as they last, to those that the server has on it
+  socket.setMaxListeners(MOST_LISTENERS);
+  await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
+};
+
+/** Refuses what rules of the manager hold of a way to an endpoint or a process. */
+export const permitWay = (
+  gate: PassUpgradeDeps['gate'],
+  { url = '' }: IncomingMessage,
+  caller: Caller,
+): void => {
+  const { sandboxId = '', endpointName = '' } = readTarget(url) ?? {};
+  const process = processTarget(url);
+  if (process) refuseHeld(gate, caller, { operations: PROCESS_OPERATIONS, params: { ...process } });
+  else
+    refuseHeld(gate, caller, { operations: ['openEndpoint'], params: { sandboxId, endpointName } });
+};
+
+/** Lists what a worker answers before it has looked at a token, or where that is not good. */
+const BEFORE_THE_TOKEN: ReadonlySet<number> = new Set([400, 401, 403, 404, 426]);
+
+/** Finds the way of one whose token says nothing yet, and who learns of no cluster by it. */
+const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluster => {
+  try {
+    return wayTo(cluster);
+  } catch (error) {
+    throw error instanceof Refusal ? invalidToken() : error;
+  }
+};
+
+/** Ends what came for a key that has ended meanwhile, or for a token that is not good. */
+const refuse = (stream: Duplex | IncomingMessage): never => {
+  stream.destroy();
+  throw invalidToken();
+};
+
+interface Asking extends Pick<AskedUpgrade, 'request' | 'requestId'> {
+  readonly way: WayToCluster;
+  readonly caller: Caller | undefined;
+}
+
+const askUpgrade = ({ way, caller, request, requestId }: Asking): ClientRequest => {
+  const target = request.url ?? '/';
+  const identity =
+    caller && way.identify(caller, { method: 'GET', target, idempotencyKey: undefined });
+  const asked = httpRequest({
+    createConnection: () => way.dial(),
+    method: 'GET',
+    path: target,
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+    headers: [
+      ...passedHeaders(request, { identity, requestId }),
+      ...['Connection', 'Upgrade', 'Upgrade', 'websocket'],
+    ],
+  });
+  return asked.end();
+};
+
+interface Answered {
+  readonly answer: IncomingMessage;
+  /** Absent: the worker did not agree. */
+  readonly stream?: Duplex;
+}
+
+const upgradeAnswerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    asked.on('error', () => reject(broken(way)));
+    asked.once('close', () => reject(broken(way))); // of no effect where it was answered
+    asked.once('response', (answer) => {
+      if (hasSoundStatus(answer)) return resolve({ answer });
+      asked.destroy();
+    });
+    asked.once('upgrade', (answer, stream, first) => {
+      stream.on('error', () => stream.destroy());
+      if (first.length > 0) stream.unshift(first);
+      resolve({ answer, stream });
+    });
+  });
+
+/** Returns the head of the worker's answer, without what is for its connection alone. */
+const headOf = (answer: IncomingMessage, also: Readonly<Record<string, string>>): string => {
+  const { statusCode = 101 } = answer;
+  const headers = { ...answeredHeaders(answer), ...also };
+  const lines = [
+    `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(statusCode === 101 ? ['Connection: Upgrade', 'Upgrade: websocket'] : ['Connection: close']),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
 };

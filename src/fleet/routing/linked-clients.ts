@@ -1,24 +1,17 @@
+import type { IdentityCheck } from '../link/worker-link.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { CLAIM_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidApiKey, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-
-/** Checks the identity that a manager signed for one request; a Refusal: it came too late. */
-export type CheckIdentity = (
-  identity: string,
-  request: {
-    readonly method: string;
-    readonly target: string;
-    readonly idempotencyKey: string | undefined;
-  },
-) => Caller | Refusal | undefined;
+import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
+import type { TokenKeys } from '../../actors/sandbox/commands/terminals.ts';
 
 export interface LinkedClientsDeps {
   readonly clients: Clients;
   /** The check of the link that a connection came over; undefined of any other connection. */
-  readonly checkOf: (connection: Duplex) => CheckIdentity | undefined;
+  readonly checkOf: (connection: Duplex) => IdentityCheck | undefined;
   readonly remember: (caller: Caller) => void;
 }
 
@@ -66,7 +59,7 @@ export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps)
   };
 };
 
-const identified = (request: IncomingMessage, check: CheckIdentity): ReturnType<CheckIdentity> => {
+const identified = (request: IncomingMessage, check: IdentityCheck): ReturnType<IdentityCheck> => {
   const identity = request.headers[IDENTITY_HEADER];
   const key = request.headers['idempotency-key'] ?? request.headers[CLAIM_KEY_HEADER];
   if (typeof identity !== 'string') return undefined;
@@ -76,3 +69,47 @@ const identified = (request: IncomingMessage, check: CheckIdentity): ReturnType<
     idempotencyKey: typeof key === 'string' ? key : undefined,
   });
 };
+
+/** Callers that came over a link lately: more than there are open terminals and their tokens. */
+const MOST_CALLERS = 20_000;
+
+/**
+ * Remembers who came over a link of this worker: their keys are the manager's, and are not known
+ * here. The manager has ended what they hold over its links by the time when their keys end; so
+ * their keys are good there alone.
+ */
+export class LinkedCallers {
+  readonly #callers = new Map<string, Caller>();
+  readonly #came = new WeakSet<Caller>();
+
+  /** Whether this very request came over a link, whatever key it is said to be of. */
+  came(caller: Caller): boolean {
+    return this.#came.has(caller);
+  }
+
+  remember(caller: Caller): void {
+    this.#came.add(caller);
+    this.#callers.delete(caller.keyId);
+    this.#callers.set(caller.keyId, caller);
+    if (this.#callers.size <= MOST_CALLERS) return;
+    for (const oldest of this.#callers.keys()) {
+      this.#callers.delete(oldest);
+      return;
+    }
+  }
+
+  /** Knows the cluster's own keys, and those of linked callers. */
+  besides(apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>): TokenKeys {
+    return {
+      good: async (keyId, overLink) =>
+        (overLink ? this.#callers.get(keyId) : undefined) ?? (await apiKeys.good(keyId)),
+      find: (keyId) => apiKeys.find(keyId) ?? this.#callers.get(keyId),
+      followEnd: (keyId, ended, overLink) =>
+        overLink && !apiKeys.find(keyId) && this.#callers.has(keyId)
+          ? () => undefined
+          : apiKeys.followEnd(keyId, ended),
+      linked: (keyId) => (apiKeys.find(keyId) ? undefined : this.#callers.get(keyId)),
+      remember: (caller) => this.remember(caller),
+    };
+  }
+}

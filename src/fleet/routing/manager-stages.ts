@@ -36,8 +36,7 @@ import { mergedActors } from './merged/merged-actors.ts';
 import { mergedAudit } from './merged/merged-audit.ts';
 import { mergedEvents } from './merged/merged-events.ts';
 import { mergedList } from './merged/merged-list.ts';
-import { mergedQuotas } from './merged/merged-quotas.ts';
-import { mergedStatistics } from './merged/merged-statistics.ts';
+import { mergedQuotas, mergedStatistics } from './merged/merged-sums.ts';
 
 type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
 

@@ -1,5 +1,4 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { Permits } from '../../lib/permits.ts';
 import { LoopShare } from '../../lib/streams/json-reader.ts';
@@ -8,7 +7,7 @@ import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
 import { PassedRequests } from '../replication/passed-requests.ts';
 import { LinkAgent, type LinkOptions } from '../link/link-agent.ts';
-import { passedHeaders } from './passed-headers.ts';
+import { type AskedBeside, passedHeaders } from './passed-headers.ts';
 import type { Context } from '../../http/reply/context.ts';
 import { createHash } from 'node:crypto';
 
@@ -22,29 +21,16 @@ const MOST_SILENT_MS = 330_000;
 const MOST_KEPT = 256;
 export const MAX_ANSWER_HEADER_BYTES = 16_384;
 
-export interface PassedRequest {
+export interface PassedRequest extends AskedBeside {
   readonly way: WayToCluster;
   readonly caller: Caller;
   readonly request: IncomingMessage;
-  /** The request's own body, or what was read of it; absent: it has none. */
-  readonly body?: Readable | Buffer;
-  readonly requestId: string;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** Stands before the path of what is asked. */
   readonly base?: string;
-  /** Headers, in small letters, that are not for the worker. */
-  readonly without?: ReadonlySet<string>;
   /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
-  /** An Idempotency-Key for a request that has none. */
-  readonly key?: string;
-  /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
-  readonly claimKey?: string;
-  /** The value of CLAIM_TERMS_HEADER, for a claim. */
-  readonly claimTerms?: string;
-  /** The Last-Event-ID in place of the request's own; undefined: none. */
-  readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
   readonly withinMs?: number;
 }
@@ -148,7 +134,7 @@ export class Passing {
     return await this.#answerTo(asked, passed, over);
   }
 
-  #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
+  #ask({ way, caller, request, ...given }: PassedRequest): ClientRequest {
     const method = (given.target === undefined && request.method) || 'GET';
     const target = (given.base ?? '') + (given.target ?? request.url ?? '/');
     const key = request.headers['idempotency-key'] ?? given.key ?? given.claimKey;
@@ -159,18 +145,12 @@ export class Passing {
       path: target,
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       headers: passedHeaders(request, {
+        ...given,
         identity: way.identify(caller, {
           method,
           target,
           idempotencyKey: typeof key === 'string' ? key : undefined,
         }),
-        requestId,
-        body,
-        after: given.after,
-        without: given.without,
-        key: given.key,
-        claimKey: given.claimKey,
-        claimTerms: given.claimTerms,
       }),
     };
     return httpRequest(options);

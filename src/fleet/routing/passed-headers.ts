@@ -70,19 +70,25 @@ export const isOfCluster = ({ headers }: { readonly headers?: Answer['headers'] 
 /** Lists what no operation of the API says, and would mean something to a browser. */
 const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;
 
-interface PassedTerms {
-  readonly identity: string | undefined;
+/** Says what is asked of a worker beside what the client's request says. */
+export interface AskedBeside {
   readonly requestId: string;
-  readonly body: Readable | Buffer | undefined;
+  /** The request's own body, or what was read of it; absent: it has none. */
+  readonly body?: Readable | Buffer;
+  /** Headers, in small letters, that are not for the worker. */
+  readonly without?: ReadonlySet<string>;
   /** An Idempotency-Key for a request that has none. */
   readonly key?: string;
-  /** The value of CLAIM_KEY_HEADER. */
+  /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
   readonly claimKey?: string;
-  /** The value of CLAIM_TERMS_HEADER. */
+  /** The value of CLAIM_TERMS_HEADER, for a claim. */
   readonly claimTerms?: string;
-  /** The Last-Event-ID in place of the request's own. */
+  /** The Last-Event-ID in place of the request's own; undefined: none. */
   readonly after?: { readonly id: string | undefined };
-  readonly without?: ReadonlySet<string>;
+}
+
+interface PassedTerms extends AskedBeside {
+  readonly identity: string | undefined;
 }
 
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */

@@ -69,7 +69,7 @@ import {
   listApiKeys,
 } from '../../../src/services/keys/list-api-keys.ts';
 import { listAudit } from '../../../src/services/debug/list-audit.ts';
-import { managers } from '../../../src/fleet/replication/managers.ts';
+import { managers } from '../../../src/fleet/replication/manager-access.ts';
 import { templateClusters } from '../../../src/fleet/replication/template-clusters.ts';
 import { logLevels } from '../../../src/services/debug/log-levels.ts';
 import { sandboxTokens } from '../../../src/services/keys/sandbox-tokens.ts';

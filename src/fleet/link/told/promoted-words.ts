@@ -4,7 +4,7 @@ import {
   type PromotedChange,
   type PromotedKey,
 } from '../../../contracts/fleet/promoted-keys.ts';
-import { moment, wordFields, type ToldWords } from './told-words.ts';
+import { moment, wordFields, type ToldWords } from './told-records.ts';
 
 const label = z.string().min(1).max(63);
 

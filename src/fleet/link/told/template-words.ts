@@ -7,7 +7,7 @@ import {
 } from '../../../contracts/fleet/global-templates.ts';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { MOST_VERSIONS } from '../../../model/templates/template-versions.ts';
-import { moment, MOST_TOLD, wordFields, type ToldWords } from './told-words.ts';
+import { moment, MOST_TOLD, wordFields, type ToldWords } from './told-records.ts';
 
 const version = z.string().regex(/^[1-9][0-9]{0,14}$/);
 const globalId = z.string().regex(/^[0-9A-Za-z_-]{12,64}$/);

@@ -9,7 +9,9 @@ import type { FleetDeps } from '../fleet-router.ts';
 import type { MergedTerms } from './gathered.ts';
 import { targetOf } from '../pass-on.ts';
 import { LAST_EVENT_ID } from '../passed-headers.ts';
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import { isTooDeep } from '../passed-answer.ts';
 
@@ -76,7 +78,8 @@ class MergedEvents {
   readonly #deps: FleetDeps;
   readonly #terms: MergedTerms;
   readonly #stream: StreamTerms;
-  readonly #queue = new BoundedQueue<Heard>(MOST_QUEUED);
+  readonly #queue = new PassThrough({ objectMode: true, highWaterMark: MOST_QUEUED / 2 });
+  readonly #over = new AbortController();
   /** Those that are read, or are about to be. */
   readonly #reading = new Set<string>();
   readonly #missing = new Set<string>();
@@ -85,6 +88,7 @@ class MergedEvents {
     this.#deps = deps;
     this.#terms = terms;
     this.#stream = stream;
+    this.#queue.setMaxListeners(0); // each cluster waits for it
   }
 
   async *events(signal: AbortSignal): AsyncGenerator<ServerEvent, void, undefined> {
@@ -96,7 +100,10 @@ class MergedEvents {
         lookAgain();
       });
     };
-    const end = (): void => this.#queue.close();
+    const end = (): void => {
+      this.#over.abort();
+      this.#queue.destroy();
+    };
     if (signal.aborted) return;
     signal.addEventListener('abort', end, { once: true });
     try {
@@ -104,8 +111,9 @@ class MergedEvents {
       if (this.#isAbout(fleet.clusterId)) void this.#readOwn(signal).finally(end);
       this.#look(signal, 'first');
       lookAgain();
-      for (let heard = await this.#queue.take(); heard; heard = await this.#queue.take())
-        yield* this.#shown(heard);
+      for await (const heard of this.#queue as AsyncIterable<Heard>) yield* this.#shown(heard);
+    } catch (error) {
+      if (!this.#over.signal.aborted) throw error; // the end of the queue
     } finally {
       callOff();
       end();
@@ -136,7 +144,7 @@ class MergedEvents {
     await this.#begun(clusterId, 'first');
     try {
       for await (const { event, id, data } of this.#stream.own(signal))
-        await this.#queue.put({ clusterId, what: { event, id, data } });
+        await this.#put({ clusterId, what: { event, id, data } });
     } catch {
       // its end is that of the stream, whose client comes again
     }
@@ -157,8 +165,7 @@ class MergedEvents {
       callOff();
       if (answer.statusCode !== 200) throw new Error(`it answered ${String(answer.statusCode)}`);
       await this.#begun(clusterId, when);
-      for await (const what of readClusterEvents(answer))
-        await this.#queue.put({ clusterId, what });
+      for await (const what of readClusterEvents(answer)) await this.#put({ clusterId, what });
     } catch {
       // said by its being missed
     } finally {
@@ -186,15 +193,22 @@ class MergedEvents {
   async #begun(clusterId: string, when: 'first' | 'late'): Promise<void> {
     const { positions, from } = this.#stream;
     const isKnown = positions.has(clusterId);
-    if (this.#missing.delete(clusterId)) await this.#queue.put({ clusterId, what: 'back' });
+    if (this.#missing.delete(clusterId)) await this.#put({ clusterId, what: 'back' });
     if (!isKnown && (when === 'late' || from === 'positions'))
-      await this.#queue.put({ clusterId, what: { event: 'reset', id: undefined, data: {} } });
+      await this.#put({ clusterId, what: { event: 'reset', id: undefined, data: {} } });
+  }
+
+  /** Waits while its client takes nothing; never rejects. */
+  async #put(heard: Heard): Promise<void> {
+    const { signal } = this.#over;
+    if (signal.aborted || this.#queue.write(heard)) return;
+    await once(this.#queue, 'drain', { signal }).catch(() => undefined);
   }
 
   async #miss(clusterId: string): Promise<void> {
     if (this.#missing.has(clusterId)) return;
     this.#missing.add(clusterId);
-    await this.#queue.put({ clusterId, what: 'missing' });
+    await this.#put({ clusterId, what: 'missing' });
   }
 
   *#shown({ clusterId, what }: Heard): Generator<ServerEvent, void, undefined> {
@@ -219,51 +233,6 @@ class MergedEvents {
   #asksForBegin(): boolean {
     const { begin } = this.#terms.request.query as { readonly begin?: boolean };
     return begin === true;
-  }
-}
-
-/**
- * Takes what several produce for one who takes it, in the order in which it came. Whoever would put
- * more into it than fits waits, each in its turn.
- */
-class BoundedQueue<T> {
-  readonly #most: number;
-  readonly #items: T[] = [];
-  readonly #full: (() => void)[] = [];
-  #empty: (() => void) | undefined;
-  #closed = false;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Resolves once the item is in it; at once, and without it, where it is closed. */
-  async put(item: T): Promise<void> {
-    if (!this.#closed && (this.#items.length >= this.#most || this.#full.length > 0))
-      await new Promise<void>((resolve) => void this.#full.push(resolve));
-    if (this.#closed) return;
-    this.#items.push(item);
-    this.#empty?.();
-    this.#empty = undefined;
-  }
-
-  /** Resolves with undefined once it is closed. One at a time may wait. */
-  async take(): Promise<T | undefined> {
-    if (this.#items.length === 0 && !this.#closed)
-      await new Promise<void>((resolve) => {
-        this.#empty = resolve;
-      });
-    const item = this.#closed ? undefined : this.#items.shift();
-    this.#full.shift()?.();
-    return item;
-  }
-
-  /** Drops what is in it. May be repeated. */
-  close(): void {
-    this.#closed = true;
-    this.#items.length = 0;
-    this.#empty?.();
-    for (const resolve of this.#full.splice(0)) resolve();
   }
 }
 

@@ -8,9 +8,7 @@ import {
   countParts,
   readEach,
   sayMissing,
-  type AskedCluster,
   type ClusterReader,
-  type EachTerms,
   type MergedTerms,
 } from './gathered.ts';
 
@@ -23,7 +21,9 @@ const MOST_OF_CLUSTER = 1_000_000_000;
 /**
  * One page of a list over all clusters, newest first, and of one age in the order of the clusters.
  * `total` is exact over the clusters that answered; where some did not, or not to the end,
- * `incomplete` says so, and a Warning names them.
+ * `incomplete` says so, and a Warning names them. A page that lies deep is read in steps. Of many
+ * clusters each is asked for its share and some more first, since the newest are seldom on one
+ * cluster alone, and those for a whole page of which everything that came is in it.
  */
 export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, offset } = terms.request.query as {
@@ -38,16 +38,43 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
     );
   const { asked, missing } = askedClusters(deps, terms.request);
   const part = countParts(terms.request.room);
-  const lists = new ClusterLists(deps, { ...terms, asked, part });
-  const items = await lists.read(offset, end);
+  const lists = new Map(asked.map(({ clusterId }) => [clusterId, new ClusterList(clusterId)]));
+  const silent = [...missing];
+  let first: readonly Item[] = [];
+  let short: readonly ClusterList[] = [...lists.values()];
+  let most = firstCount(end, lists.size);
+  while (short.length > 0) {
+    const meant = new Set(short.map(({ clusterId }) => clusterId));
+    const read = await readEach(
+      deps,
+      { ...terms, part, asked: asked.filter(({ clusterId }) => meant.has(clusterId)) },
+      async (reader) =>
+        lists.get(reader.clusterId)?.readOn(reader, most, { again: end <= MOST_OF_PAGE }),
+    );
+    for (const clusterId of read.silent) lists.get(clusterId)?.end();
+    silent.push(...read.silent);
+    first = [...lists.values()]
+      .flatMap(({ items }) => items)
+      .sort(byAge)
+      .slice(0, end);
+    const places = new Map(first.map((item, at) => [item, at]));
+    // others of it may come before the end
+    const lastOf = ({ items }: ClusterList) => places.get(items.at(-1) as Item) ?? end;
+    const cutOff = [...lists.values()].filter(({ isWhole }) => !isWhole);
+    short = cutOff.filter((list) => lastOf(list) < end - 1);
+    const settled = Math.min(...short.map(lastOf)) + 1;
+    most = end <= MOST_OF_PAGE ? end : Math.min(MOST_OF_PAGE, end - settled);
+    // all at once: else one silent cluster after the other would make it last
+    if (read.silent.length > 0 && short.length > 0) short = cutOff;
+  }
   return {
     status: 200,
     body: {
-      items: items.map(({ clusterId, item }) => itemInFleet(clusterId, item)),
-      total: lists.total,
+      items: first.slice(offset).map(({ clusterId, item }) => itemInFleet(clusterId, item)),
+      total: [...lists.values()].reduce((sum, { total }) => sum + total, 0),
       limit,
       offset,
-      ...sayMissing(terms.context, [...missing, ...lists.silent]),
+      ...sayMissing(terms.context, silent),
     },
   };
 };
@@ -58,158 +85,57 @@ interface Item {
   readonly item: object;
 }
 
-/** One cluster's list, as far as it is read: what was read is held until it is taken. */
+/** One cluster's list, as far as it is read. */
 class ClusterList {
-  readonly cluster: AskedCluster;
-  #items: readonly Item[] = [];
-  #read = 0;
-  #taken = 0;
-  #total = 0;
-  #isWhole = false;
+  readonly clusterId: string;
+  readonly items: Item[] = [];
+  total = 0;
+  /** There is no more than was read. */
+  isWhole = false;
 
-  constructor(cluster: AskedCluster) {
-    this.cluster = cluster;
+  constructor(clusterId: string) {
+    this.clusterId = clusterId;
   }
 
-  get items(): readonly Item[] {
-    return this.#items;
-  }
-
-  get total(): number {
-    return this.#total;
-  }
-
-  /** Whether there is more than was read, after the last of `items`. */
-  get isCutOff(): boolean {
-    return !this.#isWhole;
-  }
-
-  /** Reads so many more; where a page has all of them, those before them again. */
-  async readOn({ ask, clusterId }: ClusterReader, most: number): Promise<void> {
-    const wanted = Math.min(MOST_OF_PAGE, most);
-    const from = most <= MOST_OF_PAGE && this.#taken === 0 ? 0 : this.#read;
-    const { items, total } = pageIn(await ask({ limit: wanted, offset: from }), wanted);
-    const before = from === 0 ? [] : this.#items;
-    let oldest = before.at(-1)?.at ?? LATEST;
-    const read = items.map((item) => {
+  /** Reads so many more; `again`: from the first one. */
+  async readOn(
+    { ask }: ClusterReader,
+    most: number,
+    { again }: { readonly again: boolean },
+  ): Promise<void> {
+    const offset = again ? 0 : this.items.length;
+    const { items, total } = pageIn(await ask({ limit: most, offset }), most);
+    this.items.length = offset;
+    let oldest = this.items.at(-1)?.at ?? LATEST;
+    for (const item of items) {
       const age = ageOf(item);
       if (age < oldest) oldest = age; // it stays after those before it, whatever it says of itself
-      return { at: oldest, clusterId, item };
-    });
-    this.#items = [...before, ...read];
-    this.#read = from + items.length;
-    this.#total = total;
-    this.#isWhole = items.length < wanted || this.#read >= total; // whatever it says of more
+      this.items.push({ at: oldest, clusterId: this.clusterId, item });
+    }
+    this.total = total;
+    this.isWhole = items.length < most || this.items.length >= total; // whatever it says of more
   }
 
   /** It says nothing more. */
   end(): void {
-    this.#isWhole = true;
-  }
-
-  take(count: number): void {
-    this.#taken += count;
-    this.#items = this.#items.slice(count);
+    this.isWhole = true;
   }
 }
-
-/** After any timestamp. */
-const LATEST = '\u{10ffff}';
-
-/** The lists of all clusters, read as far as a page needs them. */
-class ClusterLists {
-  readonly #deps: FleetDeps;
-  readonly #terms: EachTerms;
-  readonly #lists: readonly ClusterList[];
-  readonly silent: string[] = [];
-
-  constructor(deps: FleetDeps, terms: EachTerms) {
-    this.#deps = deps;
-    this.#terms = terms;
-    this.#lists = terms.asked.map((cluster) => new ClusterList(cluster));
-  }
-
-  get total(): number {
-    return this.#lists.reduce((sum, { total }) => sum + total, 0);
-  }
-
-  /**
-   * Resolves with the items from one place to another of all. Of many clusters each is asked for
-   * its share and some more first, and those for all that the page may hold of which everything
-   * that came is in it: the newest are seldom on one cluster alone, and what is read in vain costs
-   * more than another turn. Where one of these is silent then, all that are cut off are read, so
-   * that no cluster after the other makes it last. A page that lies deep is read in steps.
-   */
-  async read(from: number, to: number): Promise<readonly Item[]> {
-    const shown: Item[] = [];
-    let place = 0;
-    await this.#readOn(this.#lists, firstCount(to, this.#lists.length));
-    for (;;) {
-      const known = this.#lists.flatMap(({ items }) => items).sort(byAge);
-      const { settled, short } = this.#settled(known, to - place);
-      const page = known.slice(Math.max(0, from - place), settled);
-      if (short.length === 0) return [...shown, ...page];
-      if (to > MOST_OF_PAGE) {
-        shown.push(...page);
-        place += settled;
-        this.#take(known.slice(0, settled)); // is held no longer
-      }
-      const silent = this.silent.length;
-      await this.#readOn(short, to - place);
-      if (this.silent.length > silent) await this.#readOn(this.#cutOff, to - place);
-    }
-  }
-
-  get #cutOff(): readonly ClusterList[] {
-    return this.#lists.filter(({ isCutOff }) => isCutOff);
-  }
-
-  /**
-   * Finds how many of `known` are the first of all, `most` at most, and where that is fewer which
-   * lists may have others among them.
-   */
-  #settled(
-    known: readonly Item[],
-    most: number,
-  ): { readonly settled: number; readonly short: readonly ClusterList[] } {
-    const places = new Map(known.slice(0, most).map((item, at) => [item, at]));
-    let settled = Math.min(most, known.length);
-    const short = this.#cutOff.filter(({ items }) => {
-      const last = items.at(-1);
-      const at = last && places.get(last);
-      if (at === undefined || at === most - 1) return false;
-      settled = Math.min(settled, at + 1);
-      return true;
-    });
-    return { settled, short };
-  }
-
-  #take(items: readonly Item[]): void {
-    const taken = new Map<string, number>();
-    for (const { clusterId } of items) taken.set(clusterId, (taken.get(clusterId) ?? 0) + 1);
-    for (const list of this.#lists) list.take(taken.get(list.cluster.clusterId) ?? 0);
-  }
-
-  /** Reads so many more of each; what one that is silent had said before stays. */
-  async #readOn(lists: readonly ClusterList[], most: number): Promise<void> {
-    const byId = new Map(lists.map((list) => [list.cluster.clusterId, list]));
-    const asked = lists.map(({ cluster }) => cluster);
-    const { silent } = await readEach(this.#deps, { ...this.#terms, asked }, async (reader) =>
-      byId.get(reader.clusterId)?.readOn(reader, most),
-    );
-    this.silent.push(...silent);
-    for (const clusterId of silent) byId.get(clusterId)?.end();
-  }
-}
-
-const firstCount = (end: number, clusters: number): number =>
-  clusters <= FEW ? end : Math.min(end, Math.ceil((SHARES * end) / clusters) + SPARE);
 
 /** So many clusters are each asked for a whole page. */
 const FEW = 8;
 /** Each of more is asked for so many times its share of a page, and some items more. */
 const SHARES = 2;
 const SPARE = 3;
+
+const firstCount = (end: number, clusters: number): number =>
+  Math.min(
+    clusters <= FEW ? end : Math.ceil((SHARES * end) / clusters) + SPARE,
+    ...[end, MOST_OF_PAGE],
+  );
+
+/** After any timestamp. */
+const LATEST = '\u{10ffff}';
 
 const List = z.object({
   items: z.array(z.looseObject({})),
