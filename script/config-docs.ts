@@ -14,10 +14,10 @@ const PROSE = `
 
 # Configuration
 
-Every setting has three forms: a key in a YAML file, an environment variable, and a flag of \`sandpool serve\`, but for secrets: anybody on
-the machine can read a command line. Where several are
-given, the flag goes before the variable, the variable before the file of \`--config\` (or \`SANDPOOL_CONFIG\`), and that file before
-[config/default.yaml](../config/default.yaml), which holds every default. A file of your own names only what differs:
+Every setting has three forms: a key in a YAML file, an environment variable, and a flag of \`sandpool serve\`. Secrets have no flag,
+because anybody on the machine can read a command line. A flag overrides the variable, the variable overrides the file of \`--config\`
+(or \`SANDPOOL_CONFIG\`), and that file overrides [config/default.yaml](../config/default.yaml), which holds every default. Your own
+file names only the settings that differ:
 
 \`\`\`yaml
 listen: "0.0.0.0:8080"
@@ -25,18 +25,18 @@ quotas:
   sandboxes: 20
 \`\`\`
 
-- All faults are reported at once, each with the file, variable or flag that it came from, and the daemon does not start. An
-  unknown key, or an unknown variable that begins with \`SANDPOOL_\`, is a fault.
+- The daemon does not start if a setting is wrong. It reports all errors at once, each with its file, variable or flag. An
+  unknown key is an error, and so is an unknown variable that begins with \`SANDPOOL_\`.
 - \`sandpool config print\` shows the merged result with the origin of each value, secrets masked; \`sandpool config check FILE\`
   checks a file before a daemon starts with it.
-- Durations are text: \`90s\`, \`30m\`, \`1h30m\`. Lists are given to a variable or a flag with commas between.
-- A relative path in a file is taken from that file's folder, one in a variable or a flag from the working folder.
-- Settings are read at the start. To change one, restart the daemon; sandboxes go on meanwhile.
-- What \`isolation: none\` gives up is told in [security](security.md#levels).
+- Durations are text: \`90s\`, \`30m\`, \`1h30m\`. In a variable or a flag, separate the items of a list by commas.
+- A relative path in a file starts at that file's folder; in a variable or a flag, at the working folder.
+- Settings are read at the start. To change one, restart the daemon; sandboxes keep running.
+- [Security](security.md#levels) says what \`isolation: none\` gives up.
 
 Commands other than \`serve\` find the daemon by \`--data-dir\` or \`SANDPOOL_DATA_DIR\`, or by \`--server\` or \`SANDPOOL_SERVER\` (a
-URL), and their key by \`--key-file\`, \`SANDPOOL_API_KEY_FILE\` or \`SANDPOOL_API_KEY\` (the key itself); else they take the
-\`keys/tenant.key\` of the data folder.
+URL). They take their key from \`--key-file\`, \`SANDPOOL_API_KEY_FILE\` or \`SANDPOOL_API_KEY\` (the key itself), else from
+\`keys/tenant.key\` in the data folder.
 
 ## Settings
 `;

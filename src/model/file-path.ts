@@ -18,7 +18,7 @@ export const filePathOf = (field: string, text: string, form: PathForm = 'text')
   if (path.length === 0) throw invalidArgument(field, 'is required');
   if (path.length > MOST_BYTES)
     throw invalidArgument(field, `must be at most ${MOST_BYTES} bytes long`);
-  if (path.includes(0)) throw invalidArgument(field, 'must not hold a NUL');
+  if (path.includes(0)) throw invalidArgument(field, 'must not contain a NUL');
   if (path[0] !== SLASH) throw invalidArgument(field, 'must begin with /');
   for (const part of path.toString('latin1').split('/')) {
     if (part === '..') throw invalidArgument(field, 'must not have a part ..');

@@ -48,8 +48,8 @@ describe('sandpool config', () => {
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
     expect(end.stderr).to.equal(
       [
-        'The configuration has 3 faults:',
-        '  SANDPOOL_PARALEL_STARTS is no setting; did you mean SANDPOOL_PARALLEL_STARTS? (the environment)',
+        'The configuration has 3 errors:',
+        '  SANDPOOL_PARALEL_STARTS is not a setting; did you mean SANDPOOL_PARALLEL_STARTS? (the environment)',
         `  listen must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535 (${file})`,
         `  pidsMax must be a whole number from 8 to 32768 (${file})`,
         '',

@@ -42,7 +42,7 @@ describe('the configuration', () => {
 
   it('cannot make a daemon both manager and worker', () => {
     const env = { SANDPOOL_ROLE: 'manager', SANDPOOL_FLEET_MANAGERS: 'wss://hub.example.com' };
-    expect(faultsOf(() => loadConfig({ env })).join()).to.include('a manager is no worker');
+    expect(faultsOf(() => loadConfig({ env })).join()).to.include('a manager cannot be a worker');
   });
 
   it('has the documented defaults without files, variables or flags', () => {
@@ -194,7 +194,7 @@ describe('the configuration', () => {
       const faults = faultsOf(() => load(wrong));
       expect(faults, wrong).to.have.length(1);
       expect(faults[0])
-        .to.match(/^approvals\.webhooks must be URL secretFile=\/PATH each/)
+        .to.match(/^approvals\.webhooks must each be URL secretFile=\/PATH/)
         .and.not.include('hidden');
     }
   });
@@ -226,10 +226,10 @@ describe('the configuration', () => {
     );
 
     expect(faults).to.have.members([
-      `quotas.sandboxs is no setting; did you mean quotas.sandboxes? (${file})`,
-      `listne is no setting; did you mean listen? (${file})`,
+      `quotas.sandboxs is not a setting; did you mean quotas.sandboxes? (${file})`,
+      `listne is not a setting; did you mean listen? (${file})`,
       `breaker must be a group of settings (${file})`,
-      'SANDPOOL_QUOTA is no setting (the environment)',
+      'SANDPOOL_QUOTA is not a setting (the environment)',
       `pidsMax must be a whole number from 8 to 32768 (${file})`,
       'isolation must be one of auto, none (--isolation)',
       'listen must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535 (--listen)',

@@ -70,7 +70,7 @@ describe('the file of instance types', () => {
   - { name: One, baseResources: { limits: { cpu: 2, memory: 1Gi } } }
   - { name: two, size: 3, baseResources: { limits: { cpu: much } }, maxMultiplier: 0 }`),
     ).to.deep.equal([
-      'instance types with faults:',
+      'errors in the instance types:',
       'instanceTypes[0].name: must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
       'instanceTypes[1].baseResources.limits.cpu: must be a quantity above 0, such as 500m or 2Gi',
       'instanceTypes[1].baseResources.limits: must have cpu and memory',
@@ -83,7 +83,7 @@ describe('the file of instance types', () => {
     const twice = '{ name: one, baseResources: { limits: { cpu: 1, memory: 1Gi } } }';
 
     expect(faultsOf(`instanceTypes: [${twice}, ${twice}]`)[1]).to.equal(
-      'instanceTypes: must not have a name twice',
+      'instanceTypes: must not repeat a name',
     );
     expect(
       faultsOf('instanceTypes: [{ name: one, baseResources: { limits: { cpu: 1 } } }]')[1],

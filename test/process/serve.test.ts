@@ -178,7 +178,7 @@ describe('sandpool serve without a daemon in the data folder', () => {
 
     expect(await daemon.end).to.equal(1);
     expect(daemon.said.err)
-      .to.include('The configuration has 2 faults:')
+      .to.include('The configuration has 2 errors:')
       .and.include('pidsMax must be')
       .and.include('listen must be');
   });

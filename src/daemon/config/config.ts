@@ -42,7 +42,7 @@ export class ConfigFaults extends Error {
     const count = this.faults.length;
     return (
       'The configuration has ' +
-      `${count === 1 ? 'a fault' : `${count} faults`}:\n${this.message.replace(/^/gm, '  ')}`
+      `${count === 1 ? 'an error' : `${count} errors`}:\n${this.message.replace(/^/gm, '  ')}`
     );
   }
 }
@@ -138,7 +138,7 @@ export const dataDirFrom = (env: NamedTexts, flag?: string): string =>
 export const configFlags = (): readonly ConfigFlag[] => [
   {
     flags: '--config <file>',
-    description: 'A YAML file of settings; see config/default.yaml. [SANDPOOL_CONFIG]',
+    description: 'YAML file of settings; see config/default.yaml. [SANDPOOL_CONFIG]',
   },
   ...listSettings().flatMap(({ flag, kind, variable, description }) =>
     flag === undefined

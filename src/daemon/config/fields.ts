@@ -15,7 +15,7 @@ export const path = (description: string) =>
     .string('must be text')
     .min(1, 'must not be empty')
     .max(4_096)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL')
     .meta({ description, kind: 'path' });
 
 export const whole = (least: number, most: number, description: string) => {
@@ -90,7 +90,7 @@ export const issuer = z.string('must be text').refine((value) => {
     (url.protocol === 'https:' ||
       (url.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)))
   );
-}, 'must be an https:// URL without query and fragment, http:// on loopback alone');
+}, 'must be an https:// URL without query and fragment, or an http:// URL on loopback');
 
 /** Plain WebSocket would let anybody on the way read and change what passes. */
 export const managerUrl = z.string('must be text').refine((value) => {
@@ -105,7 +105,7 @@ export const managerUrl = z.string('must be text').refine((value) => {
     (url.protocol === 'wss:' ||
       (url.protocol === 'ws:' && /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)))
   );
-}, 'must be wss:// URLs without a path, ws:// on loopback alone');
+}, 'must be wss:// URLs without a path, or ws:// URLs on loopback');
 
 export const redisUrl = z.string().refine((value) => {
   const url = parseUrl(value);

@@ -18,7 +18,7 @@ export const readInstanceTypes = (file: string): readonly InstanceType[] => {
   const faults = parsed.error.issues.map(
     ({ path, message }) => `${file}: ${path.length === 0 ? '' : `${fieldPath(path)}: `}${message}`,
   );
-  throw new Error(`instance types with faults:\n${faults.join('\n')}`);
+  throw new Error(`errors in the instance types:\n${faults.join('\n')}`);
 };
 
 const text = (longest: number) =>
@@ -62,10 +62,10 @@ const InstanceTypeSchema = z
 const FileSchema = z.strictObject({
   instanceTypes: z
     .array(InstanceTypeSchema, 'must be a list')
-    .max(MOST_TYPES, `must be at most ${MOST_TYPES}`)
+    .max(MOST_TYPES, `must have at most ${MOST_TYPES} entries`)
     .refine(
       (types) => new Set(types.map(({ name }) => name)).size === types.length,
-      'must not have a name twice',
+      'must not repeat a name',
     ),
 });
 

@@ -123,7 +123,7 @@ const unknownKey = (setting: string, known: readonly string[], origin: string): 
   return {
     setting,
     origin,
-    problem: `is no setting${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    problem: `is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   };
 };
 

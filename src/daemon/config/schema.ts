@@ -34,25 +34,25 @@ const fleetSettings = z.strictObject({
     .max(8)
     .meta({
       description:
-        'Managers that this cluster lets pass requests on to it, each wss://HOST:PORT; it opens ' +
-        'the links itself.',
+        'Managers that may forward requests to this cluster, each wss://HOST:PORT. This ' +
+        'cluster opens the links.',
     }),
   addresses: z
     .array(managerUrl, 'must be a list of URLs')
     .max(8)
     .meta({
       description:
-        'Addresses by which workers reach this manager, each wss://HOST:PORT: one that dialled ' +
-        'another address is refused. Empty: any.',
+        'Addresses of this manager that workers may dial, each wss://HOST:PORT. Links to other ' +
+        'addresses are refused. Empty: any address.',
     }),
   promotedKeysAlone: duration(
     5 * 60_000,
     30 * 24 * 60 * 60_000,
-    'How long promoted keys of a manager are good at this cluster while that manager is not heard.',
+    "How long this cluster accepts a manager's promoted keys without contact with the manager.",
   ),
   joinTokenFile: path(
-    'File with the token of sandpool clusters join-token; read at the start, and needed until ' +
-      'the cluster has joined; on Kubernetes always.',
+    'File with the token from sandpool clusters join-token, read at the start. Needed ' +
+      'until the cluster has joined; on Kubernetes always.',
   ).optional(),
 });
 
@@ -66,46 +66,44 @@ export const ConfigSchema = z
   .strictObject({
     assembly: choice(
       ['embedded', 'kubernetes'],
-      'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any ' +
-        'number of replicas.',
+      'embedded runs sandboxes on this machine; kubernetes runs them as Pods of a cluster, ' +
+        'with any number of replicas.',
     ),
     replica: label(
-      'Name of this replica in logs; a random ending is added. Unset: the host name.',
+      'Name of this replica in logs; a random suffix is added. Unset: the host name.',
     ).optional(),
-    listen: listener('Address and port that the REST API listens on.'),
+    listen: listener('Address and port of the REST API.'),
     metrics: z.strictObject({
       listen: listenerOrNone(
-        'Address and port that GET /metrics is answered on, to whoever can reach it; none ' +
-          'measures nothing.',
+        'Address and port of GET /metrics, open to anyone who can reach it; none turns metrics ' +
+          'off.',
       ),
     }),
     compatibleApi: compatibleApiSettings,
     tracing: tracingSettings,
-    dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
+    dataDir: path("Folder of the daemon's data: database, keys, sandboxes."),
     secretsDir: path(
-      'Folder with the files pepper and admin.key, and in a fleet fleet.key, the same for ' +
-        'every replica; read at the start, never written.',
+      'Folder with the files pepper and admin.key, and in a fleet fleet.key; the same for ' +
+        'every replica. Read at the start, never written.',
     ).optional(),
     shutdownDelay: duration(
       0,
       60_000,
-      'How long a daemon that is told to stop says that it is not ready before it takes ' +
-        'no more requests.',
+      'How long a stopping daemon reports that it is not ready before it stops accepting requests.',
     ),
-    templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
+    templatesDir: path('Folder of the sandbox templates (*.json), read at every start.'),
     instanceTypes: z.strictObject({
       provider: choice(
         ['file', 'none'],
-        'Where instance types come from: file reads instanceTypes.file; none has no ' +
-          'instance types.',
+        'Source of instance types: file reads instanceTypes.file; none offers no instance types.',
       ),
       file: path('File (YAML) of the instance types that pools may name; read at the start.'),
     }),
     volumes: z.strictObject({
       provider: choice(
         ['auto', 'none'],
-        'auto offers tenants the volumes there are: directories on one machine, bound ' +
-          'claims on Kubernetes; none offers no volumes.',
+        'auto offers tenants the existing volumes: directories on one machine, bound claims on ' +
+          'Kubernetes; none offers no volumes.',
       ),
       directories: z
         .array(volumeDirectory, 'must be a list of NAMESPACE/CLAIM=/PATH')
@@ -119,73 +117,74 @@ export const ConfigSchema = z
         .meta({
           description:
             'Directories that sandboxes of a namespace may mount as volumes, as ' +
-            'NAMESPACE/CLAIM=/PATH; on one machine alone.',
+            'NAMESPACE/CLAIM=/PATH; only on one machine.',
         }),
     }),
     logLevel: choice(
       ['auto', 'trace', 'debug', 'info', 'warn', 'error'],
-      'Least level that is logged; auto is warn on a terminal, else info.',
+      'Lowest level that is logged; auto is warn on a terminal, else info.',
     ),
     clusterId: label('Name of this cluster in paths and in a fleet.'),
     role: choice(
       ['worker', 'manager'],
-      'A worker answers for itself, and for the managers that it names, if any; a manager for ' +
-        'other clusters too.',
+      'A worker serves its own sandboxes, directly and through the managers that it names. A ' +
+        'manager also serves other clusters.',
     ),
     fleet: fleetSettings,
     namespacePattern: z
       .string('must be text')
       .refine(
         (value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
-        'must hold {team}, and be a DNS-1123 label once it is filled in',
+        'must contain {team}, and be a DNS-1123 label once {team} is filled in',
       )
       .meta({ description: 'Namespace of a team.' }),
     isolation: choice(
       ['auto', 'none'],
-      'auto isolates by bubblewrap and refuses to start without it; none runs bare ' +
-        'processes, for trials only.',
+      'auto isolates sandboxes with bubblewrap and refuses to start without it; none runs ' +
+        'processes without isolation, for trials only.',
     ),
     uidRange: z.strictObject({
-      first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
-      count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
+      first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, if the daemon is root.'),
+      count: whole(
+        1,
+        1_000_000,
+        'Number of host uids, and so the maximum number of live sandboxes.',
+      ),
     }),
     images: imagesSettings,
     limits: z.strictObject({
       inlineTemplates: choice(
         ['everyone', 'nobody'],
-        'Who may give a pool a template of its own: everyone, or nobody, so that pools ' +
-          'name a stored one.',
+        'Who may give a pool a template of its own: everyone, or nobody; then pools must name ' +
+          'a stored template.',
       ),
       terminalsOfTenant: whole(
         1,
         4_096,
-        'Terminals that a tenant may have open at one time, on one replica.',
+        'Maximum number of open terminals of a tenant on one replica.',
       ),
     }),
-    pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
-    parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
+    pidsMax: whole(8, 32_768, 'Maximum number of processes and threads in one sandbox.'),
+    parallelStarts: whole(1, 64, 'Maximum number of sandboxes that start at the same time.'),
     refill: z.strictObject({
       perSecond: whole(1, 10_000, 'Launches per second of one pool.'),
-      burst: whole(1, 10_000, 'Launches at once after a quiet time.'),
+      burst: whole(1, 10_000, 'Launches of one pool allowed at once after a quiet time.'),
     }),
     pool: z.strictObject({
       replicaSemantics: choice(
         ['total', 'idle'],
-        'What replicas counts: total is idle, starting and running; idle is the unclaimed ones.',
+        'Instances that replicas counts: total counts idle, starting and running ones; idle ' +
+          'counts unclaimed ones.',
       ),
     }),
     breaker: z
       .strictObject({
-        failures: whole(
-          1,
-          100,
-          'Start failures in a row after which a pool stops starting for a while.',
-        ),
-        firstPauseSeconds: whole(1, 3_600, 'The first pause; each further one is twice as long.'),
+        failures: whole(1, 100, 'Consecutive start failures after which a pool pauses its starts.'),
+        firstPauseSeconds: whole(1, 3_600, 'The first pause; each further pause is twice as long.'),
         maxPauseSeconds: whole(
           1,
           86_400,
-          'The longest pause. After launches that were refused it is at most 8 s.',
+          'The longest pause. After refused launches it is at most 8 s.',
         ),
       })
       .refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, {
@@ -193,21 +192,25 @@ export const ConfigSchema = z
         error: 'must not exceed breaker.maxPauseSeconds',
       }),
     quotas: z.strictObject({
-      sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),
-      pools: whole(0, HIGHEST_LIMIT.pools, 'Pools that one user may have.'),
+      sandboxes: whole(
+        0,
+        HIGHEST_LIMIT.sandboxes,
+        'Maximum number of running sandboxes of one user.',
+      ),
+      pools: whole(0, HIGHEST_LIMIT.pools, 'Maximum number of pools of one user.'),
       replicas: whole(
         0,
         HIGHEST_LIMIT.replicas,
-        'Replicas that one user may ask for, over all pools.',
+        'Maximum number of replicas of one user, over all pools.',
       ),
       cpu: sizeQuota(
         'cpu',
-        'Cores that all instances which the pools of one user ask for may have, such as ' +
-          '"64". Unset: any number.',
+        "Maximum number of cores for all instances that one user's pools ask for, such as " +
+          '"64". Unset: no limit.',
       ).optional(),
       memory: sizeQuota(
         'memory',
-        'Memory of the same, such as 256Gi. Unset: any amount.',
+        'Maximum memory for these instances, such as 256Gi. Unset: no limit.',
       ).optional(),
     }),
     keys: keysSettings,
@@ -217,51 +220,53 @@ export const ConfigSchema = z
       fileBytes: whole(
         65_536,
         1_073_741_824,
-        'Bytes of one file of what a sandbox prints; two are kept of each sandbox.',
+        'Maximum size of a log file of a sandbox, in bytes; each sandbox has two.',
       ),
       totalBytes: whole(
         1_048_576,
         1_125_899_906_842_624,
-        'Bytes of all these files together; the oldest of whoever has most go first.',
+        'Maximum size of all log files together, in bytes. Beyond it, the oldest files of the ' +
+          'sandbox with the most logs are deleted.',
       ),
     }),
     answers: z.strictObject({
       memoryPercent: whole(
         1,
         400,
-        "Memory that answers under way may take, in percent of the limit of V8's heap, " +
-          'which --max-old-space-size sets.',
+        "Maximum memory of responses in progress, in percent of V8's heap limit, which " +
+          '--max-old-space-size sets.',
       ),
       tenantPercent: whole(
         1,
         100,
-        'What one tenant may have of what the others leave of it, in percent.',
+        "One tenant's share of the memory that the other tenants leave free, in percent.",
       ),
     }),
     keptAnswers: z.strictObject({
       totalBytes: whole(
         1_048_576,
         1_125_899_906_842_624,
-        'Bytes of the answers that are kept for requests with an Idempotency-Key; the ' +
-          'oldest of the user with most go first.',
+        'Maximum size of the responses stored for requests with an Idempotency-Key, in bytes. ' +
+          'Beyond it, the oldest responses of the user with the most are deleted.',
       ),
       tenantBytes: whole(
         262_144,
         1_125_899_906_842_624,
-        "What one user may have of them; beyond it the user's own oldest go.",
+        "Maximum size for one user. Beyond it, the user's own oldest responses are deleted.",
       ),
     }),
     audit: auditSettings,
     tls: z
       .strictObject({
         certFile: path(
-          'Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.',
+          'Certificate chain (PEM) of the REST API. With it and tls.keyFile, the API speaks only ' +
+            'HTTPS.',
         ).optional(),
         keyFile: path('Private key (PEM) of the certificate.').optional(),
       })
       .refine((group) => (group.certFile === undefined) === (group.keyFile === undefined), {
         path: ['keyFile'],
-        error: 'must be set beside tls.certFile, and only then',
+        error: 'must be set together with tls.certFile',
       }),
     trustedProxies: z
       .array(
@@ -274,14 +279,15 @@ export const ConfigSchema = z
       .meta({
         description:
           'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and ' +
-          'Forwarded headers count.',
+          'Forwarded headers are trusted.',
       }),
     connections: z.strictObject({
-      most: whole(10, 1_000_000, 'Connections that are open at the same time.'),
+      most: whole(10, 1_000_000, 'Maximum number of open connections.'),
       mostPerAddress: whole(
         1,
         1_000_000,
-        'Connections of one address (IPv6: one /64); trusted proxies are not counted.',
+        'Maximum number of open connections from one address (IPv6: one /64). Trusted proxies ' +
+          'are not counted.',
       ),
     }),
     deprecation: z.strictObject({
@@ -289,7 +295,8 @@ export const ConfigSchema = z
         .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
         .optional()
         .meta({
-          description: 'When deprecated operations are to go; told in their Sunset header.',
+          description:
+            'Time at which deprecated operations will be removed, sent in their Sunset header.',
         }),
     }),
     console: consoleSettings,
@@ -300,18 +307,20 @@ export const ConfigSchema = z
     endpoints: z.strictObject({
       mode: choice(
         ['gateway', 'direct'],
-        'gateway shows URLs under the daemon; direct a loopback address, where the ' +
-          "sandbox has the host's network.",
+        'gateway shows URLs under the daemon; direct shows a loopback address if the sandbox ' +
+          "shares the host's network.",
       ),
     }),
     defaultPool: z.strictObject({
-      name: label('Pool that the first start makes for the tenant key, and the env that sizes it.'),
-      replicas: whole(0, 10_000, 'Its replicas at first, and the least that it shrinks to.'),
+      name: label(
+        'Pool that the first start creates for the tenant key, and the env that sizes it.',
+      ),
+      replicas: whole(0, 10_000, 'Initial and minimum number of replicas.'),
       maxReplicas: whole(
         0,
         10_000,
-        'The most that it grows to. Where that is not more than replicas: a pool without ' +
-          'an env, which keeps its size.',
+        'Maximum number of replicas. If it is not above replicas, the pool has no env and ' +
+          'keeps its size.',
       ),
       template: label('Its template.'),
     }),
@@ -319,8 +328,8 @@ export const ConfigSchema = z
       maxReplicas: whole(
         0,
         10_000,
-        'The most that the pool code-interpreter-v1 grows to, which the first start makes. ' +
-          'It has none while nobody uses it. 0 makes no such pool.',
+        'Maximum number of replicas of the pool code-interpreter-v1, which the first start ' +
+          'creates. The pool has no replicas while nobody uses it. 0: the pool is not created.',
       ),
     }),
   })
@@ -329,10 +338,11 @@ export const ConfigSchema = z
       context.addIssue({
         code: 'custom',
         path: ['fleet', 'managers'],
-        message: 'must be empty where role is manager: a manager is no worker of another one',
+        message:
+          'must be empty if role is manager: a manager cannot be a worker of another manager',
       });
     if (assembly === 'embedded') return;
-    const needed = `must be set where assembly is ${assembly}`;
+    const needed = `must be set if assembly is ${assembly}`;
     if (secretsDir === undefined)
       context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });
     if (redis.urls.length === 0)

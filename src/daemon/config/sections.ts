@@ -34,7 +34,8 @@ const webhook = z
     )
       return { url: url.href, secretFile };
     context.addIssue(
-      'must be URL secretFile=/PATH each: http:// or https://, without user and fragment',
+      'must each be URL secretFile=/PATH, with an http:// or https:// URL without user and ' +
+        'fragment',
     );
     return z.NEVER;
   });
@@ -46,13 +47,13 @@ const DAY_MS = 24 * 3_600_000;
 export const tracingSettings = z.strictObject({
   endpoint: collectorUrl.optional().meta({
     description:
-      'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; ' +
-      'without it no traces are recorded.',
+      'Collector of traces (OTLP over HTTP). Unset: OTEL_EXPORTER_OTLP_ENDPOINT; if that is ' +
+      'unset too, no traces are recorded.',
   }),
   samplePercent: whole(
     0,
     100,
-    'Of the requests whose client records no trace, how many are recorded, in percent.',
+    'Percentage of requests to trace, among those whose client sends no trace context.',
   ),
   headers: z
     .array(httpHeader)
@@ -66,7 +67,8 @@ export const tracingSettings = z.strictObject({
     }),
   compression: choice(
     ['none', 'gzip'],
-    'Of what is sent to the collector. Unset: OTEL_EXPORTER_OTLP_COMPRESSION, else none.',
+    'Compression of what is sent to the collector. Unset: OTEL_EXPORTER_OTLP_COMPRESSION, ' +
+      'else none.',
   ).optional(),
   serviceName: z
     .string('must be text')
@@ -84,7 +86,7 @@ export const tracingSettings = z.strictObject({
     .optional()
     .meta({
       description:
-        'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: ' +
+        'Attributes of this daemon in each trace, each NAME=VALUE, percent-encoded. Unset: ' +
         'OTEL_RESOURCE_ATTRIBUTES.',
     }),
 });
@@ -103,26 +105,26 @@ export const approvalsSettings = z.strictObject({
     )
     .meta({
       description:
-        'Which requests pass (allow), wait for a person (require) or are refused (deny); the ' +
-        'first rule that holds decides, and without one a request passes.',
+        'Which requests pass (allow), wait for a person (require) or are refused (deny). The ' +
+        'first matching rule decides; if none matches, the request passes.',
     }),
-  pendingFor: duration(10_000, DAY_MS, 'How long a request waits for a person.'),
+  pendingFor: duration(10_000, DAY_MS, "How long a request waits for a person's decision."),
   grantFor: duration(10_000, DAY_MS, 'How long an approved request may be repeated.'),
-  sessionFor: duration(10_000, 8 * 3_600_000, 'How long an approval for a session is good.'),
-  kept: whole(100, 1_000_000, 'Approvals that are over and can still be read.'),
+  sessionFor: duration(10_000, 8 * 3_600_000, 'How long an approval for a session is valid.'),
+  kept: whole(100, 1_000_000, 'Maximum number of finished approvals that are stored.'),
   webhooks: z
     .array(webhook, 'must be a list of webhooks')
     .max(8)
     .meta({
       description:
-        'Who is told of approvals by a signed POST, each URL secretFile=/PATH; the file with ' +
-        'the secret of its signatures is read at the start.',
+        'Webhooks that receive approvals by signed POST, each URL secretFile=/PATH. The file ' +
+        'holds the secret for the signature and is read at the start.',
       secret: true,
     }),
   webhooksFor: duration(
     10_000,
     DAY_MS,
-    'How long a message is sent to a webhook again and again; then it is a dead letter.',
+    'How long to retry a message to a webhook; then it becomes a dead letter.',
   ),
 });
 
@@ -142,7 +144,7 @@ export const imagesSettings = z.strictObject({
     .max(16)
     .meta({
       description:
-        'Folders whose entries templates name as dir:NAME (a root file system) and ' +
+        'Folders of the images that templates name as dir:NAME (a root file system) and ' +
         'oci:NAME (an OCI image layout).',
     }),
   allowed: z
@@ -156,16 +158,16 @@ export const imagesSettings = z.strictObject({
     )
     .max(256)
     .meta({
-      description: 'Prefixes of the images that pools may name themselves; empty: any image.',
+      description: 'Prefixes of the images that pools may name themselves. Empty: any image.',
     }),
   unpackedDir: path(
-    'Folder that OCI images are unpacked into; every uid must be able to pass through to it.',
+    'Folder into which OCI images are unpacked. Every uid must be able to traverse it.',
   ).optional(),
-  maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
+  maxBytes: whole(1_048_576, 1_099_511_627_776, 'Maximum size of an unpacked image, in bytes.'),
   unusedAfter: duration(
     60_000,
     3_650 * DAY_MS,
-    'An unpacked image that no template and no sandbox uses is removed after so long.',
+    'Time after which an unpacked image is removed if no template and no sandbox uses it.',
   ),
 });
 
@@ -174,18 +176,18 @@ export const keysSettings = z
     defaultLifetime: duration(
       60_000,
       3_650 * DAY_MS,
-      'How long an API key lives that was made without expiresAt.',
+      'Lifetime of API keys that are created without expiresAt.',
     ),
-    maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
+    maxLifetime: duration(60_000, 3_650 * DAY_MS, 'Maximum lifetime of an API key.'),
     creation: choice(
       ['everyone', 'admins'],
-      'Who may make API keys: everyone, so that tenants make further ones of their ' +
-        'own, or admins alone.',
+      'Who may create API keys: everyone (tenants create further keys of their own), or only ' +
+        'admins.',
     ),
     requestsPerSecond: whole(
       0,
       1_000_000,
-      'Requests that one API key may send to one replica in a second; 0: as many as it likes.',
+      'Requests per second that one API key may send to one replica; 0: no limit.',
     ),
   })
   .refine((group) => group.defaultLifetime <= group.maxLifetime, {
@@ -200,10 +202,13 @@ export const redisSettings = z
       .max(16)
       .meta({
         description:
-          'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some ' +
-          'nodes of a cluster.',
+          'URLs of Redis (redis://HOST:PORT, or rediss:// with TLS): one server, or some nodes ' +
+          'of a cluster.',
       }),
-    mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
+    mode: choice(
+      ['standalone', 'cluster'],
+      'Whether redis.urls names one server or a Redis cluster.',
+    ),
     username: z
       .string('must be text')
       .min(1, 'must not be empty')
@@ -211,14 +216,12 @@ export const redisSettings = z
       .optional()
       .meta({ description: 'User of Redis.' }),
     passwordFile: path('File with the password of Redis; read at the start.').optional(),
-    caFile: path(
-      'File (PEM) of who must have signed the certificate of Redis. Unset: whom Node trusts.',
-    ).optional(),
-    prefix: label('With which every key in Redis begins, so that several services can share one.'),
+    caFile: path("CA certificates (PEM) for the certificate of Redis. Unset: Node's.").optional(),
+    prefix: label('Prefix of every key in Redis, so that several services can share one Redis.'),
   })
   .refine((group) => group.mode === 'cluster' || group.urls.length <= 1, {
     path: ['urls'],
-    error: 'must be one, unless redis.mode is cluster',
+    error: 'must have one entry, unless redis.mode is cluster',
   });
 
 const claimValues = (role: string) =>
@@ -234,81 +237,87 @@ export const consoleSettings = z.strictObject({
   mode: choice(['on', 'off'], 'Whether people can log in at /console.'),
   url: origin.optional().meta({
     description:
-      'Origin under which people open the console, such as https://sandpool.example.com. ' +
-      'Unset: loopback addresses alone.',
+      'Origin at which people open the console, such as https://sandpool.example.com. Unset: ' +
+      'only loopback addresses.',
   }),
 });
 
 export const openIdSettings = z
   .strictObject({
     issuer: issuer.optional().meta({
-      description: 'Issuer of OpenID Connect for the console. Unset: nobody logs in by it.',
+      description: 'Issuer of OpenID Connect for logins to the console. Unset: no such logins.',
     }),
     clientId: z
       .string('must be text')
       .min(1, 'must not be empty')
       .max(256)
       .optional()
-      .meta({ description: 'The client that the provider knows this daemon by.' }),
-    clientSecretFile: path('File with the secret of the client; read at the start.').optional(),
+      .meta({ description: 'ID of this daemon as a client of the provider.' }),
+    clientSecretFile: path('File with the client secret, read at the start.').optional(),
     scopes: z
       .array(
         z.string('must be text').regex(/^[!#-[\]-~]{1,128}$/, 'must be scopes'),
         'must be a list of scopes',
       )
       .max(16)
-      .meta({ description: 'Scopes that the provider is asked for.' }),
-    roleClaim: claimName('Claim of the ID token by whose values people get their roles.'),
-    viewers: claimValues('a viewer, who looks'),
+      .meta({ description: 'Scopes that the daemon requests from the provider.' }),
+    roleClaim: claimName(
+      "Claim of the ID token that holds a person's groups, from which roles follow.",
+    ),
+    viewers: claimValues('a viewer, who has read-only access'),
     operators: claimValues('an operator, who decides approvals'),
-    admins: claimValues('an admin, who ends sessions of others as well'),
-    userClaim: claimName("Claim of the user whose API keys are the person's own."),
+    admins: claimValues("an admin, who also ends other people's sessions"),
+    userClaim: claimName('Claim that holds the user whose API keys belong to the person.'),
   })
   .refine((group) => (group.issuer === undefined) === (group.clientId === undefined), {
     path: ['clientId'],
-    error: 'must be set beside openId.issuer, and only then',
+    error: 'must be set together with openId.issuer',
   })
   .refine((group) => group.scopes.includes('openid'), {
     path: ['scopes'],
-    error: 'must hold openid',
+    error: 'must contain openid',
   });
 
 export const terminalSettings = z.strictObject({
   allowedOrigins: z.array(origin, 'must be a list of origins').max(64).meta({
-    description: 'Origins of web pages that may open terminals, besides the daemon itself.',
+    description: 'Origins of other web pages that may open terminals.',
   }),
   framesPerSecond: whole(
     10,
     1_000_000,
-    'Frames that the client of one terminal may send in a second; one that sends more ' +
-      'is read from later.',
+    'Frames per second that the client of one terminal may send. Beyond it, the daemon ' +
+      'reads more slowly.',
   ),
-  bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
+  bytesPerSecond: whole(
+    65_536,
+    1_073_741_824,
+    'Bytes per second in these frames, with the same effect.',
+  ),
   tenantFramesPerSecond: whole(
     10,
     1_000_000,
-    'Frames in a second to all terminals of one tenant on one replica.',
+    'Frames per second to all terminals of one tenant on one replica.',
   ),
-  tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames.'),
+  tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes per second in these frames.'),
 });
 
 export const auditSettings = z.strictObject({
   mode: choice(
     ['on', 'off'],
-    'Whether every write over the API is taken down: who, what, and how it went.',
+    'Whether every write over the API is recorded: who, what, and the outcome.',
   ),
   folder: path(
-    "Folder of the audit's files, of this daemon alone. Unset: audit in dataDir.",
+    "Folder of this daemon's audit files; daemons cannot share it. Unset: audit in dataDir.",
   ).optional(),
   fileBytes: whole(
     65_536,
     1_073_741_824,
-    'Bytes of one file of the audit; then the next one begins.',
+    'Maximum size of an audit file, in bytes; then a new file begins.',
   ),
-  files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
+  files: whole(2, 10_000, 'Number of audit files to keep; the oldest are deleted.'),
   stdout: choice(
     ['on', 'off'],
-    'Whether each line of the audit goes to the standard output too, as JSON, for a collector.',
+    'Whether each audit line is also written to the standard output, as JSON, for a collector.',
   ),
   anchor: z
     .string('must be text')
@@ -318,9 +327,9 @@ export const auditSettings = z.strictObject({
     )
     .meta({
       description:
-        "Where the audit's last hash is told each minute, so that a chain that was " +
-        'written anew is found: file:/PATH, syslog, or command:/PATH, a program that ' +
-        'reads it. Unset: nowhere.',
+        "Where to send the audit's last hash each minute, so that a rewritten chain is " +
+        'detected: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: ' +
+        'nowhere.',
     })
     .optional(),
 });
@@ -330,19 +339,19 @@ export const historySettings = z
     listWindow: duration(
       0,
       3_650 * DAY_MS,
-      'How long a finished sandbox shows in lists that do not ask for a phase.',
+      'How long a finished sandbox appears in lists without a phase filter.',
     ),
-    retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
+    retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is stored.'),
     totalBytes: whole(
       16_777_216,
       1_125_899_906_842_624,
-      'Bytes of finished sandboxes with their events; the oldest of the user with ' +
-        'most go first.',
+      'Maximum size of finished sandboxes with their events, in bytes. Beyond it, the oldest ' +
+        'of the user with the most are deleted.',
     ),
     tenantBytes: whole(
       16_777_216,
       1_125_899_906_842_624,
-      "What one user may have of them; beyond it the user's own oldest go.",
+      "Maximum size for one user. Beyond it, the user's own oldest sandboxes are deleted.",
     ),
   })
   .refine((group) => group.listWindow <= group.retention, {

@@ -51,5 +51,5 @@ export const httpHeader = namedValue(
 /** An attribute of what produces traces, such as `deployment.environment=test`. */
 export const resourceAttribute = namedValue(
   ({ name, value }) => /^[\x21-\x7e]{1,255}$/.test(name) && value.length <= 255,
-  'must be NAME=VALUE, percent-encoded, of 255 characters each at most',
+  'must be NAME=VALUE, percent-encoded, each of at most 255 characters',
 );

@@ -17,7 +17,7 @@ export interface ImagesOptions {
    * Absolute: where they are unpacked. Every uid can pass through to it; nobody else writes there.
    */
   readonly folder: string;
-  /** Bytes that one image may have unpacked. */
+  /** Maximum size of an unpacked image, in bytes. */
   readonly maxBytes: number;
   /** An unpacked image that nothing uses is removed after so long. */
   readonly unusedAfterMs: number;

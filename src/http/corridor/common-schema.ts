@@ -35,7 +35,7 @@ export const text = (longest: number, least = 0) =>
     .string()
     .refine((value) => value.length >= least, `must be at least ${least} characters long`)
     .refine((value) => value.length <= longest, `must be at most ${longest} characters long`)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL')
     .meta({
       pattern: '^[^\\u0000]*$',
       maxLength: longest,

@@ -94,7 +94,7 @@ const podMetadata = (value: z.ZodString, what: string) =>
 const annotation = z
   .string()
   .max(MOST_ANNOTATION)
-  .refine((text) => !text.includes('\0'), 'must not hold a NUL')
+  .refine((text) => !text.includes('\0'), 'must not contain a NUL')
   .meta({ pattern: '^[^\\u0000]*$' });
 
 const Toleration = z

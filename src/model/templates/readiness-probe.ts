@@ -53,7 +53,7 @@ const HttpGet = z.strictObject({
 const argument = z
   .string()
   .max(8_192)
-  .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+  .refine((value) => !value.includes('\0'), 'must not contain a NUL')
   .meta({ pattern: '^[^\\u0000]*$' });
 
 export const ReadinessProbeSchema = z

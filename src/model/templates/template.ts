@@ -55,7 +55,7 @@ const text = (max: number) =>
   z
     .string()
     .max(max)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL')
     .meta({ pattern: '^[^\\u0000]*$' });
 export const absolutePath = text(1_024)
   .refine(

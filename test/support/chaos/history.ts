@@ -206,7 +206,7 @@ export interface Evidence {
   readonly rewinds: readonly Rewind[];
   /** Sandboxes that one user may have. */
   readonly quota: number;
-  /** Replicas that one user may ask for, over all pools. */
+  /** Maximum number of replicas of one user, over all pools. */
   readonly replicaQuota: number;
   /** Whose claims and deletes wait for a person, and how long a grant is good; absent: nobody's. */
   readonly gated?: { readonly user: string; readonly grantMs: number };

@@ -38,7 +38,7 @@ const text = (max: number) =>
   z
     .string()
     .max(max)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL');
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL');
 const command = z.array(text(65_536)).max(256).nullish();
 
 export const ConfigSchema = z.object({
