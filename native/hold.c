@@ -168,6 +168,7 @@ int run_hold(void) {
       .id = order->process,
       .program = {.order = *order, .input = order->input, .terminal = order->columns >= 0},
       .timeout_ms = order->timeout_ms,
+      .bound = order->bound,
       .listener = listen_outside(order->holder, order->process, SOCK_NONBLOCK),
       .starter = STARTER_FD,
       .outside = &outside,

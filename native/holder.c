@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,13 +38,15 @@ enum {
   OUTSIDE_SHUT_MS = 1000,     /* of a terminal, which is then shut, a little later, */
   OUTSIDE_LAST_WORDS_MS = 1000,
   LAST_BYTES = 1024 * 1024,   /* after so much, since no pipe holds more, */
-  LAST_READS = 4,             /* and after what was printed before that; */
+  LAST_READ_BYTES = 64 * 1024, /* and after what pipes and terminals hold then; */
   ENDED_MS = 600 * 1000,      /* how long it is known then */
   LEAVE_MS = 20 * 1000,       /* for those who still read when it is forgotten */
   GRANT_MS = 2000,            /* for memory that was asked for; then the oldest output makes room */
   ASK_AGAIN_MS = 1000,
   MOST_UNITS = 4,             /* that one answer grants */
   AGAIN_MS = 100,             /* between two looks at a group that was killed */
+  HANG_UP_MS = 500,           /* from the hang-up of a terminal to the end of what ignores it */
+  FOLLOWER_MS = 20 * 1000,    /* until whoever reads a bound one has come */
   GROUP_MS = 5000,            /* for which that is waited for */
   SILENCE_MS = 5000,
   ASK_MS = 10 * 1000,
@@ -52,7 +55,7 @@ enum {
   KEY_BYTES = 40,
 };
 
-enum state { ASKS, AWAITS_START, READS, PUTS, ATTENDS, AWAITS_END, LEAVES };
+enum state { ASKS, AWAITS_START, READS, PUTS, ATTENDS, AWAITS_END, LEAVES, HAS_LEFT };
 
 struct client {
   int socket;
@@ -75,7 +78,7 @@ static struct {
   uint64_t printed, end; /* of its output: when it exited, and once that is over */
   int signals;
   struct client *clients[CLIENTS];
-  bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends, out_of_memory, asked, is_refused;
+  bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends, out_of_memory, asked, is_refused, followed;
   int code;
   pid_t inside; /* its number where it runs */
   char report[16];
@@ -334,10 +337,33 @@ static void tell_start(struct client *client) {
   client->until = WINDOW_BYTES;
 }
 
+static void await_end(struct client *client) {
+  if (held.forgotten) answer(client, DONE);
+  else client->state = AWAITS_END;
+}
+
 static void remove_it(struct client *client) {
   held.removed = true;
-  client->state = AWAITS_END;
+  await_end(client);
   kill_all();
+}
+
+/* Its terminal is shut, which tells all of its session. */
+static void hang_up(void) {
+  if (held.removed) return;
+  held.removed = true;
+  held.killed_at = now_ms() + HANG_UP_MS - AGAIN_MS;
+  if (held.child.input >= 0) close_input();
+  for (int which = 0; which < 2; which++) {
+    if (held.child.outputs[which] >= 0) close(held.child.outputs[which]);
+    held.child.outputs[which] = -1;
+  }
+}
+
+static bool is_followed(void) {
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->follows) return true;
+  return !held.followed && now_ms() - held.started_at < FOLLOWER_MS;
 }
 
 static void take_request(struct client *client) {
@@ -346,6 +372,7 @@ static void take_request(struct client *client) {
     client->state = AWAITS_START;
     client->attends = *what == 'a';
     client->follows = asked(&client->call, "follow") != NULL;
+    held.followed |= client->follows;
     client->paces = asked(&client->call, "pace") != NULL;
     if (held.begun) tell_start(client);
   } else if (strcmp(what, "output") == 0) begin_reading(client);
@@ -358,6 +385,10 @@ static void take_request(struct client *client) {
   else if (strcmp(what, "resize") == 0) answer(client, resize(client));
   else if (strcmp(what, "signal") == 0) answer(client, signal_it(client));
   else if (strcmp(what, "remove-process") == 0) remove_it(client);
+  else if (strcmp(what, "hang-up") == 0) {
+    await_end(client);
+    hang_up();
+  }
   else if (strcmp(what, "forget") == 0 && held.exited) {
     held.removed = true;
     answer(client, DONE); /* before it is: who starts another process waits for no more */
@@ -441,10 +472,15 @@ static bool may_talk(const struct client *client) {
 
 /* Whether silence would leave it in doubt. */
 static bool is_waiting(const struct client *client) {
-  return client->state != LEAVES && client->state != ASKS && client->state != ATTENDS;
+  return client->state == AWAITS_START || client->state == READS || client->state == PUTS || client->state == AWAITS_END;
 }
 
-/* False once all was said to one that leaves, or nobody takes it. */
+/* For which one may say and be told nothing. */
+static long long patience_ms(const struct client *client) {
+  return client->state == ASKS ? ASK_MS : client->state == HAS_LEFT ? ENDED_MS : INT_MAX;
+}
+
+/* False once one that was answered, or asks nothing, is to be left. */
 static bool talk(struct client *client) {
   if (client->said == 0 && may_talk(client)) {
     char stream;
@@ -467,7 +503,12 @@ static bool talk(struct client *client) {
   }
   if (client->sent < client->said) return true;
   client->sent = client->said = 0;
-  return client->state != LEAVES && (client->state != ASKS || now_ms() - client->told < ASK_MS);
+  if (client->state == LEAVES) {
+    /* Whoever reads slowly says on the way that it does: were this end shut for that, the rest would be lost. */
+    client->state = HAS_LEFT;
+    shutdown(client->socket, SHUT_WR);
+  }
+  return now_ms() - client->told < patience_ms(client);
 }
 
 static bool wants_to_talk(const struct client *client) {
@@ -521,20 +562,22 @@ static bool may_read(void) {
   return now_ms() - held.full_at >= FIRST_READER_MS;
 }
 
-static void read_output(int which) {
+/* False where there was nothing. */
+static bool read_output(int which) {
   int *fd = &held.child.outputs[which];
   ssize_t got = fill_ring(&held.ring, *fd, which == 0 ? 'o' : 'e');
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got > 0) {
     const long long now = now_ms();
     if (!held.rests || now - held.heard_at >= CALM_MS) held.free_reads = 0;
     else if (held.free_reads < FREE_READS) held.free_reads++;
     held.heard_at = now;
-    return;
+    return true;
   }
   if (held.terms.program.terminal) close_input();
   close(*fd);
   *fd = -1;
+  return false;
 }
 
 static void reap(void) {
@@ -620,9 +663,9 @@ static bool is_output_over(long long now) {
 
 /* What a stopped holder has not read yet was printed in time. */
 static void end_output(void) {
-  for (int i = 0; i < LAST_READS; i++)
-    for (int which = 0; which < 2; which++)
-      if (held.child.outputs[which] >= 0) read_output(which);
+  for (int which = 0; which < 2; which++)
+    for (const uint64_t until = held.ring.total + LAST_READ_BYTES; held.ring.total < until;)
+      if (held.child.outputs[which] < 0 || !read_output(which)) break;
   held.over = true;
   held.end = held.ring.total;
   for (int which = 0; held.terms.outside && which < 2; which++) {
@@ -652,6 +695,7 @@ static void go_on(void) {
   }
   if (held.removed && !held.exited && now - held.killed_at >= AGAIN_MS) kill_all();
   if (held.exited && !held.over && is_output_over(now)) end_output();
+  if (held.terms.bound && !is_followed()) hang_up();
   take_input();
   forget();
 }
@@ -673,10 +717,11 @@ static int pause_ms(void) {
   if (held.rests && now < held.heard_at + rest_ms()) sooner(&due, held.heard_at + rest_ms());
   if (held.asked && !held.is_refused && now < held.asked_at + GRANT_MS) sooner(&due, held.asked_at + GRANT_MS);
   if (held.over && !held.forgotten) sooner(&due, held.exited_at + ENDED_MS);
+  if (held.terms.bound && !held.followed) sooner(&due, held.started_at + FOLLOWER_MS);
   if (held.removed && !held.forgotten) sooner(&due, now + AGAIN_MS);
   if (held.forgotten) sooner(&due, held.forgotten_at + LEAVE_MS);
   for (size_t i = 0; i < CLIENTS; i++)
-    if (held.clients[i] && held.clients[i]->said == 0 && held.clients[i]->state != ATTENDS) sooner(&due, held.clients[i]->told + (held.clients[i]->state == ASKS ? ASK_MS : SILENCE_MS));
+    if (held.clients[i] && held.clients[i]->said == 0) sooner(&due, held.clients[i]->told + (is_waiting(held.clients[i]) ? SILENCE_MS : patience_ms(held.clients[i])));
   return due <= now ? 1 : (int)(due - now);
 }
 

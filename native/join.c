@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3, TERMINAL_FD = 4, LISTENER_FD = 3, AGENT_IDLE_SECONDS = 60, MOST_IDLE_SECONDS = 3600 };
+enum { ORDER_FD = 3, LISTENER_FD = 3, AGENT_IDLE_SECONDS = 60, MOST_IDLE_SECONDS = 3600 };
 
 /* Shared by the three: made before the first fork. */
 static struct {
@@ -47,7 +47,6 @@ static const int stdio[3] = {0, 1, 2};
 
 static int join_with(void);
 static void read_join_order(const char *file);
-static void open_terminal(void);
 static void require_order(void);
 static void block_signals(void);
 _Noreturn static void enter(void);
@@ -59,7 +58,6 @@ int run_join(const char *file) {
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file("join", file);
   read_join_order(file);
-  if (join.order.terminal) open_terminal();
   close_from(ORDER_FD);
   return join_with();
 }
@@ -157,16 +155,6 @@ void leave_own_file(const char *mode, const char *file) {
   char *const no_environment[] = {NULL};
   fexecve(copy, argv, no_environment);
   fail("exec the launcher's copy", errno);
-}
-
-/* The other end of the terminal, opened by its master and not by a path, takes the place of fds 0 to 2. */
-static void open_terminal(void) {
-  const int unlocked = 0;
-  if (ioctl(TERMINAL_FD, TIOCSPTLCK, &unlocked) < 0) fail("unlock the terminal", errno);
-  int end = ioctl(TERMINAL_FD, TIOCGPTPEER, O_RDWR | O_NOCTTY);
-  if (end < 0) fail("open the terminal", errno);
-  for (int fd = 0; fd <= 2; fd++)
-    if (dup2(end, fd) < 0) fail("dup2", errno);
 }
 
 int find_sandbox(void) {

@@ -54,9 +54,8 @@ struct order {
   unsigned long long start_time;
   const char *bwrap, *cwd, *output, *told;
   bool bare; /* no bwrap, no namespaces, no filter */
-  bool terminal; /* join: its master is on fd 4 */
   const char *holder, *process; /* hold: the folder of its socket, and its name */
-  bool input;
+  bool input, bound;
   long columns, rows, timeout_ms; /* hold: of its terminal; 0: none */
   struct list cgroups, env, args;
   struct list tmpfs; /* a folder and mount options, in turn */

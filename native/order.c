@@ -64,13 +64,13 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "pid") == 0) order->pid = next_id(reader, INT_MAX);
   else if (strcmp(keyword, "bwrap") == 0) order->bwrap = next(reader);
   else if (strcmp(keyword, "bare") == 0) order->bare = true;
-  else if (strcmp(keyword, "terminal") == 0) order->terminal = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
   else if (strcmp(keyword, "output") == 0) order->output = next(reader);
   else if (strcmp(keyword, "holder") == 0) {
     order->holder = next(reader);
     order->process = next(reader);
   } else if (strcmp(keyword, "input") == 0) order->input = true;
+  else if (strcmp(keyword, "bound") == 0) order->bound = true;
   else if (strcmp(keyword, "columns") == 0) order->columns = next_id(reader, USHRT_MAX);
   else if (strcmp(keyword, "rows") == 0) order->rows = next_id(reader, USHRT_MAX);
   else if (strcmp(keyword, "timeout") == 0) order->timeout_ms = next_id(reader, LONG_MAX / 2);

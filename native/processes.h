@@ -82,6 +82,7 @@ struct holding {
   long long timeout_ms; /* 0: none */
   int listener, starter;
   bool follows, paces; /* whoever starts it reads it too */
+  bool bound;          /* it ends with whoever reads it from its start on */
   const struct outside *outside; /* NULL in a Pod: the holder is in the sandbox */
 };
 

@@ -258,7 +258,6 @@ describe('the source tree', () => {
       xstate: ['machines', 'actors'],
       koa: ['http'],
       '@koa/router': ['http'],
-      'node-pty': ['embedded'],
       '@photostructure/sqlite': ['embedded'],
       commander: ['cli'],
       'eventsource-parser': ['cli/client', 'http', 'fleet'],

@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { Pty } from '../../src/embedded/spawner/pty.ts';
+import { Duplex } from 'node:stream';
+import { AgentCall } from '../../src/contracts/agent/agent-call.ts';
+import { piecesOf } from '../../src/contracts/agent/process-output.ts';
+import { connectHolder } from '../../src/embedded/spawner/processes/holder-socket.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
 import {
   absentOrForbidden,
   allowedCalls,
@@ -60,7 +64,9 @@ describe('escapes from a sandbox', function () {
       inSandbox(async (sandbox) => (await exec(workshop, sandbox, { command })).stdout),
     "a terminal of the host's joined to it": (command) =>
       inSandbox((sandbox) => inTerminal(sandbox, command)),
-    [OWN_TERMINAL]: (command) => inSandbox((sandbox) => inOwnTerminal(sandbox, command)),
+    'a process with a holder': (command) => inSandbox((sandbox) => held(sandbox, command)),
+    [OWN_TERMINAL]: (command) =>
+      inSandbox((sandbox) => held(sandbox, command, ['columns', '400', 'rows', '50'])),
   };
 
   for (const [way, run] of Object.entries(ways)) {
@@ -160,23 +166,42 @@ describe('escapes from a sandbox', function () {
     return (await within(collect(script).end, 'the terminal ends')).stdout;
   }
 
-  async function inOwnTerminal(sandbox: Sandbox, command: readonly string[]): Promise<string> {
-    let shown = '';
-    const ended = new Promise<void>((resolve) => {
-      new Pty(
-        {
-          file: workshop.launcher,
-          args: ['join'],
-          sandbox,
-          order: Buffer.from(orderText([['terminal'], ...joinOrder(sandbox, { command })])),
-          cols: 400,
-          rows: 50,
-        },
-        { output: (bytes) => (shown += String(bytes)), taken() {}, exited: () => resolve() },
-      );
+  /** By a holder, as processes are run. */
+  async function held(
+    sandbox: Sandbox,
+    command: readonly string[],
+    terms: readonly string[] = [],
+  ): Promise<string> {
+    const child = spawn(workshop.launcher, ['hold'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     });
-    await within(ended, 'the terminal ends');
-    return shown;
+    const [, , , socket] = child.stdio;
+    if (!(socket instanceof Duplex)) throw new Error('it has no socket');
+    const order = Buffer.from(
+      orderText([
+        ['holder', workshop.folder, 'held', 'told', '{}', ...terms],
+        ...joinOrder(sandbox, { command }),
+      ]),
+    );
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(order.length);
+    socket.write(Buffer.concat([length, order]));
+    await within(once(socket, 'data'), 'it has begun');
+    try {
+      const call = new AgentCall({
+        connection: connectHolder(workshop.folder, 'held'),
+        tokens: ['output'],
+        clock: systemClock(),
+        signal: new AbortController().signal,
+      });
+      let shown = '';
+      for await (const piece of piecesOf(call))
+        if (piece.kind === 'bytes') shown += String(piece.bytes);
+      return shown;
+    } finally {
+      child.kill('SIGKILL');
+      rmSync(join(workshop.folder, 'held'));
+    }
   }
 });
 

@@ -20,7 +20,7 @@ export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string):
 const FIXED_BYTES = 17;
 const RUNNING = 'R'.charCodeAt(0);
 const OUT_OF_MEMORY = 'M'.charCodeAt(0);
-const ID = /^[\w-]{1,64}$/;
+const ID = /^\.?[\w-]{1,64}$/;
 const TIMED_OUT = 124;
 const MOST_CODE = 255;
 /** The last moment that a Date has. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +18,19 @@ import {
   type ProcessOrder,
   type StartedReading,
 } from '../../contracts/processes.ts';
-import { InstanceGone, NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import {
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type Terminal,
+  type TerminalRequest,
+} from '../../contracts/sandbox-driver.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { ProcessFact } from '../../model/process.ts';
-import { connectHolder } from '../spawner/processes/holder-socket.ts';
+import { connectHolder, isTerminal } from '../spawner/processes/holder-socket.ts';
 import type { ProcessRefusal } from '../spawner/processes/process-messages.ts';
+import { HolderTerminal } from './holder-terminal.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
 export interface EmbeddedProcessesDeps {
@@ -88,15 +96,41 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
   list(id: InstanceId): Promise<readonly ProcessFact[]> {
     return this.enter(id, async () => {
       const ids = await readdir(join(this.#deps.folder, id)).catch(() => []);
-      const facts = await Promise.all(ids.map((processId) => this.find(id, processId)));
+      const listed = ids.filter((processId) => !isTerminal(processId));
+      const facts = await Promise.all(listed.map((processId) => this.find(id, processId)));
       return listOf(facts.flatMap((fact) => fact ?? []));
     });
+  }
+
+  /** As `SandboxDriver.attach`: a process that is not listed, and ends with its reader. */
+  async attach(id: InstanceId, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
+    const order: BoundOrder = {
+      processId: `.${randomBytes(12).toString('hex')}`,
+      tenant: id,
+      argv,
+      env,
+      tty: { cols, rows },
+      stdin: true,
+      bound: true,
+    };
+    const tokens = ['find', 'follow', '1', 'pace', '1'];
+    const place = { target: id, processId: order.processId };
+    const reading = await this.#started(id, order, () => this.read(place, { tokens }, true)).catch(
+      (error: unknown) => {
+        const isRefused = error instanceof ProcessRefused || error instanceof ProcessesFull;
+        throw isRefused ? new NotJoinable(error.message) : error;
+      },
+    );
+    const hangUp = async (): Promise<void> => {
+      await this.calls.ask(place, { tokens: ['hang-up'], removes: true });
+    };
+    return new HolderTerminal({ processes: this, hangUp, id, reading });
   }
 
   /** Starts it, unless it is there, and asks its holder. */
   async #started<T>(
     id: InstanceId,
-    order: ProcessOrder,
+    order: BoundOrder,
     ask: (place: ProcessPlace<InstanceId>) => Promise<T>,
   ): Promise<T> {
     requireWithoutNul(order);
@@ -131,7 +165,11 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
   }
 }
 
-const PROCESS_ID = /^[\w-]{1,64}$/;
+interface BoundOrder extends ProcessOrder {
+  readonly bound?: true;
+}
+
+const PROCESS_ID = /^\.?[\w-]{1,64}$/;
 
 const wayTo = (
   folder: string,

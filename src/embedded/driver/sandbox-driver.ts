@@ -291,7 +291,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
-    return this.#client.attach(id, request);
+    return this.processes.attach(id, request);
   }
 
   logs(id: InstanceId, request: LogRequest): Promise<LogTail> {

@@ -1,11 +1,6 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import type {
-  ExecOutcome,
-  ExecRequest,
-  Terminal,
-  TerminalRequest,
-} from '../../contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest } from '../../contracts/sandbox-driver.ts';
 import type { Vitals } from '../../model/sandbox.ts';
 import {
   PROTOCOL,
@@ -133,10 +128,6 @@ export class SpawnerClient {
   async exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     const link = await this.#connected(Math.min(request.timeoutMs, PATIENCE_MS));
     return link.exec(id, request, signal);
-  }
-
-  async attach(id: string, request: TerminalRequest): Promise<Terminal> {
-    return (await this.#connected(PATIENCE_MS)).attach(id, request);
   }
 
   /** As `SpawnerLink.hold`. Rejects with SpawnerLost where none answers in time. */

@@ -6,17 +6,9 @@ import {
   NotJoinable,
   type ExecOutcome,
   type ExecRequest,
-  type Terminal,
-  type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
 import type { Vitals } from '../../model/sandbox.ts';
-import {
-  encodeFrame,
-  encodeMessage,
-  FRAME_KINDS,
-  FrameReader,
-  type Frame,
-} from '../spawner/frames.ts';
+import { encodeMessage, FRAME_KINDS, FrameReader, type Frame } from '../spawner/frames.ts';
 import {
   handle,
   PROTOCOL,
@@ -32,7 +24,6 @@ import type { ProbeReport } from '../spawner/probes/readiness.ts';
 import type { ProcessRefusal, ProcessStart } from '../spawner/processes/process-messages.ts';
 import { Heartbeat } from './spawner-heartbeat.ts';
 import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
-import { TerminalChannel } from './terminal-channel.ts';
 import { CommandLink, SpawnerLost } from './command-link.ts';
 
 export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
@@ -83,8 +74,6 @@ export class SpawnerLink {
   readonly #starts = new Map<number, Waiting<'under-way' | 'full'>>();
   readonly #asked = new Map<number, Waiting<SandboxAnswer>>();
   readonly #commands: CommandLink;
-  readonly #attaching = new Map<number, Waiting<Terminal>>();
-  readonly #terminals = new Map<number, TerminalChannel>();
   readonly #handlers: Handlers<SpawnerMessage> = {
     hello: (hello) => this.#greeting?.settle(hello),
     unusable: ({ reason }) => this.#greeting?.fail(new SpawnerUnusable(reason)),
@@ -97,10 +86,8 @@ export class SpawnerLink {
     held: (answer) => settle(this.#asked, answer.request, answer),
     unreachable: (answer) => this.#unreachable(answer),
     fact: ({ id, vitals, programsEnded }) => this.#events.fact(id, vitals, programsEnded),
-    attached: ({ channel }) => this.#attached(channel),
     refused: (answer) => this.#refused(answer),
-    exited: (end) => this.#exited(end),
-    credit: ({ channel, bytes }) => this.#terminals.get(channel)?.granted(bytes),
+    exited: (end) => this.#commands.exited(end),
     log: ({ level, fields, event }) => this.#log[level]({ ...fields, from: 'spawner' }, event),
   };
   /** Resolves once it is lost. */
@@ -229,14 +216,6 @@ export class SpawnerLink {
     return this.#commands.exec(id, request, signal);
   }
 
-  attach(id: string, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
-    return new Promise((settle, fail) => {
-      const channel = this.#number();
-      this.#attaching.set(channel, { settle, fail });
-      this.#send({ type: 'attach', channel, id, argv, cols, rows, env });
-    });
-  }
-
   /** For requests and channels alike, never used twice on one link. */
   #number(): number {
     if (this.#over) throw new SpawnerLost('the spawner is away');
@@ -245,10 +224,6 @@ export class SpawnerLink {
 
   #send(message: DaemonMessage): void {
     if (!this.#over) this.#socket.write(encodeMessage(message));
-  }
-
-  #input(channel: number, bytes: Buffer): void {
-    if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
   }
 
   #read(chunk: Buffer): void {
@@ -262,26 +237,12 @@ export class SpawnerLink {
   }
 
   #take(frame: Frame): void {
-    const { kind, channel, payload } = frame;
+    const { kind, payload } = frame;
     if (kind === FRAME_KINDS.message) {
       const message = JSON.parse(String(payload)) as SpawnerMessage;
       return handle(this.#handlers, message.type, message);
     }
-    if (!this.#commands.output(frame)) this.#terminals.get(channel)?.output(payload);
-  }
-
-  #attached(channel: number): void {
-    const attaching = this.#attaching.get(channel);
-    this.#attaching.delete(channel);
-    if (!attaching) return;
-    const terminal = new TerminalChannel({
-      channel,
-      send: (message) => this.#send(message),
-      input: (bytes) => this.#input(channel, bytes),
-      released: () => this.#terminals.delete(channel),
-    });
-    this.#terminals.set(channel, terminal);
-    attaching.settle(terminal);
+    this.#commands.output(frame);
   }
 
   #unreachable({ request, gone, reason }: Extract<SpawnerMessage, { type: 'unreachable' }>): void {
@@ -295,13 +256,6 @@ export class SpawnerLink {
       ? new InstanceGone(reason)
       : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
     this.#commands.refused(channel, error);
-    this.#attaching.get(channel)?.fail(error);
-    this.#attaching.delete(channel);
-  }
-
-  #exited(message: Extract<SpawnerMessage, { type: 'exited' }>): void {
-    this.#commands.exited(message);
-    this.#terminals.get(message.channel)?.exited(message);
   }
 
   #lose(): void {
@@ -315,13 +269,10 @@ export class SpawnerLink {
       ...this.#lists.values(),
       ...this.#starts.values(),
       ...this.#asked.values(),
-      ...this.#attaching.values(),
     ])
       waiting.fail(error);
     this.#commands.lose(error);
-    for (const terminal of [...this.#terminals.values()]) terminal.lost();
-    for (const map of [this.#lists, this.#starts, this.#asked, this.#attaching, this.#terminals])
-      map.clear();
+    for (const map of [this.#lists, this.#starts, this.#asked]) map.clear();
     this.#events.lost();
     this.#tellLost();
   }

@@ -3,12 +3,12 @@
  * a kind (u8), a channel (u32), all little-endian, then the payload. Lengths say where frames end,
  * so what a sandbox prints can't be taken for one.
  */
-export const FRAME_KINDS = { message: 0, output: 1, errors: 2, input: 3 } as const;
+export const FRAME_KINDS = { message: 0, output: 1, errors: 2 } as const;
 export type FrameKind = (typeof FRAME_KINDS)[keyof typeof FRAME_KINDS];
 
 /** The longest payload; a peer that announces more is no peer of ours. */
 export const MAX_PAYLOAD = 16 << 20;
-/** The longest payload of terminal or command bytes, so that channels take turns. */
+/** The longest payload of command bytes, so that channels take turns. */
 export const MAX_CHUNK = 64 << 10;
 
 const HEADER = 9;

@@ -29,8 +29,6 @@ export interface JoinOrder {
   readonly user?: InsideIds;
   /** Given: nothing isolates it. */
   readonly bare?: Bare;
-  /** Given: descriptor 4 is the master of its terminal. */
-  readonly terminal?: true;
   readonly cgroups: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -49,6 +47,8 @@ export interface HoldOrder extends JoinOrder {
   /** Given: it has a terminal of this size. */
   readonly tty?: { readonly cols: number; readonly rows: number };
   readonly timeoutMs?: number;
+  /** It is hung up when whoever reads it from its start on leaves. */
+  readonly bound?: true;
 }
 
 /** Order to an agent. */
@@ -86,6 +86,7 @@ export const holdOrder = (order: HoldOrder): Buffer =>
   encode([
     ...['holder', order.folder, order.processId, 'told', order.told],
     ...(order.input ? ['input'] : []),
+    ...(order.bound ? ['bound'] : []),
     ...(order.tty ? ['columns', String(order.tty.cols), 'rows', String(order.tty.rows)] : []),
     ...(order.timeoutMs === undefined
       ? []
@@ -95,7 +96,6 @@ export const holdOrder = (order: HoldOrder): Buffer =>
 
 const joinTokens = (order: JoinOrder): readonly string[] => [
   ...(order.bare ? ['bare'] : []),
-  ...(order.terminal ? ['terminal'] : []),
   'pid',
   String(order.init.pid),
   'starttime',

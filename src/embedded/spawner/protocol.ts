@@ -10,13 +10,10 @@ import type { ProcessRefusal, ProcessStart } from './processes/process-messages.
 /**
  * Is the version of what daemon and spawner say to each other, as JSON in frames of kind `message`.
  * The first of each side is `hello`; `hello`'s `protocol` and `leave` keep their shape in every
- * version, so that a spawner left by another version can be told to go. Bytes of commands and
- * terminals travel as frames of their own, on the channel that the daemon chose.
+ * version, so that a spawner left by another version can be told to go. Bytes of commands
+ * travel as frames of their own, on the channel that the daemon chose.
  */
 export const PROTOCOL = 14;
-
-/** Bytes that may be under way on a channel, each way, beyond what was granted. */
-export const WINDOW = 256 << 10;
 
 export interface SpawnerConfig {
   readonly launcherPath: string;
@@ -50,7 +47,6 @@ export type DaemonMessage =
   | ({ readonly type: 'start'; readonly request: number; readonly id: string } & StartTerms)
   | { readonly type: 'kill'; readonly id: string }
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
-  | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
   | SocketOrder
   /** Start a process, and its holder. */
   | {
@@ -68,15 +64,7 @@ export type DaemonMessage =
     }
   /** Run the instance's readiness probes, now. */
   | { readonly type: 'probe'; readonly request: number; readonly id: string }
-  | {
-      readonly type: 'resize';
-      readonly channel: number;
-      readonly cols: number;
-      readonly rows: number;
-    }
-  | { readonly type: 'signal'; readonly channel: number; readonly name: string }
-  | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
-  /** Ends the command or hangs up the terminal. */
+  /** Ends the command. */
   | { readonly type: 'close'; readonly channel: number };
 
 /**
@@ -133,13 +121,6 @@ export interface ExecOrder {
   readonly outputLimit: number;
 }
 
-export interface TerminalOrder {
-  readonly argv: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cols: number;
-  readonly rows: number;
-}
-
 export type SpawnerMessage =
   | {
       readonly type: 'hello';
@@ -180,8 +161,6 @@ export type SpawnerMessage =
       readonly gone: boolean;
       readonly reason: string;
     }
-  /** An `attach` succeeded. */
-  | { readonly type: 'attached'; readonly channel: number }
   /** There is nothing to join, or joining failed: the channel is over. */
   | {
       readonly type: 'refused';
@@ -198,7 +177,6 @@ export type SpawnerMessage =
       readonly durationMs: number;
       readonly outOfMemory?: true;
     }
-  | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
   | {
       readonly type: 'log';
       readonly level: 'info' | 'warn' | 'error';

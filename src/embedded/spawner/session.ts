@@ -23,7 +23,6 @@ import {
   type SpawnerMessage,
 } from './protocol.ts';
 import type { Readiness } from './probes/readiness.ts';
-import { SpawnedTerminal } from './spawned-terminal.ts';
 import { publicMessage } from './public-message.ts';
 
 export interface SessionDeps {
@@ -50,11 +49,11 @@ export interface DaemonListener {
   readonly leave: () => void;
   /** The daemon was told that its configuration can't be used, and the connection is closed. */
   readonly refused: () => void;
-  /** The connection is over, its commands and terminals are closed. */
+  /** The connection is over, its commands are ended. */
   readonly ended: (session: Session) => void;
 }
 
-/** Commands and terminals at a time, so that nothing here grows without end. */
+/** Commands at a time, so that nothing here grows without end. */
 const CHANNEL_LIMIT = 4_096;
 
 /** Names the messages that a daemon may send before its hello is accepted. */
@@ -66,7 +65,6 @@ export class Session {
   readonly #deps: SessionDeps;
   readonly #reader = new FrameReader();
   readonly #executions = new Map<number, Execution>();
-  readonly #terminals = new Map<number, SpawnedTerminal>();
   readonly #handlers: Handlers<DaemonMessage> = {
     leave: () => this.#deps.daemon.leave(),
     hello: (hello) => void this.#greet(hello),
@@ -80,13 +78,8 @@ export class Session {
     probe: (order) => void this.#probe(order),
     freeze: (order) => void this.#freeze(order),
     exec: (order) => this.#exec(order),
-    attach: (order) => this.#attach(order),
-    resize: ({ channel, cols, rows }) => this.#terminals.get(channel)?.resize(cols, rows),
-    signal: ({ channel, name }) => this.#terminals.get(channel)?.signal(name),
-    credit: ({ channel, bytes }) => this.#terminals.get(channel)?.credit(bytes),
     hold: (order) => void this.#hold(order),
-    close: ({ channel }) =>
-      (this.#terminals.get(channel) ?? this.#executions.get(channel))?.close(),
+    close: ({ channel }) => this.#executions.get(channel)?.close(),
   };
   #accepted = false;
   #over = false;
@@ -107,10 +100,8 @@ export class Session {
   close(): void {
     if (this.#over) return;
     this.#over = true;
-    for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
-      channel.close();
+    for (const execution of [...this.#executions.values()]) execution.close();
     this.#executions.clear();
-    this.#terminals.clear();
     this.#socket.destroySoon();
     this.#deps.daemon.ended(this);
   }
@@ -131,9 +122,7 @@ export class Session {
 
   #take(frame: Frame): void {
     if (this.#over) return;
-    if (frame.kind === FRAME_KINDS.input) {
-      this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
-    } else if (frame.kind === FRAME_KINDS.message)
+    if (frame.kind === FRAME_KINDS.message)
       this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
   }
 
@@ -218,8 +207,7 @@ export class Session {
     const { channel, id } = message;
     const place = this.#deps.instances.placeOf(id);
     if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
-    if (this.#full())
-      return this.#refuse(channel, false, 'too many commands and terminals are open');
+    if (this.#full()) return this.#refuse(channel, false, 'too many commands are running');
     const events = {
       output: (kind: FrameKind, bytes: Buffer) => this.#output(kind, channel, bytes),
       exited: (outcome: ExecutionOutcome) => {
@@ -245,42 +233,8 @@ export class Session {
     }
   }
 
-  #attach(message: Extract<DaemonMessage, { type: 'attach' }>): void {
-    const { channel } = message;
-    const place = this.#deps.instances.placeOf(message.id);
-    if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
-    if (this.#full())
-      return this.#refuse(channel, false, 'too many commands and terminals are open');
-    const startedAt = performance.now();
-    try {
-      const terminal = new SpawnedTerminal(
-        this.#deps.launcherPath(),
-        { place, order: message },
-        {
-          output: (kind, bytes) => this.#output(kind, channel, bytes),
-          grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
-          exited: (end) => {
-            this.#terminals.delete(channel);
-            this.send({
-              type: 'exited',
-              channel,
-              ...end,
-              timedOut: false,
-              truncated: false,
-              durationMs: Math.round(performance.now() - startedAt),
-            });
-          },
-        },
-      );
-      this.#terminals.set(channel, terminal);
-      this.send({ type: 'attached', channel });
-    } catch (error) {
-      this.#refuse(channel, false, publicMessage(error));
-    }
-  }
-
   #full(): boolean {
-    return this.#executions.size + this.#terminals.size >= CHANNEL_LIMIT;
+    return this.#executions.size >= CHANNEL_LIMIT;
   }
 
   #refuse(channel: number, gone: boolean, reason: string): void {
@@ -298,8 +252,7 @@ export class Session {
   }
 
   #drained(): void {
-    for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
-      channel.resume();
+    for (const execution of [...this.#executions.values()]) execution.resume();
   }
 }
 

@@ -175,7 +175,7 @@ export class Spawner {
     this.#awaitDaemon();
   }
 
-  /** Ends commands and terminals; sandboxes and their processes stay. */
+  /** Ends commands; sandboxes, their processes and terminals stay. */
   stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { printedWithFewDescriptors } from '../../support/harness/few-descriptors.ts';
 
 /**
- * As many descriptors as may be open, but for so many; then the code, with `pty` and `execution`.
+ * As many descriptors as may be open, but for so many; then the code, with `execution` and `watcher`.
  * Returns what it printed.
  */
 const shortOf = (spare: number, code: string): string => {
@@ -10,12 +10,10 @@ const shortOf = (spare: number, code: string): string => {
     JSON.stringify(new URL(`../../../src/embedded/spawner/${name}.ts`, import.meta.url).href);
   const program = `
     import { openSync, closeSync, readdirSync } from 'node:fs';
-    import { Pty } from ${path('pty')};
     import { LauncherPool } from ${path('launcher-pool')};
     import { Execution } from ${path('execution')};
     import { Watcher } from ${path('watcher')};
     const never = () => { throw new Error('an event came'); };
-    const pty = (exited = () => {}) => new Pty({ file: '/bin/true', args: [], order: Buffer.alloc(0), cols: 80, rows: 24 }, { output() {}, taken() {}, exited });
     const place = { init: { pid: 1, startTime: '1' }, cgroups: [], env: {}, workingDir: '/', bare: undefined };
     const execution = () => new Execution(new LauncherPool(() => '/bin/true'), { place, order: { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 } }, { output: never, exited: never, failed: never });
     const watcher = async () => {
@@ -28,7 +26,6 @@ const shortOf = (spare: number, code: string): string => {
       watcher.stop();
       return 'tried again';
     };
-    await new Promise((exited) => pty(exited)); // what is loaded late is loaded
     const held = [];
     const fill = () => { try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {} };
     fill();
@@ -47,10 +44,6 @@ const shortOf = (spare: number, code: string): string => {
 const REFUSED = 'no process can be started: too many descriptors are open';
 
 describe('a spawner without free descriptors', function () {
-  it('refuses a terminal, survives, and leaks no descriptor', () => {
-    expect(shortOf(2, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 2]));
-  });
-
   it('starts the watcher of processes once descriptors are free', () => {
     expect(shortOf(1, 'const make = watcher;')).to.match(/^\["tried again",/);
   });

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { v7 } from 'uuid';
 import { ProcessesFull, type ProcessOrder } from '../../../src/contracts/processes.ts';
 import { EmbeddedProcesses } from '../../../src/embedded/driver/processes.ts';
+import { AgentCall } from '../../../src/contracts/agent/agent-call.ts';
+import { piecesOf } from '../../../src/contracts/agent/process-output.ts';
+import { connectHolder } from '../../../src/embedded/spawner/processes/holder-socket.ts';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import * as bounds from '../../../src/embedded/spawner/processes/bounds.ts';
 import { FIRST_BYTES, UNIT_BYTES } from '../../../src/embedded/spawner/processes/holder.ts';
@@ -261,6 +264,35 @@ describe('holders of processes on one machine', () => {
     await eventually(() => bare.lost.length > 0, 'the loss is reported');
     await eventually(() => readProcessStat(fact.pid)?.state !== 'S', 'its process is killed');
     expect(await bare.processes.list(SANDBOX)).to.deep.equal([]);
+  });
+
+  it('hang a bound terminal up once its reader leaves, and kill what ignores that', async () => {
+    const processId = '.bound';
+    const argv = ['sh', '-c', "trap '' HUP; echo $$; while :; do sleep 0.1; done"];
+    const told = JSON.stringify({ argv, startedAt: 1 });
+    const order = { processId, tenant: 'blue', argv, stdin: true, told, bound: true } as const;
+    await bare.holders.start(SANDBOX, { ...order, tty: { cols: 80, rows: 24 } });
+    const way = connectHolder(join(bare.folder, SANDBOX), processId);
+    const call = new AgentCall({
+      connection: way,
+      tokens: ['find', 'follow', '1'],
+      clock: systemClock(),
+      signal: new AbortController().signal,
+    });
+    let shown = '';
+    for await (const piece of piecesOf(call)) {
+      if (piece.kind === 'bytes') shown += String(piece.bytes);
+      if (shown.includes('\n')) break;
+    }
+    expect(await bare.processes.list(SANDBOX)).to.deep.equal([]);
+    way.destroy();
+    const pid = Number.parseInt(shown);
+    expect(pid).to.be.above(1);
+    await eventually(() => readProcessStat(pid) === undefined, 'it is killed');
+    await eventually(
+      () => readdirSync(join(bare.folder, SANDBOX)).length === 0,
+      'nothing is left of it',
+    );
   });
 
   it('do not begin if the spawner died in the middle of the order', async () => {

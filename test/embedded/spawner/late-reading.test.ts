@@ -3,7 +3,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Execution } from '../../../src/embedded/spawner/execution.ts';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
-import { Pty } from '../../../src/embedded/spawner/pty.ts';
 import { NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 
 const PLACE = {
@@ -49,23 +48,6 @@ const untilEnded = ({ pid }: ChildProcess): void => {
 const standStill = (ms: number): void =>
   void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/**
- * Opens the other end of the terminal whose master is on descriptor 4, prints there, and leaves a
- * process behind that holds it until the master is closed.
- */
-const LEAVES_ITS_TERMINAL_OPEN = `
-use Fcntl;
-open(my $master, '+<&=', 4) or die;
-my $number = pack('i', 0);
-ioctl($master, 0x40045431, $number) or die; # TIOCSPTLCK: it may be opened
-ioctl($master, 0x80045430, $number) or die; # TIOCGPTN
-sysopen(my $terminal, '/dev/pts/' . unpack('i', $number), O_RDWR | O_NOCTTY) or die;
-syswrite($terminal, 'x' x 8_000) == 8_000 or die;
-exit if fork;
-close($master);
-sysread($terminal, my $nothing, 1);
-`;
-
 describe('what a command printed before its end, in a spawner that was stopped', () => {
   it('is in the answer of one that is run', async () => {
     const printed: string[] = [];
@@ -79,26 +61,6 @@ describe('what a command printed before its end, in a spawner that was stopped',
 
     expect(await over).to.include({ exitCode: 0, timedOut: false });
     expect(printed).to.have.members(['early\n', 'too\n']);
-  });
-
-  it('is shown of a terminal, also more than is read of one at a time', async () => {
-    let shown = '';
-    await new Promise((exited) => {
-      const output = (bytes: Buffer): void => void (shown += String(bytes));
-      const pty = new Pty(
-        {
-          file: '/usr/bin/perl',
-          args: ['-e', LEAVES_ITS_TERMINAL_OPEN],
-          order: Buffer.alloc(0),
-          cols: 80,
-          rows: 24,
-        },
-        { output, taken() {}, exited },
-      );
-      endUnread(pty.child, 1_200);
-    });
-
-    expect(shown).to.have.length(8_000);
   });
 });
 

@@ -13,3 +13,6 @@ export const connectHolder = (folder: string, processId: string): Socket => {
     closeSync(fd);
   }
 };
+
+/** Tells the terminal of a connection, which is not listed and has other bounds, from a process. */
+export const isTerminal = (processId: string): boolean => processId.startsWith('.');

@@ -9,6 +9,7 @@ import type { JoinPlace } from '../sandbox/join-place.ts';
 import { isEnding } from '../sandbox/process-identity.ts';
 import { environmentOf } from '../sandbox/rootfs.ts';
 import { ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
+import { isTerminal } from './holder-socket.ts';
 import { FIRST_BYTES, Holder, NotStarted, UNIT_BYTES, type HolderEvents } from './holder.ts';
 import { MemoryShares } from './memory-shares.ts';
 import { StartRefused, type ProcessRefusal, type ProcessStart } from './process-messages.ts';
@@ -113,7 +114,7 @@ export class Holders {
     const place = this.#deps.placeOf(id);
     if (!place) throw new StartRefused(NOT_RUNNING);
     const commandBytes = Buffer.byteLength(order.told);
-    this.#requireRoom(id, order.tenant, commandBytes);
+    this.#requireRoom(id, order, commandBytes);
     let child: ChildProcess | undefined;
     try {
       const folder = join(this.#deps.folder, id);
@@ -180,7 +181,7 @@ export class Holders {
     const known = this.#ofInstance.get(id);
     known?.delete(holder.place.processId);
     if (known?.size === 0) this.#ofInstance.delete(id);
-    if (!lost || this.#isOver(id)) return;
+    if (!lost || isTerminal(holder.place.processId) || this.#isOver(id)) return;
     this.#deps.lost(id, 'the process that held one of them was killed');
   }
 
@@ -190,12 +191,12 @@ export class Holders {
   }
 
   /** Takes the memory that each has. What ended longest ago makes room for what starts. */
-  #requireRoom(id: string, tenant: string, commandBytes: number): void {
+  #requireRoom(id: string, { tenant, bound }: ProcessStart, commandBytes: number): void {
     const of = this.#of(id);
-    const live = of.filter(({ isLive }) => isLive);
+    const live = of.filter(({ isLive, place }) => isLive && !isTerminal(place.processId));
     if (commandBytes > LONGEST_COMMAND)
       throw new StartRefused({ kind: 'refused', field: 'command', message: 'it is too long' });
-    if (live.length >= LIVE_PROCESSES)
+    if (live.length >= LIVE_PROCESSES && !bound)
       throw full('sandbox', `the sandbox has ${LIVE_PROCESSES} processes, which is the most`);
     if (sumOf(live) + commandBytes > MOST_COMMAND_BYTES)
       throw full('sandbox', 'the commands of its processes are as long together as they may be');
@@ -308,6 +309,7 @@ const orderOf = (place: JoinPlace, folder: string, start: ProcessStart): Buffer 
     input: start.stdin,
     tty: start.tty,
     timeoutMs: start.timeoutMs,
+    bound: start.bound,
   });
 
 /** On descriptor 3 it takes its order, and is attended from then on. */

@@ -3,6 +3,8 @@ import type { ProcessOrder } from '../../../contracts/processes.ts';
 /** An order of a process, and what its record is to give back. */
 export interface ProcessStart extends Omit<ProcessOrder, 'container' | 'tag'> {
   readonly told: string;
+  /** It is a terminal of one connection, and hung up when that leaves. */
+  readonly bound?: true;
 }
 
 /** Why no process was started; src/contracts/processes.ts says what each means. */
