@@ -3,8 +3,6 @@ import type { AnswerBudget, AnswerRoom } from '../../actors/sandbox/commands/ans
 import type { Log } from '../../contracts/log.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 
-/** Memory that requests hold: bodies that arrive, answers, and answers that nobody reads. */
-
 /**
  * Bounds what the bodies that are still arriving hold together. Past `mostBytes` the oldest are
  * refused: a client that sends slowly on many connections gives way to those that send at once.

@@ -1,11 +1,11 @@
 import { invalidApiKey } from '../../../model/refusals.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Clients } from '../../limits/clients.ts';
+import { roomOf } from '../../limits/memory.ts';
 import { wasCutShort } from '../../limits/prepared-answer.ts';
 import { askedBase } from '../../limits/request-head.ts';
 import type { Context } from '../../reply/context.ts';
 import type { FollowKey } from '../../reply/event-streams.ts';
-import { roomOf } from '../../limits/memory.ts';
 import { revisionsOf } from '../entity-tag.ts';
 import { localName, nameKindOf } from '../local-names.ts';
 import { readQuery } from '../query.ts';
@@ -13,10 +13,9 @@ import { ClientGone, readJsonBody, type JsonBody } from '../request-body.ts';
 import type { AnyRequest, Incoming, Route } from '../route.ts';
 import { streamedBody } from '../streamed-body.ts';
 import { check, refuseIfStrict, unknownFieldWarning } from '../validation.ts';
-
 import { claimOverLink } from './claim-over-link.ts';
-import { stillAsks, type SessionFinder } from './identify.ts';
 import type { Exchange, Stage } from './exchange.ts';
+import { stillAsks, type SessionFinder } from './identify.ts';
 
 interface ReadDeps {
   readonly clients: Clients;
