@@ -99,7 +99,7 @@ export class Holders {
     return this.#ofInstance.get(id)?.get(processId);
   }
 
-  /** What holders have said by now, such as an end that makes room, is read before one is refused. */
+  /** Before it refuses, reads what holders have reported, such as an end that makes room. */
   async #beginWithRoom(id: string, order: ProcessStart): Promise<Holder> {
     try {
       return this.#begin(id, order);
