@@ -164,7 +164,7 @@ describe('sandpool serve without a daemon in the data folder', () => {
     expect([health?.status, readiness?.status, other?.status]).to.deep.equal([200, 503, 503]);
     expect(await readiness?.text())
       .to.include('not ready')
-      .and.include(`the start waiting for the API server at https://127.0.0.1:${awayPort}`);
+      .and.include(`the start waits for the API server at https://127.0.0.1:${awayPort}`);
     expect(await other?.json()).to.include({ errorCode: 'UNAVAILABLE' });
     expect(daemon.said.err).to.include('waiting for the API server');
     expect(await daemon.end).to.equal(0);

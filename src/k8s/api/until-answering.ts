@@ -40,7 +40,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
     if (error instanceof ApiRefused && error.status < 500 && error.status !== 429) {
       throw new Error(`the API server at ${server} can't be used: ${why}`, { cause: error });
     }
-    waits(`the start waiting for the API server at ${server}: ${why}`);
+    waits(`the start waits for the API server at ${server}: ${why}`);
     if (performance.now() - saidAt >= SAY_AGAIN_MS) {
       saidAt = performance.now();
       log.warn({ server, waitedMs, error }, 'waiting for the API server');
