@@ -6,6 +6,8 @@ import { DELAY_ANNOTATION, STAGE_LABEL } from '../../../local-cluster/control-pl
 export interface PodProgram {
   readonly image: string;
   readonly command: readonly string[];
+  /** An empty folder in the place of the image's, which everybody may write to. */
+  readonly writable?: string;
 }
 
 export interface APod {
@@ -27,7 +29,7 @@ export const aPod = ({
   stage,
   delay,
   agent,
-  program = { image: 'registry.k8s.io/pause:3.10', command: [] },
+  program: { writable, ...program } = { image: 'registry.k8s.io/pause:3.10', command: [] },
 }: APod): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -46,12 +48,18 @@ export const aPod = ({
       runAsUser: 1_000,
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    volumes: agent && [agentVolume(agent)],
+    volumes: [
+      ...(agent ? [agentVolume(agent)] : []),
+      ...(writable === undefined ? [] : [{ name: 'writable', emptyDir: {} }]),
+    ],
     containers: [
       {
         name: 'main',
         ...program,
-        volumeMounts: agent && [agentMount],
+        volumeMounts: [
+          ...(agent ? [agentMount] : []),
+          ...(writable === undefined ? [] : [{ name: 'writable', mountPath: writable }]),
+        ],
         securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
       },
     ],
