@@ -57,10 +57,8 @@ export const forbidForks = (folders: readonly string[]): void => {
  */
 export const endStart = (folders: readonly string[], cpuCores: number): void => {
   for (const folder of folders) {
-    if (existsSync(join(folder, 'cpu.max')))
-      writeFileSync(join(folder, 'cpu.max'), cpuMax(cpuCores));
-    if (existsSync(join(folder, 'cpu.cfs_quota_us')))
-      writeFileSync(join(folder, 'cpu.cfs_quota_us'), cpuQuota(cpuCores));
+    writeWherePresent(join(folder, 'cpu.max'), cpuMax(cpuCores));
+    writeWherePresent(join(folder, 'cpu.cfs_quota_us'), cpuQuota(cpuCores));
     weigh(folder, WEIGHT.running);
   }
 };
@@ -107,7 +105,7 @@ export const watchMemory = (folders: readonly string[]): (() => boolean) => {
 
 const readWherePresent = (path: string): string => {
   try {
-    return readFileSync(path, 'utf8');
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
   } catch {
     return '';
   }
@@ -117,7 +115,7 @@ const readWherePresent = (path: string): string => {
 export const makeFolder = (base: string, id: string): string => {
   const folder = `${base}/${id}`;
   try {
-    mkdirSync(folder);
+    if (!existsSync(folder)) mkdirSync(folder);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
@@ -129,10 +127,13 @@ export const subfoldersOf = (folder: string): readonly string[] =>
     entry.isDirectory() ? [`${folder}/${entry.name}`] : [],
   );
 
-/** Writes nothing where there is no such file, or the kernel takes no such value. */
+/**
+ * Writes nothing where there is no such file, or the kernel takes no such value. Looks first: most
+ * of the files that a start tries are in one of several hierarchies, and a failed call costs more.
+ */
 export const writeWherePresent = (path: string, text: string): void => {
   try {
-    writeFileSync(path, text);
+    if (existsSync(path)) writeFileSync(path, text);
   } catch (error) {
     if (!isMissing(error) && !isRefused(error)) throw error;
   }

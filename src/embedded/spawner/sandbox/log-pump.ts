@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import {
+  lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -68,8 +69,9 @@ export class LogPump {
    */
   outputOf(id: string, tenant: string): string {
     const fifo = join(pipesIn(this.#options.folder), id);
-    rmSync(`${fifo}${OWNER}`, { force: true });
-    symlinkSync(tenantMark(tenant), `${fifo}${OWNER}`);
+    const owner = `${fifo}${OWNER}`;
+    if (lstatSync(owner, { throwIfNoEntry: false })) rmSync(owner, { force: true });
+    symlinkSync(tenantMark(tenant), owner);
     return fifo;
   }
 
