@@ -26,7 +26,7 @@ const UNHEARD: LinkEvents = {
   lost: () => {},
 };
 
-describe('processes and crashes', function () {
+describe('processes in crashes', function () {
   let spawned: WatchedDriver;
   let id: string;
   /** An argument by which its processes are found on the machine. */
@@ -105,7 +105,7 @@ describe('processes and crashes', function () {
     return { driver, log };
   };
 
-  it('outlive a daemon that is gone, and are found again with what they printed', async () => {
+  it('survive the death of the daemon, and are found again with their output', async () => {
     const link = new SpawnerLink(await spawned.connect(), {
       clock: systemClock(),
       log: quietLog,
@@ -127,7 +127,7 @@ describe('processes and crashes', function () {
     expect(texts).to.deep.equal(['before\nafter\n', 'after\n']);
   });
 
-  it('outlive an orderly stop of the daemon; the next one reads on from where its reader was', async () => {
+  it('survive a stop of the daemon, and the next one resumes reading at the same position', async () => {
     const fact = await start('echo before; read go; echo after; exit 3');
     const first = read(fact);
     await first.until('before\n');
@@ -146,7 +146,7 @@ describe('processes and crashes', function () {
     expect([second.text('stdout'), end.exitCode]).to.deep.equal(['after\n', 3]);
   });
 
-  it('go on while their spawner is killed, and are read and written to all the time', async () => {
+  it('survive a kill of the spawner, with readable output and writable input throughout', async () => {
     const fact = await start(`echo before; read go; echo "$go"; sleep ${mark} & wait`);
     const reading = read(fact);
     await reading.until('before\n');
@@ -166,7 +166,7 @@ describe('processes and crashes', function () {
     );
   });
 
-  it('have a terminal that goes on while their spawner is killed', async () => {
+  it('keep their terminal through a kill of the spawner', async () => {
     const fact = await start('stty size; read line; echo "<$line>"; stty size', {
       tty: { cols: 80, rows: 24 },
     });
@@ -180,7 +180,7 @@ describe('processes and crashes', function () {
     expect(reading.text('stdout')).to.contain('<typed>\r\n31 91\r\n');
   });
 
-  it('all go on, a hundred in two sandboxes, when daemon and spawner are killed', async () => {
+  it('survive a kill of daemon and spawner, a hundred in two sandboxes', async () => {
     const other = (await spawned.launched()).id;
     const jobs = Array.from({ length: 100 }, (_, n) => ({
       sandbox: n % 2 === 0 ? id : other,
@@ -208,14 +208,14 @@ describe('processes and crashes', function () {
     await reading.leave();
   });
 
-  it('are counted by the next spawner, which starts no more of them than there may be', async () => {
+  it('count towards the limit of the next spawner', async () => {
     await Promise.all(Array.from({ length: LIVE_PROCESSES }, () => start('exec sleep 1000')));
     await killSpawner();
     const refused = await rejection(again(() => start('true')));
     expect(refused).to.be.instanceOf(ProcessesFull).and.include({ of: 'sandbox' });
   });
 
-  it('end with their holder, which an event reports, and leave no socket', async () => {
+  it('end with their holder, with an event, and leave no socket', async () => {
     const fact = await start(`sleep ${mark} & wait`);
     const reading = read(fact);
     killHolder();
@@ -243,7 +243,7 @@ describe('processes and crashes', function () {
     expect(sockets()).to.deep.equal([]);
   });
 
-  it('end with a sandbox that is killed while no spawner runs, and leave no socket', async () => {
+  it('end with a sandbox that is killed without a spawner, and leave no socket', async () => {
     await start(`sleep ${mark} & wait`);
     await spawned.driver.stop();
     const { init } = spawned.runningOf(id);
@@ -255,7 +255,7 @@ describe('processes and crashes', function () {
     expect(readdirSync(pathsOf(spawned.dataDir).holders)).to.deep.equal([]);
   });
 
-  it('have a holder that is hidden from their sandbox, and outside of its cgroup', async () => {
+  it('have a holder hidden from their sandbox, and outside of its cgroup', async () => {
     await start(`exec sleep ${mark}`);
     const seen = await spawned.sh(id, 'cat /proc/[0-9]*/cmdline; ls /proc/1/root/var/lib 2>&1');
     expect(seen).to.not.contain('hold');
@@ -266,7 +266,7 @@ describe('processes and crashes', function () {
         expect(cgroup.endsWith(line.split(':')[2] ?? '-') && line !== '').to.equal(false);
   });
 
-  it('leave no orphan when the spawner is killed while they start', async () => {
+  it('leave no orphan if the spawner is killed while they start', async () => {
     const starts = Array.from({ length: 24 }, () =>
       start(`sleep ${mark} & wait`).then(
         () => undefined,
@@ -287,7 +287,7 @@ describe('processes and crashes', function () {
     }, 'nothing runs of which nobody knows');
   });
 
-  it('end with their sandbox, and are gone with it', async () => {
+  it('end and disappear with their sandbox', async () => {
     const fact = await start(`sleep ${mark} & wait`);
     const reading = read(fact);
     const { init } = spawned.runningOf(id);

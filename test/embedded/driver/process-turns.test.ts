@@ -32,8 +32,8 @@ const aSpawner = () => {
   return { started, settle, clock, start, turn };
 };
 
-describe('starts of processes on one machine', () => {
-  it('of one tenant take half of the processors, and leave the rest to others', async () => {
+describe('process starts on one machine', () => {
+  it('of one tenant use half of the processors, and leave the rest to others', async () => {
     const { started, settle, start, turn } = aSpawner();
     const all = ['noisy', 'noisy', 'noisy', 'noisy', 'quiet'].map((tenant) =>
       start(tenant).catch(() => undefined),
@@ -52,7 +52,7 @@ describe('starts of processes on one machine', () => {
     expect(started).to.have.length(5);
   });
 
-  it('that take long give their turn to the next after 50 ms', async () => {
+  it('that take long let the next one start after 50 ms', async () => {
     const { started, clock, start, turn } = aSpawner();
     for (let n = 0; n < 6; n += 1) void start('hung').catch(() => undefined);
     for (const count of [2, 4, 6]) {
@@ -62,7 +62,7 @@ describe('starts of processes on one machine', () => {
     }
   });
 
-  it('are refused if 1,024 of the tenant wait', async () => {
+  it('are refused if 1,024 of their tenant wait', async () => {
     const { start } = aSpawner();
     for (let n = 0; n < 1_026; n += 1) void start('noisy').catch(() => undefined);
     const refused = await rejection(start('noisy'));

@@ -141,7 +141,7 @@ describe('holders of processes on one machine', () => {
     ['floods', 'yes'],
     ['drips', 'while echo x; do sleep 0.005; done'],
   ] as const)
-    it(`say that one has ended though what it left behind ${what} its output`, async () => {
+    it(`report the end of a process even if a leftover process ${what} its output`, async () => {
       const ended = await start(`(${left}) & exit 3`);
       expect(await read(ended).end()).to.include({ status: 'Exited', exitCode: 3 });
 
@@ -151,7 +151,7 @@ describe('holders of processes on one machine', () => {
       expect(known.map(({ processId }) => processId)).to.deep.equal([ended.processId]);
     });
 
-  it('that stood still have no process time out that ended in time, and read all of it', async () => {
+  it('read all output after a stop, and do not count a process that ended in time as timed out', async () => {
     const ended = await start('sleep 0.5; head -c 60000 /dev/zero; exit 3', { timeoutMs: 2_000 });
     const holder = holderOf(ended);
     process.kill(holder, 'SIGSTOP');
@@ -174,7 +174,7 @@ describe('holders of processes on one machine', () => {
     await eventually(() => free() === all, 'all is free again');
   });
 
-  it('take the memory that output needs, also under the next spawner, which counts it', async () => {
+  it('count memory for output, also with the next spawner', async () => {
     const all = free();
     const fact = await start('head -c 200000 /dev/zero; read go; head -c 2000000 /dev/zero', {
       stdin: true,
@@ -191,7 +191,7 @@ describe('holders of processes on one machine', () => {
     expect(all - free()).to.be.below(FIRST_BYTES + 18 * UNIT_BYTES);
   });
 
-  it('keep less of the output once the share is used up', async () => {
+  it('keep less output once the share of memory is used up', async () => {
     await bare.again({ tenant: FIRST_BYTES + 3 * UNIT_BYTES, all: 1 << 30 });
     const fact = await start('head -c 2000000 /dev/zero; printf end');
     const ended = async (): Promise<boolean> =>
@@ -205,7 +205,7 @@ describe('holders of processes on one machine', () => {
     expect(reading.text('stdout').endsWith('end')).to.equal(true);
   });
 
-  it('are refused once the share is used up, unless an ended one makes room', async () => {
+  it('are refused once the share of memory is used up, unless an ended one can be removed', async () => {
     await bare.again({ tenant: FIRST_BYTES + (8 << 10), all: 1 << 30 });
     const first = await start('exec sleep 1000');
     expect(await rejection(start('true')))
@@ -226,7 +226,7 @@ describe('holders of processes on one machine', () => {
     );
   });
 
-  it('have commands that one list holds: what ended goes, what lives is refused more', async () => {
+  it('are limited by the size of their list of commands, without ended ones', async () => {
     const argv = ['sh', '-c', 'exec sleep 1000', ...Array.from({ length: 15 }, () => LONG)];
     const first = await start('', { argv });
     await start('', { argv });
@@ -245,7 +245,7 @@ describe('holders of processes on one machine', () => {
     expect((await bare.processes.find(SANDBOX, third.processId))?.status).to.equal('Running');
   });
 
-  it('keep no variables once the program runs, nor what its arguments took', async () => {
+  it('release variables and arguments once the program runs', async () => {
     const dirty = (fact: model.ProcessFact): number =>
       Number(
         /Private_Dirty:\s+(\d+)/.exec(
@@ -258,7 +258,7 @@ describe('holders of processes on one machine', () => {
     expect(dirty(spent)).to.be.below(dirty(plain) + 100);
   });
 
-  it('are reported as lost if they are killed, and take their processes with them', async () => {
+  it('are reported as lost if they are killed, and end their processes', async () => {
     const fact = await start('exec sleep 1000');
     process.kill(holderOf(fact), 'SIGKILL');
     await eventually(() => bare.lost.length > 0, 'the loss is reported');
@@ -266,7 +266,7 @@ describe('holders of processes on one machine', () => {
     expect(await bare.processes.list(SANDBOX)).to.deep.equal([]);
   });
 
-  it('hang a bound terminal up once its reader leaves, and kill what ignores that', async () => {
+  it('hang up a bound terminal once its reader leaves, and kill processes that ignore it', async () => {
     const processId = '.bound';
     const argv = ['sh', '-c', "trap '' HUP; echo $$; while :; do sleep 0.1; done"];
     const told = JSON.stringify({ argv, startedAt: 1 });
@@ -295,7 +295,7 @@ describe('holders of processes on one machine', () => {
     );
   });
 
-  it('do not begin if the spawner died in the middle of the order', async () => {
+  it('do not start if the spawner died in the middle of the order', async () => {
     const child = spawn(LAUNCHER, ['hold'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
     const ended = new Promise((resolve) => child.once('exit', resolve));
     const [, , , socket] = child.stdio;
@@ -303,7 +303,7 @@ describe('holders of processes on one machine', () => {
     expect(await ended).to.equal(125);
   });
 
-  it('end with their sandbox, also without a spawner', async () => {
+  it('end with their sandbox, even without a spawner', async () => {
     await start('exec sleep 1000');
     bare.holders.stop();
     killIfAlive(bare.init.pid ?? 0);

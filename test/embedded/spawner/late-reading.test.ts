@@ -48,8 +48,8 @@ const untilEnded = ({ pid }: ChildProcess): void => {
 const standStill = (ms: number): void =>
   void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-describe('what a command printed before its end, in a spawner that was stopped', () => {
-  it('is in the answer of one that is run', async () => {
+describe('output printed before the end of a command, in a stopped spawner', () => {
+  it('is in the answer of exec', async () => {
     const printed: string[] = [];
     const launchers = new OneLauncher('echo early; echo too >&2');
     const over = new Promise((exited, failed) => {
@@ -64,8 +64,8 @@ describe('what a command printed before its end, in a spawner that was stopped',
   });
 });
 
-describe('a command that ended in time, in a spawner that was stopped until after that', () => {
-  it('has not timed out', async () => {
+describe('a command that ended in time, in a spawner stopped past the timeout', () => {
+  it('does not count as timed out', async () => {
     const launchers = new OneLauncher('exit 3');
     const over = new Promise((exited, failed) => {
       const order = { argv: ['x'], timeoutMs: 500, outputLimit: 1_000 };
