@@ -18,7 +18,7 @@ const refusal = (status: number): ApiRefused =>
     message: 'no',
   });
 
-describe('the agent of a namespace', () => {
+describe('the ConfigMap of the agent in a namespace', () => {
   const program = agentProgram(Buffer.from('new'));
   const agents = { own: 'amd64', programs: new Map([['amd64', program]]) };
   /** What was asked of the API server; `there`: it has the ConfigMap. */
@@ -53,7 +53,7 @@ describe('the agent of a namespace', () => {
   };
   const MAPS = '/api/v1/namespaces/a/configmaps';
 
-  it('is made where it is missing, once for all that ask', async () => {
+  it('is created if missing, once for simultaneous requests', async () => {
     const { asked, provide } = aServer();
     await Promise.all([provide(), provide()]);
     await provide();
@@ -62,7 +62,7 @@ describe('the agent of a namespace', () => {
     expect(asked).to.have.length(3); // this server has it in every namespace
   });
 
-  it('is made again within a minute where somebody removed it', async () => {
+  it('is created again within a minute after a deletion', async () => {
     const { asked, provide, server, clock } = aServer();
     await provide();
     server.there = false;
@@ -73,7 +73,7 @@ describe('the agent of a namespace', () => {
     expect(asked.slice(2)).to.deep.equal([`try ${MAPS}`, `make ${MAPS}`]);
   });
 
-  it('is asked for anew after a refusal', async () => {
+  it('is requested again after a refusal', async () => {
     const { provide, server } = aServer({ refused: 403 });
     expect(await rejection(provide())).to.include({ status: 403 });
     server.refused = 0;
@@ -81,7 +81,7 @@ describe('the agent of a namespace', () => {
     expect(server.there).to.equal(true);
   });
 
-  it('takes the place of others that no Pod has any more, an hour after the start', async () => {
+  it('replaces older ones that no Pod uses, an hour after the start', async () => {
     const { asked, provide, clock, server } = aServer({
       there: true,
       pods: ['old', 'old', 'older'],

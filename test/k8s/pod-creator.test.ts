@@ -45,7 +45,7 @@ const launch = (creator: PodCreator, poolOwner: Tenant = ALICE, poolUid?: string
 const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
 describe('the creation of Pods', () => {
-  it('comes after the agent of their namespace', async () => {
+  it('waits for the agent of their namespace', async () => {
     const asked: string[] = [];
     const create: Create = async (path, body) => {
       asked.push(path.slice(path.lastIndexOf('/')));

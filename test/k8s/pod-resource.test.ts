@@ -111,7 +111,7 @@ describe('the Pod of an instance', () => {
     expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
   });
 
-  it('mounts the agent for its processors, and runs where those are', () => {
+  it('mounts the agent for its CPU architecture, and runs on nodes of it', () => {
     const arm = agentProgram(Buffer.from('for arm64'));
     const agents = { own: 'amd64', programs: new Map([...testAgents.programs, ['arm64', arm]]) };
     const specOn = (nodeSelector?: Readonly<Record<string, string>>) => {

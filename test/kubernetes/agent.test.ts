@@ -15,7 +15,7 @@ import { eventually } from '../support/harness/eventually.ts';
 
 const HOUR_MS = 3_600_000;
 
-describe('the agent of the Pods of a namespace', () => {
+describe('the ConfigMap of the agent on a real API server', () => {
   const cluster = onTheControlPlane();
   const agents = readAgents();
   const program = agents.programs.get(agents.own) ?? agentProgram(Buffer.from(''));
@@ -48,7 +48,7 @@ describe('the agent of the Pods of a namespace', () => {
     return found.split(' ').toSorted();
   };
 
-  it('comes by the rights of the daemon, once, as it is', async () => {
+  it('is created with the rights of the daemon, once, unchanged and immutable', async () => {
     await someMaps().provide(namespace, program);
     await someMaps().provide(namespace, program);
     const found = await cluster().kubectl(
@@ -71,7 +71,7 @@ describe('the agent of the Pods of a namespace', () => {
     ).to.equal(true);
   });
 
-  it('goes with the last Pod that has it, once it is an old one', async () => {
+  it('is deleted after its last Pod if it is an old version', async () => {
     const [mounted, left] = ['mounted', 'left'].map((text) => agentProgram(Buffer.from(text)));
     if (!mounted || !left) throw new Error('there are two');
     await cluster().apply([
@@ -99,7 +99,7 @@ describe('the agent of the Pods of a namespace', () => {
     await cluster().kubectl('get', 'cm', 'of-the-team', '-n', namespace);
   });
 
-  it("is the daemon's alone to write, and the daemon writes no other ConfigMap, by the admission policy", async () => {
+  it('belongs to the daemon, which can write no other ConfigMap under the admission policy', async () => {
     const policies = admissionPolicy('sandpool') as readonly { metadata: { name: string } }[];
     const made = async (name: string, ...as: readonly string[]): Promise<string> => {
       const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } };
