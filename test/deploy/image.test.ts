@@ -47,7 +47,7 @@ describe('the Dockerfile', () => {
     ).to.deep.equal([]);
   });
 
-  it('has a base whose version is named, the same for both stages', () => {
+  it('uses the same fixed version of the base for both stages', () => {
     const image = only(common, 'ARG');
 
     expect(image).to.match(/^NODE_IMAGE=docker\.io\/library\/node:\d+-\w+-slim$/);
@@ -57,11 +57,11 @@ describe('the Dockerfile', () => {
     ]);
   });
 
-  it('ends as a user without rights, whom Kubernetes can tell from root', () => {
+  it('ends with a numeric user without rights, which Kubernetes can verify', () => {
     expect(only(final, 'USER')).to.match(/^[1-9]\d*:[1-9]\d*$/);
   });
 
-  it('runs nothing in the stage that is shipped, and copies the tree alone into it', () => {
+  it('runs nothing in the final stage, and copies just the tree into it', () => {
     expect(final.filter(({ keyword }) => ['RUN', 'ADD', 'VOLUME'].includes(keyword))).to.deep.equal(
       [],
     );
@@ -71,11 +71,11 @@ describe('the Dockerfile', () => {
     );
   });
 
-  it('has the command on the path, as the pages type it', () => {
+  it('has the command on the path, as the documentation uses it', () => {
     expect(only(final, 'ENV').split(' ')).to.include('PATH=/opt/sandpool/bin:$PATH');
   });
 
-  it('is sent what it copies, and nothing else', () => {
+  it('receives the files that it copies, and nothing else', () => {
     const sent = readFileSync(join(REPOSITORY, '.dockerignore'), 'utf8').trim().split('\n');
     const copied = build
       .filter(({ keyword }) => keyword === 'COPY')
@@ -87,7 +87,7 @@ describe('the Dockerfile', () => {
 });
 
 describe('a release', () => {
-  it('raises the version of the package, the chart, its image and the pages', () => {
+  it('updates the version of the package, the chart, its image and the documentation', () => {
     const copy = mkdtempSync(join(tmpdir(), 'sandpool-release-'));
     const named = [
       'package.json',
@@ -145,7 +145,7 @@ describe('the image', function () {
     return (await promisify(execFile)(program, args, { timeout: NEVER_COMES_MS })).stdout;
   };
 
-  it('starts without rights, on a file system that can not be written to', async () => {
+  it('starts without rights on a read-only file system', async () => {
     expect(await run([...image.entrypoint, '--version'])).to.match(
       /^\d+\.\d+\.\d+\+[\w-]+ \(\d{4}-\d\d-\d\d\)\n$/,
     );
@@ -158,7 +158,7 @@ describe('the image', function () {
     ).to.equal(`${process.getuid?.() === 0 ? image.uid : process.getuid?.()}\nrefused\n`);
   });
 
-  it('can be read by everybody and changed by nobody but root', () => {
+  it('is readable for everybody and writable for root only', () => {
     const wrong = readdirSync(image.tree, { recursive: true, encoding: 'utf8' }).filter((path) => {
       const mode = statSync(join(image.tree, path)).mode & 0o7777;
       return (mode & 0o022) !== 0 || (mode & 0o004) === 0 || (mode & 0o7000) !== 0;
@@ -167,7 +167,7 @@ describe('the image', function () {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('has what the daemon imports, and none of what only developers or the embedded daemon need', async () => {
+  it('contains the packages of the daemon, and none just for developers or the embedded daemon', async () => {
     const packages = readdirSync(join(image.tree, 'node_modules')).flatMap((name) =>
       name.startsWith('@')
         ? readdirSync(join(image.tree, 'node_modules', name)).map((part) => `${name}/${part}`)
@@ -205,13 +205,13 @@ describe('the image', function () {
     ).to.equal('imported\n');
   });
 
-  it('has the agent of its Pods, for nodes like this machine', () => {
+  it('contains the agent of its Pods, for nodes like this machine', () => {
     const { own, programs } = readAgents(pathToFileURL(join(image.tree, 'native/')));
 
     expect(programs.get(own)?.bytes.equals(readFileSync(builtAgent()))).to.equal(true);
   });
 
-  it('has the scripts of Redis', async () => {
+  it('contains the Redis scripts', async () => {
     const counted = await run([
       'node',
       '--input-type=module',

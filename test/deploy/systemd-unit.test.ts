@@ -14,7 +14,7 @@ const valuesOf = (name: string): readonly string[] =>
   );
 
 describe('the systemd unit', () => {
-  it('is taken by systemd without a word', function () {
+  it('is accepted by systemd without a warning', function () {
     if (spawnSync('systemd-analyze', ['--version']).status !== 0)
       skipBecause(this, 'there is no systemd-analyze');
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-unit-'));
@@ -38,7 +38,7 @@ describe('the systemd unit', () => {
     }
   });
 
-  it('leaves sandboxes alone when the daemon stops', () => {
+  it('keeps sandboxes when the daemon stops', () => {
     expect([valuesOf('KillMode'), valuesOf('Delegate'), valuesOf('OOMPolicy')]).to.deep.equal([
       ['process'],
       ['yes'],
@@ -46,7 +46,7 @@ describe('the systemd unit', () => {
     ]);
   });
 
-  it('sets nothing that keeps sandboxes from being made', () => {
+  it('has no restriction that prevents sandboxes', () => {
     for (const name of [
       'RestrictNamespaces',
       'ProtectKernelTunables',
