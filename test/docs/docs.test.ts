@@ -39,7 +39,7 @@ const linksOf = (page: string): readonly string[] =>
     .filter((target) => !/^[a-z]+:/.test(target));
 
 describe('the documentation', () => {
-  it('is found', () => {
+  it('includes the main pages', () => {
     expect(pages).to.include.members([
       'README.md',
       'ARCHITECTURE.md',
@@ -65,7 +65,7 @@ describe('the documentation', () => {
     expect(broken).to.deep.equal([]);
   });
 
-  it('names files of the code that exist', () => {
+  it('names existing files of the code', () => {
     const absent = pages.flatMap((page) =>
       [...textOf(page).matchAll(/`((?:src|test|script|config|native|bin)\/[A-Za-z0-9_./-]+)/g)]
         .map(([, path = '']) => path.replace(/\.$/, ''))

@@ -28,8 +28,8 @@ const methodsOf = (first: object): readonly string[] => {
   return [...found];
 };
 
-describe("the page of E2B's SDKs", () => {
-  it('says of every method of the newest package whether it works', () => {
+describe("the page on E2B's SDKs", () => {
+  it('covers every method of the newest package', () => {
     const sandbox = new Sandbox({
       ...{ sandboxId: 'a', envdVersion: '0.6.1', apiKey: 'e2b_00' },
     } as unknown as ConstructorParameters<typeof Sandbox>[0]);
@@ -45,7 +45,7 @@ describe("the page of E2B's SDKs", () => {
     expect(PAGE).to.include('`git`');
   });
 
-  it('names the versions that are tested', () => {
+  it('names the tested versions', () => {
     const { devDependencies = {} } = JSON.parse(
       readFileSync(new URL('package.json', ROOT), 'utf8'),
     ) as { readonly devDependencies?: Readonly<Record<string, string>> };

@@ -104,13 +104,13 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
   'Audit lines about refusals': [['src/services/audit/minute-lines.ts', 'MOST_A_MINUTE']],
 };
 
-describe('the page of shares', () => {
+describe('the page on shares', () => {
   for (const [what, constants] of Object.entries(ROWS))
-    it(`has the limits of the code for ${what}`, () => {
+    it(`shows the limits of the code for ${what}`, () => {
       expect(figuresOf(what)).to.deep.equal(constants.map(([path, name]) => constant(path, name)));
     });
 
-  it('has the limits of the code for readiness probes', () => {
+  it('shows the limits of the code for readiness probes', () => {
     const path = 'src/embedded/spawner/probes/probe-runner.ts';
     expect(figuresOf('Readiness probes')).to.deep.equal([
       constant(path, 'AT_ONCE_OF_TENANT'),
@@ -119,7 +119,7 @@ describe('the page of shares', () => {
     ]);
   });
 
-  it('has the defaults of the settings that it names', () => {
+  it('shows the defaults of the settings that it names', () => {
     const { connections, history, keptAnswers, limits, logs } = parse(
       textOf('config/default.yaml'),
     );
