@@ -13,7 +13,7 @@ const all = Array.from({ length: 16 }, (_, shard) => shard);
 const aRunWithAPool = (): MadeUpRun =>
   new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(1_000);
 
-describe('the verdict on a run at rest', () => {
+describe('the verdict on a calm run', () => {
   it('finds nothing wrong in a good run', () => {
     const usage = { [ANN]: { sandboxes: 0, pools: 1, replicas: 1 } };
     expect(violationsOf(aRunWithAPool().rest(90_000, { usage }).evidence())).to.deep.equal([]);

@@ -146,7 +146,7 @@ describe('excuses in the verdict', () => {
       expect(promisesBroken(run)).to.deep.equal([]);
       expect(promisesBroken(run.at(20_000).podGone('b'))).to.deep.equal([NEVER]);
     });
-    it('must match the usage at rest, with lost writes or without', () => {
+    it('must match the usage after calm, with lost writes or without', () => {
       const run = new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(100);
       const kept = run.revision;
       run.claimed('a').at(200).setBack(kept);

@@ -94,7 +94,7 @@ describe('sandpool keys', () => {
     );
   });
 
-  it('promote reports that no worker cluster is connected, or that the key does not exist', async () => {
+  it('promote reports a missing worker cluster or key', async () => {
     await sandpool('keys', 'create', 'ci');
     await sandpool('keys', 'create', 'mine', '--admin');
     for (const name of ['team-default/ci', 'mine']) {

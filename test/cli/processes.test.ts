@@ -115,7 +115,7 @@ describe('process commands', function () {
     expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
   });
 
-  it('show in a terminal whose lines they print, and which others exist, by logs', async () => {
+  it('show the source of the lines on a terminal, and other sources, by logs', async () => {
     const hint = `sandpool ps ${sandbox}, then: sandpool logs ${sandbox} --process PROCESS`;
     const run = startCliInTerminal(['logs', sandbox], env, { cols: 200, rows: 30 });
 

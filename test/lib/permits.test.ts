@@ -4,7 +4,7 @@ import { Permits } from '../../src/lib/permits.ts';
 describe('permits', () => {
   const refuse = (kind: string, most: number) => new Error(`${kind} has ${most}`);
 
-  it('are counted by the key of each kind until they are given back', () => {
+  it('are counted by the key of each kind until they are released', () => {
     const permits = new Permits({ sandbox: 1, tenant: 2 });
     const giveBack = permits.take({ sandbox: 'a', tenant: 'blue' }, refuse);
     permits.take({ sandbox: 'b', tenant: 'blue' }, refuse);
@@ -15,7 +15,7 @@ describe('permits', () => {
     expect(permits.full({ sandbox: 'a', tenant: 'blue' })).to.equal(undefined);
   });
 
-  it('are not taken of one kind if another is full', () => {
+  it('take nothing of one kind if another is full', () => {
     const permits = new Permits({ sandbox: 1, tenant: 1 });
     permits.take({ sandbox: 'a', tenant: 'blue' }, refuse);
 
@@ -23,7 +23,7 @@ describe('permits', () => {
     permits.take({ sandbox: 'b', tenant: 'red' }, refuse);
   });
 
-  it('are given back once, however often that is said', () => {
+  it('are released once, even if the release is repeated', () => {
     const permits = new Permits({ tenant: 2 });
     const giveBack = permits.take({ tenant: 'blue' }, refuse);
     permits.take({ tenant: 'blue' }, refuse);

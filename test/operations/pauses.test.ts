@@ -78,7 +78,7 @@ describe('a paused sandbox', () => {
     await eventually(() => supervisor.sandbox(id)?.status !== 'Running', 'it ends');
   });
 
-  it('resumes for a call that needs it, if its claim enables that', async () => {
+  it('resumes for a call if its claim enables that', async () => {
     const { set, exec, record } = await claimed({ autoResume: true });
     await set('paused');
 

@@ -97,7 +97,7 @@ describe('a cascading revocation', () => {
       isLinked: () => isLinked,
     });
 
-  it('finds no keys that a manager created here, as there are none', async () => {
+  it('is complete for a promoted key, which cannot create keys over a link', async () => {
     const own = await made();
     const caller = { ...OWNER, keyId: own, role: 'user' } as const;
 

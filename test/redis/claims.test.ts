@@ -124,7 +124,7 @@ describe('waiting claims on several replicas', function () {
     for (const key of ['b', 'c']) expect(await requests.confirmRequest(markOf(key))).to.equal(true);
   });
 
-  it('are limited to 256 per pool, which a replica that has them all enforces without Redis', async () => {
+  it('are limited to 256 per pool, without Redis if one replica has them all', async () => {
     const [r1, r2] = replicas;
     const asked: string[] = [];
     const run = link.run.bind(link);

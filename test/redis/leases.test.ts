@@ -124,7 +124,7 @@ describe('leases in Redis', function () {
     await all([b], 'b has all');
   });
 
-  it('are lost by a replica that was paused too long, which then takes its share again', async () => {
+  it('are lost by a replica after a long pause, and its share returns to it', async () => {
     const child = await joinAsProcess('stopped');
     const told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
     child.on('message', (message) => {

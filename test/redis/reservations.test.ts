@@ -259,7 +259,7 @@ describe('reservations in Redis', () => {
       expect((await one.used(ALICE)).replicas).to.equal(total());
     });
 
-    it('never exceed the quota, and match the records at rest', async function () {
+    it('never exceed the quota, and match the records after calm', async function () {
       const step = fc.record({
         at: fc.nat(1),
         pool: fc.nat(2),

@@ -67,7 +67,7 @@ describe('two replicas with shared usage', function () {
     await redis().client.hset(key ?? '', 'until', '1', 'owner', 'died');
   };
 
-  it('release the quota of a claim whose replica died before the write, which never lands', async () => {
+  it('release the quota of a claim if its replica died before the write, and no late write lands', async () => {
     const { a, clock, truth } = await twoReplicas(1);
     const [stored] = await truth.records.all();
     const record = stored?.record;

@@ -26,7 +26,7 @@ const CONTRACT = `
     it('after', () => {});
   });`;
 
-describe('a suite of a contract that is sampled', () => {
+describe('a sampled contract suite', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-sampled-'));
@@ -54,7 +54,7 @@ describe('a suite of a contract that is sampled', () => {
     `outside ${name} is small holds`,
   ];
 
-  it('keeps all its tests with TEST_LONG=1, otherwise the same share each time, and another one for each implementation', async () => {
+  it('keeps all tests with TEST_LONG=1, and otherwise the same share each time, by implementation', async () => {
     const [long, first, second] = await Promise.all([
       defined({ TEST_LONG: '1' }),
       defined({}),
