@@ -181,7 +181,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         ).to.equal(false);
       });
 
-      it('reserve nothing where an earlier one of the key went somewhere', async () => {
+      it('reserve nothing if an earlier claim with the key was sent to a cluster', async () => {
         const { coordination } = under();
         await coordination.openRequest(mark, owner);
         await coordination.placeRequest(mark, owner, 'west::p');

@@ -357,7 +357,7 @@ export const coordinationSuite = (
         await kept;
       });
 
-      it('tell whoever opens them next where they went, until they are answered', async () => {
+      it('return their target to the next opener, until they are answered', async () => {
         const place = (to: string | undefined) => coordination.placeRequest(mark, owner, to);
         await open();
         expect(await place('west::p')).to.equal(true);
@@ -370,7 +370,7 @@ export const coordinationSuite = (
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'the answer' });
       });
 
-      it('keep where they went to one body, and for their time', async () => {
+      it('keep their target for the same body only, and until their expiry', async () => {
         await open();
         await coordination.placeRequest(mark, owner, 'west::p');
         await coordination.giveUpRequest(mark, owner);
@@ -382,7 +382,7 @@ export const coordinationSuite = (
         expect(opened).to.not.have.property('place');
       });
 
-      it('may go anywhere once they went nowhere', async () => {
+      it('can go anywhere once their target is cleared', async () => {
         await open();
         await coordination.placeRequest(mark, owner, 'west::p');
         expect(await coordination.placeRequest(mark, owner, undefined)).to.equal(true);
@@ -393,7 +393,7 @@ export const coordinationSuite = (
         expect(opened).to.not.have.property('place');
       });
 
-      it('go nowhere that are not in flight', async () => {
+      it('get no target unless they are in flight', async () => {
         expect(await coordination.placeRequest(mark, owner, 'west::p')).to.equal(false);
         await open();
         await coordination.giveUpRequest(mark, owner);

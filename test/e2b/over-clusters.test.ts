@@ -185,7 +185,7 @@ describe("the compatible API over a manager's clusters", () => {
       expect((await asked(host, query))[0], host).to.equal(401);
   });
 
-  it('reports that a cluster does not answer, not that its sandbox is gone', async () => {
+  it('reports a silent cluster, not a missing sandbox', async () => {
     const { sandboxID = '', envdAccessToken = '' } = await created('w1::default');
     fleet.cut('w1');
     await eventually(

@@ -323,7 +323,7 @@ describe('the API client', () => {
     expect(await rejection(claims().get('/a'))).to.be.instanceOf(NotSent);
   });
 
-  it('knows that nothing was sent if no connection became free, and never sends that write', async () => {
+  it('reports that nothing was sent if no connection became free, and never sends that write', async () => {
     answer = () => undefined;
     const stuck = Array.from(
       { length: 16 },

@@ -66,7 +66,7 @@ const runnable = (part: Partial<InstanceDefinition> = {}): InstanceDefinition =>
   aDefinition({ image: 'registry.invalid/sandbox:1' }, part);
 
 describe('a Pod with a forged definition', () => {
-  it('has a label that denies network access and that no definition can change', async () => {
+  it('has a label against network access, which no definition can change', async () => {
     const [pod] = await launchedWith(runnable());
     const open = { ...runnable(), network: 'open' } as unknown as InstanceDefinition;
 

@@ -186,7 +186,7 @@ describe('sandboxes made from images', function () {
     expect(under.noteOf(one).uid).to.not.equal(under.noteOf(two).uid);
   });
 
-  it('do not mount where a link of the image points', async () => {
+  it('do not mount at the target of a link in the image', async () => {
     const target = join(folders.sources, 'outside');
     mkdirSync(target);
     chmodSync(target, 0o777);

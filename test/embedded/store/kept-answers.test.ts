@@ -49,7 +49,7 @@ describe('stored answers', () => {
     ]);
   });
 
-  it('tell the next process where a request went, whose answer takes the place of that', async () => {
+  it("include a request's target for the next process, until its answer replaces it", async () => {
     const mark = { key: 'k', body: 'b' };
     const owner = { tenant: ALICE, ttlMs: 1_000 };
     const before = await start();
