@@ -97,7 +97,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ place: second })).to.equal('admitted');
     });
 
-    it('have released their reservation at the next attempt, in turn or not, even at a full quota', async () => {
+    it('release their earlier reservation at each attempt, in turn or not, even at a full quota', async () => {
       await admit({ instance: 'a' });
       await admit({ instance: 'b' });
 

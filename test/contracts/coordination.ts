@@ -217,7 +217,7 @@ export const coordinationSuite = (
       });
     });
 
-    describe('tokens', () => {
+    describe('a token', () => {
       it('returns its value once', async () => {
         const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 

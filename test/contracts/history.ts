@@ -347,7 +347,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
       });
     });
 
-    describe('filters', () => {
+    describe('a filtered page', () => {
       const rows = [ALICE, BOB, CAROL].flatMap((owner, o) =>
         ['default', 'big'].flatMap((poolName, p) =>
           [0, 1, 2].map((n) =>

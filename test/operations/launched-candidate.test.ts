@@ -128,7 +128,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect((await claiming).message).to.match(/no sandbox of its image starts: ImagePullBackOff/);
   });
 
-  it('is refused with a pointer elsewhere while the daemon stops, like later claims', async () => {
+  it('is refused as unavailable when the daemon stops, like later claims', async () => {
     const { supervisor, claim, launched } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
     const id = await launched();

@@ -318,7 +318,7 @@ describe('a waiting claim', () => {
     await untilWaiting(0);
   });
 
-  it('is refused with a pointer elsewhere when the daemon stops, like later claims', async () => {
+  it('is refused as unavailable when the daemon stops, like later waiting claims', async () => {
     const { wait, supervisor, claim } = await anEmptyPool();
     const { claimed } = await wait('a');
     const refused = rejection(claimed);

@@ -13,7 +13,7 @@ describe('on a real node', () => {
   const cluster = onTheRealNode();
   const pods = onRealPods(cluster);
 
-  it('can be read and written in an image without a shell', async () => {
+  it('reads and writes files in an image without a shell', async () => {
     const { driver } = pods();
     const image = realNodeImage('pause');
     const { id } = await pods().claimed(realOrder(pods(), { image, workingDir: '/', given: {} }));

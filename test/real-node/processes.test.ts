@@ -28,7 +28,7 @@ describe('on a real node', () => {
       );
     });
 
-  it('run in an image that contains just a program', async () => {
+  it('starts processes in an image that contains just a program', async () => {
     const pause = realOrder(pods(), { image: realNodeImage('pause'), given: { command: [] } });
     const { id } = await pods().claimed(pause);
     const { processes } = pods().driver;

@@ -12,7 +12,7 @@ export const filesSuite = (
   name: string,
   begin: () => Promise<FilesUnderTest & { readonly close: () => Promise<void> }>,
 ): void => {
-  describe(`files of a sandbox: ${name}`, function () {
+  describe(`file access in a sandbox: ${name}`, function () {
     let opened: Awaited<ReturnType<typeof begin>>;
     before(async () => {
       opened = await begin();

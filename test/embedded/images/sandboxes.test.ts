@@ -268,7 +268,7 @@ describe('sandboxes made from images', function () {
       expect(await failed(image)).to.not.include(folders.sources);
   });
 
-  it('of a root daemon refuse a folder that they cannot reach', async function () {
+  it('refuse a folder that is closed to others, under a root daemon', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root sandboxes have our own uid');
     mkdirSync(join(folders.sources, 'closed'), { mode: 0o700 });
     expect(await failed('dir:closed')).to.include('does not let everyone through');
