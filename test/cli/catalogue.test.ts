@@ -7,7 +7,7 @@ import { onACliDaemon } from './cli-support.ts';
 describe("commands about a deployment's offers", () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  it('list instance types with their sizes, by instance-types', async () => {
+  it('instance-types lists the types with their sizes', async () => {
     daemon().operations.types.push({
       name: 'small',
       showName: 'Small',
@@ -22,7 +22,7 @@ describe("commands about a deployment's offers", () => {
     expect((await sandpool('instance-types', '-o', 'wide')).stdout).to.include('for a start');
   });
 
-  it("list the volumes of the caller's namespace, by volumes", async () => {
+  it("volumes lists the volumes of the caller's namespace", async () => {
     const volume = {
       displayName: '',
       capacity: '1Gi',
@@ -37,7 +37,7 @@ describe("commands about a deployment's offers", () => {
     );
   });
 
-  it('show clusters, features and statistics, by clusters, features and stats', async () => {
+  it('clusters, features and stats show tables', async () => {
     expect((await sandpool('clusters')).stdout).to.match(
       /^CLUSTER +STATUS +LOCAL +HEARTBEAT +LINKS +LATENCY\nlocal +Connected +yes +2026-03-01T12:00:00Z +- +-\n$/,
     );
@@ -52,7 +52,7 @@ describe("commands about a deployment's offers", () => {
     expect((await sandpool('stats')).stderr).to.include('ADMIN_REQUIRED');
   });
 
-  it('show the links of each cluster with their latency, by clusters', async () => {
+  it('clusters shows the links of each cluster with their latency', async () => {
     const link = (replica: string, status: LinkStatus, latencyMs?: number): LinkView => ({
       linkId: `link-of-${replica.slice(0, 8)}`,
       replica,
@@ -104,7 +104,7 @@ describe("commands about a deployment's offers", () => {
     expect(unknown.stderr).to.include('there is no cluster north');
   });
 
-  it("print the service's own answers as JSON", async () => {
+  it("all print the service's own answers as JSON", async () => {
     for (const [command, key] of [
       ['instance-types', 'items'],
       ['volumes', 'items'],

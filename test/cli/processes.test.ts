@@ -18,7 +18,7 @@ import {
   type CliDaemon,
 } from './cli-support.ts';
 
-describe('process commands', function () {
+describe('commands on processes', function () {
   let daemon: CliDaemon;
   let env: Readonly<Record<string, string>>;
   let sandbox: string;
@@ -39,7 +39,7 @@ describe('process commands', function () {
     return (await daemonApi().call('startProcess', input)).process.processId;
   };
 
-  it('print both streams, pass on input, and end with the exit code, by exec', async () => {
+  it('exec prints both streams, passes on input, and ends with the exit code', async () => {
     const echoed = await cli(['exec', sandbox, '--', 'echo', 'hi'], env);
     const missing = await cli(['exec', sandbox, '--', 'nothing'], env);
     const copied = await cli(['exec', sandbox, '-i', '--', 'cat'], env, 'typed');
@@ -49,7 +49,7 @@ describe('process commands', function () {
     expect(copied).to.deep.equal({ code: 0, stdout: 'typed', stderr: '' });
   });
 
-  it('report lack of memory, by exec and ps', async () => {
+  it('exec and ps report lack of memory', async () => {
     const flooded = await cli(['exec', sandbox, '--', 'flood'], env);
 
     expect(flooded).to.deep.equal({
@@ -62,7 +62,7 @@ describe('process commands', function () {
     );
   });
 
-  it('pass Ctrl-C on, and end like the process, by exec', async () => {
+  it('exec passes Ctrl-C on, and ends like the process', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
     const listed = async (): Promise<string> => (await cliHere(['ps', sandbox], env)).stdout;
     await eventually(async () => (await listed()).includes('sleep 61'), 'it runs');
@@ -72,7 +72,7 @@ describe('process commands', function () {
     expect(await listed()).to.match(/Exited \(130\).*sleep 61/);
   });
 
-  it('print the id by exec --detach, which ps, kill and attach accept', async () => {
+  it('exec --detach prints the id, which ps, kill and attach accept', async () => {
     const id = (
       await cliHere(['exec', '--detach', sandbox, '--', 'sleep', '62'], env)
     ).stdout.trim();
@@ -89,7 +89,7 @@ describe('process commands', function () {
     ]);
   });
 
-  it('print the output of a process, and follow it to its end with -f, by logs', async () => {
+  it('logs prints the output of a process, and follows it to its end with -f', async () => {
     const started = (...words: readonly string[]): Promise<string> =>
       cliHere(['exec', '--detach', sandbox, '--', ...words], env).then(({ stdout }) =>
         stdout.trim(),
@@ -115,7 +115,7 @@ describe('process commands', function () {
     expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
   });
 
-  it('show the source of the lines on a terminal, and other sources, by logs', async () => {
+  it('logs shows the source of the lines on a terminal, and other sources', async () => {
     const hint = `sandpool ps ${sandbox}, then: sandpool logs ${sandbox} --process PROCESS`;
     const run = startCliInTerminal(['logs', sandbox], env, { cols: 200, rows: 30 });
 
@@ -164,7 +164,7 @@ describe('process commands', function () {
     expect(daemon.left(), 'run gives its sandbox back').to.deep.equal([sandbox]);
   });
 
-  it('print both streams at once, pass on input, and end with the exit code, by run', async () => {
+  it('run prints both streams at once, passes on input, and ends with the exit code', async () => {
     const missing = await cli(['run', '--', 'nothing'], env);
     const running = startCli(['run', '-i', '--', 'cat'], env);
     running.child.stdin?.write('typed');

@@ -294,7 +294,7 @@ describe('escapes from a sandbox of a real daemon', function () {
     });
   }
 
-  it("are no easier with the host's network", async () => {
+  it("fail in the same way on the host's network", async () => {
     await client.post('/sandboxpools', { name: 'wired', templateName: 'wired', replicas: 1 });
     const wired = await claim(client, 'wired');
     const asked = secrets.filter((_, at) => secrets[at - (at % 2)] !== 'tcp');

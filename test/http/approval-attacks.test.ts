@@ -222,7 +222,7 @@ describe('attacks on approvals', () => {
       expect(under.operations.pools.size).to.equal(0);
     });
 
-    it('fail after one identical request, under /v1 and percent-encoded too', async () => {
+    it('fail after the first identical request, which may use /v1 and percent encoding', async () => {
       expect((await ask('/v1/sandboxpool%73')).status).to.be.oneOf([201, 404]);
       await ask('/v1/sandboxpools');
 

@@ -43,7 +43,7 @@ describe('requests between replicas', function () {
     ).to.deep.equal(questions);
   });
 
-  it('have no answer if the replica is dead, silent, fails, or answers too much', async () => {
+  it('remain unanswered if the replica is dead, silent, fails, or answers too much', async () => {
     const answers: (() => Promise<string>)[] = [
       () => new Promise(() => undefined),
       async () => {
