@@ -5,7 +5,7 @@ export type ChartNode = Pick<
   'id' | 'key' | 'path' | 'type' | 'states' | 'initial' | 'entry' | 'transitions' | 'always'
 >;
 
-/** One transition as it is drawn: from the event, or without one where it is taken at once. */
+/** One drawn transition, from its event; without an event if it happens at once. */
 interface Way {
   readonly from: readonly string[];
   readonly to: readonly string[] | undefined;
@@ -117,7 +117,7 @@ export const everyNode = (node: ChartNode): readonly ChartNode[] => [
 const guardName = (guard: unknown): string | undefined =>
   guard === undefined ? undefined : nameOf(guard);
 
-/** As it was given to `setup`; `…` for what has no name. */
+/** The name given to `setup`; `…` without one. */
 export const nameOf = (named: unknown): string => {
   if (typeof named === 'string') return named;
   if (

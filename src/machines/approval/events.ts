@@ -6,18 +6,18 @@ export type ApprovalEvent =
   | { readonly type: 'FOLLOW' }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
-/** Answered by a RECORD, or by nothing: then it is asked for again. */
+/** Answered by a RECORD. Repeated if nothing answers. */
 export type ApprovalIntent =
-  /** Nobody decided or used it in time. */
+  /** Nobody decided on it, or used it, in time. */
   | { readonly type: 'expire' }
-  /** Who used it never said what came of it: it is not tried again. */
+  /** Its user never reported the outcome, so it is not used again. */
   | { readonly type: 'settle' };
 
 export interface ApprovalContext {
   readonly record: ApprovalRecord;
   readonly grantMs: number;
   readonly leads: boolean;
-  /** When something was last asked for; undefined: nothing was. */
+  /** Time of the last request; undefined before the first. */
   readonly askedAt: number | undefined;
   readonly deadline: number | undefined;
 }

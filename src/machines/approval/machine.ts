@@ -5,9 +5,9 @@ import type { ApprovalContext, ApprovalEvent, ApprovalInput, ApprovalIntent } fr
 const ASK_AGAIN_MS = 5_000;
 
 /**
- * One approval: pending, then approved, denied or expired; a grant for one effect is consumed. Its
- * record is the truth, and moves by conditional writes of requests; what no request waits for, the
- * end of its time, is asked for here by the replica that leads it. Nothing leads back to pending.
+ * One approval: pending, then approved, denied or expired. A grant for one effect is then consumed.
+ * Its record is the truth, and moves by conditional writes of requests. Only the leader of its
+ * shard expires it. Nothing leads back to pending.
  */
 export const approvalMachine = setup({
   types: {
@@ -78,7 +78,7 @@ export const approvalMachine = setup({
   },
 });
 
-/** Who does not lead it asks for nothing. */
+/** A follower requests nothing. */
 const deadlineOf = ({ record, grantMs, leads, askedAt }: ApprovalContext): number | undefined => {
   if (!leads) return undefined;
   if (askedAt !== undefined) return askedAt + ASK_AGAIN_MS;

@@ -3,9 +3,10 @@ import type { Asks } from './group-events.ts';
 import type { MemberObservation } from './observation.ts';
 
 /**
- * Says what members on other clusters are asked to have at most from a decision on: the larger size
- * of a change, since the smaller one may be overtaken; of all others what they have, so that no
- * cluster takes later what was refused, or what went to other members meanwhile.
+ * The largest sizes that members on other clusters are asked to have from this decision on. For a
+ * changed member, the larger size of the change, since the smaller one may be overtaken. For all
+ * others their current size, so that no cluster later takes an amount that was refused or went to
+ * other members.
  */
 export const asksOf = (
   members: readonly MemberObservation[],

@@ -4,15 +4,15 @@ import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
 import type { Moment } from './modes.ts';
 import { boundsOf, changesOf, cut, raised, sumOf, unservedOf, type Slot } from './slots.ts';
 
-/** Slots that were corrected, and what to say of it; no words where nothing was. */
+/** Corrected slots, and their message; empty if nothing was corrected. */
 export interface Correction {
   readonly slots: readonly Slot[];
   readonly words: readonly string[];
 }
 
 /**
- * Takes back what members should have and can't start, down to their least, and has them left alone
- * for a while. What showed before a member was last scaled up is not held against it.
+ * Shrinks members by the instances that they fail to start, down to their minimum, and does not
+ * grow them for a while. Ignores failures from before a member's last scale-up.
  */
 export const troublesSettled = (
   slots: readonly Slot[],
@@ -40,9 +40,9 @@ export const troublesSettled = (
 };
 
 /**
- * Keeps all bounds at once: those windows and cooldowns guard the group's own wishes, not the
- * owner's. What runs is not counted away, save where the owner's most is less: then that stands,
- * and nothing that runs is ended for it.
+ * Applies all bounds at once: windows and cooldowns delay the group's own decisions, not the
+ * owner's. Keeps running sandboxes counted, unless the owner's maximum is lower: then the maximum
+ * holds, and no sandbox ends for it.
  */
 export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
   const own = slots.map((slot): Slot => {
@@ -68,9 +68,9 @@ export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Cor
 };
 
 /**
- * Takes from members what they have beyond what runs and what is asked of them, where the group's
- * most leaves no room for claims that wait on another member: without that, the claims would wait
- * for as long as the others keep their idle instances. No window delays it.
+ * Shrinks members beyond their running sandboxes and demand if the group's maximum leaves no room
+ * for claims that wait on another member. Otherwise such claims would wait as long as the others
+ * keep idle instances. No window delays this.
  */
 export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
   const { most } = boundsOf(slots, group);
@@ -86,13 +86,13 @@ export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Corre
   };
 };
 
-/** Counts how much of the slot neither runs nor is asked for by claims on it. */
+/** Number of instances that neither run nor have a claim for them. */
 const unaskedOf = ({ to, floor, seen }: Slot): number =>
   seen.reachable
     ? Math.max(0, to - Math.max(floor, seen.running + Math.max(seen.pending, seen.waiting ?? 0)))
     : 0;
 
-/** Takes `excess` away: what is idle or starting goes before what runs is counted away. */
+/** Removes `excess`: idle and starting instances before running ones are counted off. */
 const lessened = (slots: readonly Slot[], excess: number): readonly Slot[] => {
   const spare = ({ to, floor, seen }: Slot): number => to - Math.max(floor, seen.running);
   const first = cut(slots, excess, spare);

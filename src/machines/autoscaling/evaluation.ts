@@ -28,47 +28,45 @@ export interface GroupInput {
   readonly rules: readonly MemberRules[];
   readonly members: readonly MemberObservation[];
   readonly memory: GroupMemory;
-  /** ms */
+  /** In ms. */
   readonly now: number;
 }
 
-/** Describes what was seen and wanted, whether or not it led to a decision. */
+/** The observation and the wanted size, with or without a decision. */
 export interface Outlook {
   readonly at: number;
   readonly seen: GroupCounts;
   readonly wanted: number;
   /**
-   * Says what keeps the group from having what is wanted; empty where it has that, or will soon.
+   * Limits that keep the group below the wanted size; empty if there is none, or if it will get
+   * there soon.
    */
   readonly limitedBy: readonly string[];
-  /** Limits among these that only something else than time ends. */
+  /** Those limits that time alone does not end. */
   readonly limits: readonly GrowthLimit[];
-  /** More are idle than needed, and wait for the windows to end. */
+  /** Surplus instances wait for the end of the windows. */
   readonly countsDown: boolean;
-  /** When time alone allows what demand asks for; undefined: it does not, or nobody knows. */
+  /** When time alone permits the demanded growth; undefined if never or unknown. */
   readonly retryAt: number | undefined;
-  /**
-   * Time alone leads to no decision: as long as nothing of the members moves there is nothing to
-   * look at.
-   */
+  /** True if time alone leads to no decision: until a member changes, no evaluation is needed. */
   readonly atRest: boolean;
-  /** By member: how many more it may have. */
+  /** Room of each member. */
   readonly headroom: Readonly<Record<string, number>>;
 }
 
 export interface Evaluation {
   readonly decision: ScalingDecision | undefined;
-  /** Without the decision, which may come to nothing. */
+  /** Without the decision, which may still fail. */
   readonly memory: GroupMemory;
   readonly outlook: Outlook;
 }
 
 /**
- * Decides what a group should do now. In this order: the failed part of a scale-up is taken back
- * and its member left alone; bounds that somebody changed are kept at once; members make room for
- * claims that wait on another one; what demand asks for is added; what was idle all through the
- * windows goes. Running instances are never counted away, and what is only starting is never a
- * reason to add. A limit that keeps it from growing is a decision once.
+ * Decides what a group does now, in this order: takes back the failed part of a scale-up and stops
+ * growing that member; applies changed bounds; makes room for claims waiting on another member;
+ * adds the demanded instances; removes instances that were idle through all windows. Never counts
+ * off running sandboxes, and never grows because of instances that only start. Reports a limit on
+ * growth once, as a decision.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
   const plan = planOf(input);
@@ -76,24 +74,24 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   return { decision: decisionOf(plan, outlook), memory: plan.moment.memory, outlook };
 };
 
-/** Describes what the group should come to, and what led there. */
+/** The planned sizes, and their reasons. */
 interface Plan {
   readonly moment: Moment;
   readonly seen: GroupCounts;
   readonly growth: Growth;
-  /** With what demand asks for. */
+  /** Sizes with the demanded growth. */
   readonly grown: readonly Slot[];
-  /** Nothing changes and nothing lacks, so that what is not needed may go. */
+  /** True if nothing changes and nothing is missing, so that surplus may go. */
   readonly calm: boolean;
-  /** As each member should be. */
+  /** The planned size of each member. */
   readonly slots: readonly Slot[];
   readonly limitedBy: readonly string[];
   readonly buffer: number;
-  /** The words that each correction says of itself. */
+  /** The message of each correction. */
   readonly words: Readonly<Record<'troubles' | 'bounds' | 'room', readonly string[]>>;
-  /** A limit of the growth was not known before. */
+  /** Whether a limit on growth is new. */
   readonly isNewlyLimited: boolean;
-  /** The least id of a decision that follows all others. */
+  /** The lowest id that is higher than all earlier decisions'. */
   readonly nextId: number;
 }
 
@@ -113,7 +111,7 @@ const planOf = ({ group, rules, members, memory, now }: GroupInput): Plan => {
   );
   const limited = { ...limitsHeld(settled.memory, growth.limits, now), lowSince: growth.lowSince };
   const moment = { group, memory: recommending(limited, recommendation, { group, now }), now };
-  // At the group's most demand on one member adds nothing, until what others do not need has gone.
+  // At the group's maximum, demand on one member adds nothing until others' surplus has gone.
   const isFull = seen.desired >= boundsOf(grown, group).most;
   const calm = (growth.missing <= 0 || isFull) && changesOf(grown).length === 0;
   const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
@@ -148,7 +146,7 @@ const outlookOf = ({ moment, seen, growth, grown, slots, limitedBy, buffer }: Pl
   headroom: headroomOf(slots, moment.group),
 });
 
-/** The decision of a plan that changes something, or that meets a limit for the first time. */
+/** The decision of a plan with changes, or with a new limit. */
 const decisionOf = (plan: Plan, { at, seen, wanted }: Outlook): ScalingDecision | undefined => {
   const changes = changesOf(plan.slots);
   if (changes.length === 0 && !plan.isNewlyLimited) return undefined;
@@ -165,7 +163,7 @@ const decisionOf = (plan: Plan, { at, seen, wanted }: Outlook): ScalingDecision 
   };
 };
 
-/** Names the first in the order of the evaluation that led to the decision. */
+/** The first cause, in the order of the evaluation. */
 const causeOf = (words: Plan['words'], isDemand: boolean): ScalingDecision['cause'] => {
   if (words.troubles.length > 0) return 'failure';
   if (isDemand) return 'demand';
@@ -180,9 +178,7 @@ const reasonOf = ({ words, seen, moment, buffer, calm }: Plan, isDemand: boolean
   return said.join('; ');
 };
 
-/**
- * Lists limits: what keeps it from growing stands first; a wait that goes on besides comes after.
- */
+/** Limits: first those on growth, then a wait in progress. */
 const limitsOf = (
   { add, limits }: Growth,
   limitedBy: readonly string[],
@@ -205,7 +201,7 @@ const demandWords = (
 const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
   `not needed for ${idleTimeoutSeconds} s`;
 
-/** All members have what they should, within all bounds, and nothing goes with time. */
+/** All members have their planned size within all bounds, and nothing shrinks with time. */
 const isAtRest = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   slots.every(isStable) &&
   seen.starting === 0 &&
@@ -221,8 +217,7 @@ const headroomOf = (
 };
 
 /**
- * The size that the idle counts of the window speak for: what was never needed in it is not
- * counted.
+ * The size supported by the window's idle counts: excludes instances that were idle all the time.
  */
 const recommendationOf = (seen: GroupCounts, desired: number, moment: Moment): number => {
   const {
@@ -238,8 +233,8 @@ const recommendationOf = (seen: GroupCounts, desired: number, moment: Moment): n
 };
 
 /**
- * Takes away what the highest recommendation of the stabilization window leaves over, and says what
- * keeps it from more. Never below what demand asks for: that would be added again.
+ * Shrinks to the highest recommendation in the stabilization window, and reports limits on that.
+ * Never goes below the demand, which would be added again.
  */
 const shrunk = (
   slots: readonly Slot[],
@@ -267,13 +262,13 @@ const shrunk = (
   };
 };
 
-/** Whether what is idle now may go once the windows are over. */
+/** Whether idle instances may go after the windows. */
 const countsDown = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
   seen.idle > neededIdle(seen, moment) &&
   seen.desired > boundsOf(slots, moment.group).least;
 
-/** Whether what is idle now may go, or may once nobody has used the group for long. */
+/** Whether idle instances may go now, or after a long time without use. */
 const mayShrink = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
   seen.desired > boundsOf(slots, moment.group).least &&

@@ -8,36 +8,34 @@ import type { Outlook } from './evaluation.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
-/** Describes what the env's record says of a group. */
+/** The settings of a group in its env's record. */
 export interface GroupSpec {
   readonly group: AutoscalingGroup;
   readonly rules: readonly MemberRules[];
   readonly memory: GroupMemory;
 }
 
-/** Holds what the owner says of a group and its members. */
+/** The owner's settings for a group and its members. */
 export type GroupWords = Pick<GroupSpec, 'group' | 'rules'>;
 
 export type GroupEvent =
-  /**
-   * This replica decides from now on; the record as it was told last is no older than the lease.
-   */
+  /** This replica now leads. The last record is no older than the lease. */
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
-  /** The record as it stands in the store, or as a mirror shows it. */
+  /** The record, from the store or a mirror. */
   | ({ readonly type: 'RECORD'; readonly now: number } & GroupSpec)
-  /** How the members stand: told at the deadline of `resting`. */
+  /** The members' state; sent at the deadline of `resting`. */
   | {
       readonly type: 'OBSERVED';
       readonly members: readonly MemberObservation[];
       readonly now: number;
     }
-  /** A claim waits or was refused, or a start failed: the group is looked at now. */
+  /** A claim waits or was refused, or a start failed: evaluate now. */
   | { readonly type: 'WAKE'; readonly now: number }
-  /** Something of a member is not what it was: a group at rest is looked at again. */
+  /** A member changed: wakes a group at rest. */
   | { readonly type: 'STIR'; readonly now: number }
   | { readonly type: 'SAVED'; readonly id: number; readonly now: number }
-  /** Somebody else's write came first: the decision was not made. */
+  /** Another write came first, so the decision did not take effect. */
   | { readonly type: 'SAVE_LOST'; readonly id: number; readonly now: number }
   | {
       readonly type: 'CHANGED';
@@ -50,10 +48,10 @@ export type GroupEvent =
 
 export type GroupIntent =
   /**
-   * To be saved in the env, as long as the group's own words there are those that it was decided
-   * `by` and its last decision is `last`; where it is this one already, it is saved. Asked again
-   * under the same id where no answer came. In the same write members have been asked for what
-   * `asks` says, as long as what they were asked for is what it was decided upon.
+   * Save the decision in the env, if its settings still equal `by` and its last decision is `last`.
+   * If the env already has this decision, it counts as saved. Repeated under the same id without an
+   * answer. In the same write, members are asked for the sizes in `asks`, if their earlier sizes
+   * are those that the decision was based on.
    */
   | {
       readonly type: 'save';
@@ -63,11 +61,13 @@ export type GroupIntent =
       readonly by: GroupWords;
       readonly asks: Asks;
     }
-  /** To be saved by the words of the last RECORD where nothing was decided; nobody waits for it. */
+  /**
+   * Save the memory without a decision, by the settings of the last RECORD; nobody waits for it.
+   */
   | { readonly type: 'remember'; readonly last: number; readonly memory: GroupMemory }
   /**
-   * To be carried out where the pool still has `from` and knows no later decision, and noted there
-   * in the same write.
+   * Resize the pool if it still has `from` and knows no later decision. The same write records the
+   * decision on the pool.
    */
   | {
       readonly type: 'apply';
@@ -75,30 +75,30 @@ export type GroupIntent =
       readonly cause: ScalingDecision['cause'];
       readonly change: ScalingChange;
     }
-  /** To be kept in history; once more after a takeover. */
+  /** Write to history; repeated after a takeover. */
   | {
       readonly type: 'tell';
       readonly decision: ScalingDecision;
       readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
     };
 
-/** By member: the most that its pool on another cluster was asked to have, and is from now on. */
+/** The largest size that each remote member has been asked to have. */
 export type Asks = Readonly<Record<string, { readonly was: number; readonly is: number }>>;
 
 export interface GroupContext extends GroupSpec {
-  /** As the store has it, as far as is known. */
+  /** The stored memory, as far as known. */
   readonly saved: GroupMemory;
-  /** Says what `memory` was before the decision that it holds. */
+  /** `memory` before its decision. */
   readonly undecided: GroupMemory;
-  /** The words by which that decision was made. */
+  /** The settings that the decision was based on. */
   readonly decidedBy: GroupWords;
-  /** Asked for with the decision that `memory` holds. */
+  /** Sizes requested with the decision in `memory`. */
   readonly asks: Asks;
   readonly leading: boolean;
-  /** By member, of the decision that is being carried out. */
+  /** Outcomes by member of the decision in progress. */
   readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
   readonly outlook: Outlook | undefined;
-  /** Somebody asked to look while a decision was under way. */
+  /** An evaluation was requested during a decision. */
   readonly woken: boolean;
   readonly deadline: number | undefined;
 }

@@ -13,30 +13,26 @@ import {
 } from './memory.ts';
 import { getOwn } from '../../lib/get-own.ts';
 
-/** A group is looked at so often. */
+/** Interval of evaluations. */
 export const EVALUATION_MS = 5_000;
 
-/**
- * A group at rest, where nothing stirs, is looked at so often. Short of what makes its windows
- * begin anew.
- */
+/** Interval of evaluations at rest. Shorter than the gap after which windows restart. */
 export const REST_MS = 60_000;
 
-/** Looks that somebody asked for are at least so far apart. */
+/** Shortest time between requested evaluations. */
 export const WAKE_MS = 250;
 
-/** A save or a change without an answer is asked for again after this. */
+/** An unanswered save or change is repeated after this time. */
 export const ANSWER_MS = 5_000;
 
-/** An unfinished decision that is older is dropped: what it was made for has passed. */
+/** An older unfinished decision is dropped, since its reason has passed. */
 export const STALE_MS = 60_000;
 
 /**
- * One autoscaling group: disabled, or enabled and looked at every 5 s, and at once when it is
- * woken; at rest only once something stirs. A decision is saved in the env before anything is
- * changed, so that a successor finishes what this replica can't, and nobody carries it out twice:
- * each pool notes the last decision in the same conditional write. Only while it leads does it
- * decide. The owner's edit wins.
+ * One autoscaling group: disabled, or enabled and evaluated every 5 s, and at once when woken; at
+ * rest only after a change. Saves a decision in the env before it changes anything, so that a
+ * successor can finish it. No decision is applied twice: each pool records the last decision in the
+ * same conditional write. Decides only while it leads. The owner's change wins.
  */
 export const autoscalingGroupMachine = setup({
   types: {
@@ -85,7 +81,7 @@ export const autoscalingGroupMachine = setup({
         : {},
     ),
     follow: enqueueActions(({ context: { leading, memory, saved, outlook }, enqueue }) => {
-      // Where nothing is about to go the successor misses nothing.
+      // If nothing is about to shrink, the successor misses nothing.
       if (leading && outlook?.countsDown === true && memory.pending === undefined)
         enqueue.emit({
           type: 'remember',
@@ -100,7 +96,7 @@ export const autoscalingGroupMachine = setup({
         outlook: undefined,
       });
     }),
-    // What a leader knows is ahead of what the store has, until another one decided.
+    // A leader knows more than the store until another leader decides.
     keepRecord: assign(({ context, event }) => {
       if (event.type !== 'RECORD') return {};
       const { group, rules, memory, now } = event;
@@ -187,7 +183,7 @@ export const autoscalingGroupMachine = setup({
         deadline: context.woken ? event.now : Math.max(event.now, memory.seenAt + EVALUATION_MS),
       });
     }),
-    // An unfinished decision is not for later: what the owner disabled stays as it is.
+    // An unfinished decision does not wait: a disabled group stays as it is.
     abandon: enqueueActions(({ context, enqueue }) => {
       const { pending, ...memory } =
         (context.memory.pending?.id ?? 0) > context.saved.last ? context.undecided : context.memory;
@@ -323,10 +319,7 @@ export const autoscalingGroupMachine = setup({
   },
 });
 
-/**
- * A record's memory as its reader goes on from it: an unfinished decision stays only while it is
- * fresh.
- */
+/** A record's memory for its reader: keeps an unfinished decision only while it is fresh. */
 const current = (memory: GroupMemory, now: number): GroupMemory => {
   const { pending, ...others } = memory;
   return pending && now - pending.at > STALE_MS ? others : memory;

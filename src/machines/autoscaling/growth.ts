@@ -6,14 +6,14 @@ import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './
 
 export interface Growth {
   readonly add: number;
-  /** Says what demand lacks, limits not regarded. */
+  /** Missing instances by demand, before limits. */
   readonly missing: number;
   readonly lowSince: number;
-  /** Why less than `missing` is added. */
+  /** Reasons for adding less than `missing`. */
   readonly limitedBy: readonly string[];
-  /** When time alone changes that; undefined: it does not, or nobody knows. */
+  /** When time alone changes that; undefined if never or unknown. */
   readonly retryAt: number | undefined;
-  /** Says what keeps it from growing until something else than time changes it. */
+  /** Limits that only a change ends, not time. */
   readonly limits: readonly GrowthLimit[];
 }
 
@@ -23,8 +23,8 @@ interface Hold {
 }
 
 /**
- * Says how many more there should be now. What is only starting counts as there. For each claim
- * that waits one is started at once: waits and steps are for growth ahead of need.
+ * Number of instances to add now. Starting instances count as existing. Adds one instance for each
+ * waiting claim at once: waits and steps apply only to growth ahead of need.
  */
 export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
   const { group, memory, now } = moment;
@@ -75,8 +75,7 @@ export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Mome
 };
 
 /**
- * Nothing is idle or asked for, and no claim came for the quiet window: nothing is added before one
- * comes.
+ * Without idle instances, demand and claims in the quiet window, adds nothing until a claim comes.
  */
 export const isQuiet = (
   { idle, pending }: GroupCounts,
@@ -93,7 +92,7 @@ export const isQuiet = (
   idleZeroQuietWindowSeconds > 0 &&
   now - memory.claimedAt > idleZeroQuietWindowSeconds * 1_000;
 
-/** Lists what forbids to grow at all now. */
+/** Reasons that forbid all growth now. */
 const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly Hold[] => {
   const { group, memory, now } = moment;
   const { mode, cooldownSeconds, idleThresholdSeconds, idleZeroQuietWindowSeconds } =
@@ -127,7 +126,7 @@ const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly 
 };
 
 interface Bound {
-  /** How many more it leaves. */
+  /** Number of instances that it still permits. */
   readonly most: number;
   readonly why: string;
   readonly limits: readonly GrowthLimit[];
@@ -139,7 +138,7 @@ const distinct = (bounds: readonly Bound[]): readonly GrowthLimit[] => [
   ).values(),
 ];
 
-/** Says how many more the bounds leave, each with its reason. */
+/** Room within the bounds, with a reason for each. */
 const boundsLeft = (
   slots: readonly Slot[],
   seen: GroupCounts,
@@ -169,8 +168,7 @@ const boundsLeft = (
 };
 
 /**
- * How many more the owner's quota leaves, over all clusters. On one cluster each member tells of
- * the same quota.
+ * Room within the owner's quota over all clusters. Members of one cluster report the same quota.
  */
 const quotaOf = (slots: readonly Slot[]): number => {
   const reachable = slots.filter(({ seen }) => seen.reachable);

@@ -14,36 +14,35 @@ export interface Saturation {
 }
 
 /**
- * Holds what an evaluation must know of those before it. Plain JSON and bounded, so that it is
- * saved with the env: with each decision, each saturation, and where a leader hands over. Moments
- * in milliseconds; 0: never.
+ * State that an evaluation needs from earlier ones. Plain, bounded JSON, saved with the env: with
+ * each decision, each saturation, and at a hand-over. Times in ms; 0 means never.
  */
 export interface GroupMemory {
   readonly seenAt: number;
   readonly grewAt: number;
-  /** From when the cooldown counts; 0 also after a scale-up that failed. */
+  /** Start of the cooldown; 0 also after a failed scale-up. */
   readonly coolingFrom: number;
-  /** Since when too few are idle. */
+  /** Since when too few instances are idle. */
   readonly lowSince: number;
   readonly claimedAt: number;
-  /** When it was first looked at. */
+  /** Time of the first evaluation. */
   readonly firstAt: number;
-  /** The least idle count. */
+  /** The window of the lowest idle count. */
   readonly idle: SlidingWindow;
-  /** The highest recommendation. */
+  /** The window of the highest recommendation. */
   readonly recommended: SlidingWindow;
   /** By member. */
   readonly saturated: Readonly<Record<string, Saturation>>;
-  /** By member: when it was last scaled up. */
+  /** Time of each member's last scale-up. */
   readonly grown: Readonly<Record<string, number>>;
-  /** Limits that a decision told of, by message: when each was last in the way. */
+  /** Reported limits, by message: when each last applied. */
   readonly limited: Readonly<Record<string, number>>;
-  /** The id of the last decision. */
+  /** Id of the last decision. */
   readonly last: number;
-  /** A decision that is saved and perhaps not carried out. */
+  /** A saved decision that may not be applied yet. */
   readonly pending?: ScalingDecision;
   /**
-   * Whoever saved this looked no more afterwards. Without it looks are missing that nobody saved.
+   * The saving leader evaluated no more after this. Without it, unsaved evaluations are missing.
    */
   readonly handedOver?: true;
 }
@@ -63,19 +62,18 @@ export const NO_MEMORY: GroupMemory = {
   last: 0,
 };
 
-/** A group that was not looked at for so long is not known: its windows begin anew. */
+/** After a gap this long, windows restart. */
 const BLIND_MS = 90_000;
 
 /**
- * The last look of a leader that hands over, and the first one of the next, are at most so far
- * apart.
+ * Longest gap between the last evaluation of a leader that hands over and the first of the next.
  */
 const HANDOVER_MS = 15_000;
 
-/** A saturated member is left alone for this long at least. */
+/** A saturated member does not grow for at least this time. */
 const LEAST_SATURATION_MS = 5_000;
 
-/** The memory with what is seen now; of members that are no more it forgets. */
+/** The memory with the current observation. Forgets removed members. */
 export const looking = (
   memory: GroupMemory,
   members: readonly MemberObservation[],
@@ -99,17 +97,14 @@ export const looking = (
   };
 };
 
-/**
- * As its next leader begins with it: what the one before saw and did not save may have been
- * anything.
- */
+/** The memory for the next leader: unsaved observations of the previous one are unknown. */
 export const takenOver = ({ handedOver, ...memory }: GroupMemory, now: number): GroupMemory =>
   handedOver && now - memory.seenAt <= HANDOVER_MS
     ? memory
     : {
         ...unseen(memory),
         lowSince: 0,
-        // when each was last in the way is not saved
+        // times of limits are not saved
         limited: Object.fromEntries(Object.keys(memory.limited).map((message) => [message, now])),
       };
 
@@ -128,7 +123,7 @@ export const recommending = (
   ),
 });
 
-/** A member's scale-up failed: it is left alone for a while, and who else can is asked at once. */
+/** A failed scale-up: the member does not grow for a while, and others may at once. */
 export const saturating = (
   memory: GroupMemory,
   member: string,
@@ -146,19 +141,19 @@ export const saturationUntil = (group: AutoscalingGroup, now: number, until = 0)
     until,
   );
 
-/** A limit that was not in the way for so long is told of again. */
+/** A limit is reported again after this time without it. */
 const LIMIT_FORGOTTEN_MS = 300_000;
 
-/** More are not remembered: those that were in the way last are. */
+/** Most remembered limits; the most recent stay. */
 const MOST_LIMITS = 64;
 
-/** Picks the limits that no decision told of lately. */
+/** Limits that no recent decision reported. */
 export const newLimits = (
   { limited }: GroupMemory,
   limits: readonly GrowthLimit[],
 ): readonly GrowthLimit[] => limits.filter(({ message }) => getOwn(limited, message) === undefined);
 
-/** The memory where these limits are in the way now; of those that a decision told of. */
+/** The memory with these current limits, among the reported ones. */
 export const limitsHeld = (
   memory: GroupMemory,
   limits: readonly GrowthLimit[],
@@ -186,7 +181,7 @@ const limitsTold = (
       .slice(0, MOST_LIMITS),
   );
 
-/** The memory once this was decided. */
+/** The memory after the decision. */
 export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupMemory => {
   const up = decision.changes.filter(({ from, to }) => to > from);
   const down = decision.changes.reduce((sum, { from, to }) => sum + Math.max(0, from - to), 0);
@@ -206,8 +201,8 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
 };
 
 /**
- * Whether the saved memory is of one who handed over, lacks that a member is left alone, or has a
- * limit that is to be told of again: a successor must know at once.
+ * Whether a successor must know at once: the saved memory is of a leader that handed over, lacks a
+ * saturation, or has a limit that may be reported again.
  */
 export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemory): boolean =>
   saved.handedOver === true ||
@@ -216,7 +211,7 @@ export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemo
     ([member, { until }]) => until > (getOwn(saved.saturated, member)?.until ?? 0),
   );
 
-/** Whether both hold the same decision: two leaders may have given theirs one id. */
+/** Whether both hold the same decision. Two leaders may have used one id. */
 export const samePending = (
   { pending: one }: GroupMemory,
   { pending: other }: GroupMemory,
@@ -230,7 +225,7 @@ export const samePending = (
     ),
   );
 
-/** Keeps the entries that `keep` wants; the same object where nothing goes. */
+/** Keeps the entries accepted by `keep`; returns the same object if all stay. */
 const only = <T>(
   entries: Readonly<Record<string, T>>,
   keep: (name: string, value: T) => boolean,

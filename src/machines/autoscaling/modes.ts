@@ -2,14 +2,14 @@ import type { AutoscalingGroup, ScaleUpMode } from '../../model/envs/autoscaling
 import type { GroupCounts } from '../../model/envs/scaling-decision.ts';
 import type { GroupMemory } from './memory.ts';
 
-/** A group while it is evaluated. */
+/** A group during its evaluation. */
 export interface Moment {
   readonly group: AutoscalingGroup;
   readonly memory: GroupMemory;
   readonly now: number;
 }
 
-/** Says how many should be idle over what is asked for. */
+/** Number of idle instances wanted beyond the demand. */
 export const bufferOf = (mode: ScaleUpMode, running: number): number => {
   switch (mode) {
     case 'Conservative':
@@ -22,9 +22,9 @@ export const bufferOf = (mode: ScaleUpMode, running: number): number => {
 };
 
 /**
- * Says how many should be idle now: the buffer of the mode; none in a group that nobody used for
- * all of `idleTimeoutSeconds`, so that it goes down to its least, to zero too, and stays there.
- * Where the quiet window is off it keeps the buffer.
+ * Number of idle instances wanted now: the mode's buffer, or none after `idleTimeoutSeconds`
+ * without use, so that the group shrinks to its minimum, or to zero. With the quiet window off,
+ * keeps the buffer.
  */
 export const neededIdle = (
   { running, pending }: GroupCounts,
@@ -45,7 +45,7 @@ export const neededIdle = (
   return unused ? 0 : bufferOf(mode, running);
 };
 
-/** Says how many one scale-up adds at most. */
+/** Most instances that one scale-up adds. */
 export const stepOf = (mode: ScaleUpMode, desired: number): number => {
   switch (mode) {
     case 'Conservative':

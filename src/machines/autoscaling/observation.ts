@@ -1,61 +1,58 @@
 import type { TroubleReason } from '../../model/envs/scaling-decision.ts';
 
-/** Instances that a member should have and has not, and that do not come. */
+/** Missing instances of a member that fail to come. */
 export interface Trouble {
   readonly reason: TroubleReason;
   readonly count: number;
-  /**
-   * When it last showed (ms). What showed before the member was last scaled up says nothing of
-   * that.
-   */
+  /** When that last showed, in ms. Failures from before the last scale-up say nothing about it. */
   readonly since: number;
-  /** Until when nothing is tried anyhow, as a breaker's pause. */
+  /** Until when no start is attempted, such as a breaker's pause. */
   readonly until?: number;
 }
 
-/** The most that a pool on another cluster was asked to have; no count of it is higher. */
+/** The largest size that a remote pool was asked to have; caps all its counts. */
 export interface AskedSize {
   readonly most: number;
-  /** Whether the rest was seen after that was asked. */
+  /** Whether the other fields are newer than that request. */
   readonly current: boolean;
 }
 
-/** How a member stands, as one replica sees it now. */
+/** The state of a member, as one replica sees it. */
 export interface MemberObservation {
   readonly name: string;
-  /** Whose quota it has; absent: this one's. */
+  /** The cluster of its quota; by default this one. */
   readonly cluster?: string;
-  /** Absent: its pool's own record says how many it has. */
+  /** If absent, the pool's own record has its size. */
   readonly asked?: AskedSize;
   /** Its pool's `replicas`. */
   readonly desired: number;
   readonly running: number;
-  /** Ready to claim. */
+  /** Instances ready to claim. */
   readonly idle: number;
   readonly unavailable: number;
-  /** Idle ones whose birth is at least the protection window ago. */
+  /** Idle instances older than the protection window. */
   readonly settled: number;
-  /** Claims that wait, and principals that were refused lately and not served since. */
+  /** Waiting claims, and callers recently refused and not served since. */
   readonly pending: number;
-  /** Claims of `pending` that wait now; absent: none. */
+  /** Waiting claims among `pending`; none if absent. */
   readonly waiting?: number;
-  /** When a claim last came, whatever became of it (ms); 0: none is known. */
+  /** Time of the last claim in ms, with any outcome; 0 if unknown. */
   readonly claimedAt: number;
-  /** How many more the owner's quota allows; absent: no limit. */
+  /** Room within the owner's quota; unlimited if absent. */
   readonly quota?: number;
-  /** Where it is not, the rest is what was seen last, and its size stays. */
+  /** Otherwise the other fields are the last known ones, and its size stays. */
   readonly reachable: boolean;
   readonly trouble?: Trouble;
-  /** The last decision that was carried out on its pool; 0: none. */
+  /** The last decision applied to its pool; 0 for none. */
   readonly decided: number;
 }
 
-/** A member's own share of the rules. */
+/** A member's own rules. */
 export interface MemberRules {
   readonly name: string;
   readonly minReplicas: number;
   readonly maxReplicas: number;
-  /** The higher number goes first. */
+  /** Higher numbers come first. */
   readonly scaleUpPriority: number;
   readonly scaleDownPriority: number;
 }

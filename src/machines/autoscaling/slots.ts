@@ -4,24 +4,22 @@ import { getOwn } from '../../lib/get-own.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
-/**
- * One member while its group is evaluated: how it stands, what it may have, and what it shall have.
- */
+/** One member during an evaluation: its state, bounds and planned size. */
 export interface Slot {
   readonly name: string;
   readonly seen: MemberObservation;
   readonly rules: MemberRules;
-  /** The member's own bounds; where they contradict each other, its least. */
+  /** The member's own bounds; its minimum if they contradict each other. */
   readonly floor: number;
   readonly ceiling: number;
   /** Neither saturated nor unreachable. */
   readonly willing: boolean;
-  /** Instances of `to` that do not come. */
+  /** Instances of `to` that fail to come. */
   readonly stuck: number;
   readonly to: number;
 }
 
-/** Members that are both observed and known by rule. */
+/** Members with both an observation and rules. */
 export const slotsOf = (
   rules: readonly MemberRules[],
   members: readonly MemberObservation[],
@@ -30,7 +28,7 @@ export const slotsOf = (
   rules.flatMap((rule) => {
     const seen = members.find(({ name }) => name === rule.name);
     if (!seen) return [];
-    // nobody can size what is out of reach
+    // unreachable members cannot be resized
     const { minReplicas, maxReplicas } = seen.reachable
       ? rule
       : { minReplicas: seen.desired, maxReplicas: seen.desired };
@@ -49,7 +47,7 @@ export const slotsOf = (
     ];
   });
 
-/** The group's bounds over its members; the members' least wins. */
+/** The group's bounds; the members' minimums win. */
 export const boundsOf = (
   slots: readonly Slot[],
   group: AutoscalingGroup,
@@ -61,7 +59,7 @@ export const boundsOf = (
   return { least: Math.min(group.minReplicas, most), most };
 };
 
-/** Counts what the slot should have and has not, as far as it comes. */
+/** Number of missing instances that can still come. */
 export const comingOf = ({ to, stuck, seen }: Slot): number =>
   Math.max(0, to - stuck - seen.running - seen.idle - seen.unavailable);
 
@@ -73,7 +71,7 @@ export const countsOf = (slots: readonly Slot[]): GroupCounts => ({
   pending: sumOf(slots, ({ seen }) => seen.pending),
 });
 
-/** It has what it should, within its bounds, and nothing keeps it from more. */
+/** It has its planned size within its bounds, and no limit applies. */
 export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): boolean =>
   willing &&
   stuck === 0 &&
@@ -83,7 +81,7 @@ export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): bo
   seen.unavailable === 0 &&
   seen.running + seen.idle === to;
 
-/** Says how many more the slot may have by its own limits. */
+/** Room within the slot's own limits. */
 export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
   willing
     ? Math.max(
@@ -95,23 +93,20 @@ export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
       )
     : 0;
 
-/**
- * Counts what it asks for by itself: claims on it that nothing of its own answers, as far as it can
- * grow.
- */
+/** Its own demand: claims on it that none of its instances can serve, as far as it can grow. */
 export const unansweredOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, slot.seen.pending - slot.seen.idle - comingOf(slot)));
 
 /**
- * Counts the claims that wait and that nothing of its own answers, as far as it can grow: each is
- * for one that is started for it at once.
+ * Waiting claims on it that none of its instances can serve, as far as it can grow. Each starts one
+ * instance at once.
  */
 export const unservedOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, (slot.seen.waiting ?? 0) - slot.seen.idle - comingOf(slot)));
 
 /**
- * Gives out `amount`: first to those on which claims wait, then by priority, room and name; each as
- * much as it has room for.
+ * Distributes `amount` within each member's room: first to members with waiting claims, then by
+ * priority, room and name.
  */
 export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] => {
   const order = slots.toSorted(
@@ -122,7 +117,7 @@ export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] 
   return inOrderOf(slots, shared(answered.slots, answered.left, { most: roomOf, sign: 1 }).slots);
 };
 
-/** Takes `amount` away, by priority, idle count and name; from each at most what `give` says. */
+/** Removes `amount` by priority, idle count and name; from each at most what `give` returns. */
 export const cut = (
   slots: readonly Slot[],
   amount: number,

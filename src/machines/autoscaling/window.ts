@@ -1,9 +1,8 @@
 /**
- * The least, or the most, of a number over the last so many milliseconds. It is kept as steps:
- * `[from, value]` says that `value` is the extreme of all that was seen since `from`, for every
- * moment up to the next step. A number that does not change leaves the window as it is. At most
- * `MOST_STEPS + 2` steps: a new one begins a share of the span after the one before it, and what
- * comes earlier counts as the extreme before it.
+ * The minimum or maximum of a number over a sliding window. Stored as steps: `[from, value]` is the
+ * extreme of all samples since `from`, for each time up to the next step. An unchanged number
+ * leaves the window unchanged. At most `MOST_STEPS + 2` steps: a new step begins a share of the
+ * span after the previous one; earlier samples count towards the previous extreme.
  */
 export type SlidingWindow = readonly (readonly [from: number, value: number])[];
 
@@ -14,7 +13,7 @@ export interface WindowRule {
 
 const MOST_STEPS = 20;
 
-/** The window with one more sample; the same object where that says nothing new. */
+/** The window with one more sample; the same object if nothing changes. */
 export const sampled = (
   window: SlidingWindow,
   { value, at }: { readonly value: number; readonly at: number },
@@ -33,11 +32,11 @@ export const sampled = (
   return last && at - last[0] < rule.spanMs / MOST_STEPS ? kept : [...kept, [at, value]];
 };
 
-/** The extreme of the last `spanMs`; undefined where less than that was seen. */
+/** The extreme of the last `spanMs`; undefined before the window covers that time. */
 export const extremeOf = (window: SlidingWindow, now: number, spanMs: number): number | undefined =>
   window.findLast(([from]) => from <= now - spanMs)?.[1];
 
-/** As it would be had all numbers been less by so many. */
+/** The window with every number lowered by this amount. */
 export const lowered = (window: SlidingWindow, by: number): SlidingWindow =>
   by === 0 ? window : window.map(([from, value]) => [from, Math.max(0, value - by)]);
 

@@ -10,26 +10,26 @@ type Word = Omit<EnvCondition, 'since'>;
 export interface EnvConditionsInput {
   readonly deleting: boolean;
   readonly templateRef: TemplateRef;
-  /** `kept`: the version that the env names is still known. */
+  /** `kept`: the version that the env names still exists. */
   readonly template: { readonly found: boolean; readonly kept: boolean; readonly newest?: string };
   readonly members: readonly {
     readonly name: string;
     readonly state: MemberState;
     readonly synced: boolean;
     readonly trouble: MemberContext['trouble'];
-    /** Its pool is on the way to what it should be. */
+    /** Its pool is changing. */
     readonly moving: boolean;
     readonly config: MemberConfig;
   }[];
   readonly groups: readonly AutoscalingGroup[];
-  /** By group: what keeps it from growing; absent: it was not looked at yet. */
+  /** Limits by group; absent before the first evaluation. */
   readonly limits: Readonly<Record<string, readonly GrowthLimit[]>>;
-  /** By this replica, which then knows of all trouble. */
+  /** By this replica, which then knows all problems. */
   readonly led: boolean;
   readonly saved: readonly EnvCondition[];
 }
 
-/** Tells what is to be said of an env, one word a condition. */
+/** The conditions of an env. */
 export const envConditionsOf = (input: EnvConditionsInput): readonly Word[] => [
   readinessOf(input),
   resolutionOf(input),
@@ -99,8 +99,8 @@ const quotaOf = (input: EnvConditionsInput): Word => {
 };
 
 /**
- * Tells what keeps groups from growing, as far as it is for this condition. While one of them was
- * not looked at yet it is what the last leader saved.
+ * Limits of groups that concern this condition. Before the first evaluation, the limits that the
+ * last leader saved.
  */
 const growthLimitOf = (
   { groups, limits, led, saved }: EnvConditionsInput,
@@ -155,7 +155,9 @@ const progressOf = ({ members }: EnvConditionsInput): Word => {
     : yes('Progressing', 'MembersMoving', moving.map(({ name }) => name).join(', '));
 };
 
-/** Tells what limits scaling. Where bounds contradict each other the members' `minReplicas` win. */
+/**
+ * The condition ScalingLimited. If bounds contradict each other, the members' `minReplicas` win.
+ */
 const limitOf = (input: EnvConditionsInput): Word => {
   const { groups, members } = input;
   const faults = groups.flatMap((group) => {

@@ -2,13 +2,13 @@ import type { MemberState } from '../../model/envs/env.ts';
 import { matchesSpec, memberPoolPart } from '../../model/envs/env-rendering.ts';
 import type { MemberContext, MemberFact, MemberIntent } from './member-events.ts';
 
-/** For so long a request that adds a member makes its pool by itself. */
+/** How long the request that adds a member has to create its pool. */
 export const MAKING_MS = 10_000;
 const FIRST_PAUSE_MS = 2_000;
 const AGAIN_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** It, its env, or both are to go; so is a pool whose env does not list it. */
+/** The member or its env is being deleted, or the pool is not in its env's list. */
 export const isLeaving = ({ env, member }: MemberFact): boolean =>
   env === undefined || env.deleting !== false || member === undefined || member.deleting !== false;
 
@@ -21,11 +21,11 @@ export const isRemote = ({
 }: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
   member !== undefined && member.clusterId !== localCluster;
 
-/** Its cluster does not answer: nothing is known of it now, and nothing can be done for it. */
+/** Its cluster does not answer, so nothing is known and nothing can be done. */
 export const isUnreachable = (context: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
   isRemote(context) && context.fact.away?.reachable !== true;
 
-/** Whether its pool is there as its env asks. */
+/** Whether its pool exists as its env wants it. */
 export const isSynced = ({ env, member, pool, away }: MemberFact): boolean =>
   away?.pool?.synced === true ||
   (env !== undefined &&
@@ -33,7 +33,7 @@ export const isSynced = ({ env, member, pool, away }: MemberFact): boolean =>
     pool !== undefined &&
     matchesSpec(pool, memberPoolPart(env, member)));
 
-/** Tells what a member is for its owner. */
+/** The member's state as its owner sees it. */
 export const memberStateOf = (context: MemberContext): MemberState => {
   const { fact, trouble, now } = context;
   if (isLeaving(fact)) return 'Draining';
@@ -45,15 +45,12 @@ export const memberStateOf = (context: MemberContext): MemberState => {
 
 export interface MemberDecision {
   readonly intent?: MemberIntent;
-  /** Something is to be done, and not yet. */
+  /** A pending action. */
   readonly postponed: boolean;
   readonly deadline: number | undefined;
 }
 
-/**
- * Decides what is to be done next while nothing is under way, and when to look again where nothing
- * tells.
- */
+/** Decides the next action if none is in progress, and when to check again without an event. */
 export const decisionOf = (context: MemberContext, now: number): MemberDecision => {
   const { fact } = context;
   const saturatedUntil = fact.saturatedUntil > now ? fact.saturatedUntil : undefined;
@@ -69,14 +66,11 @@ export const decisionOf = (context: MemberContext, now: number): MemberDecision 
     : { intent, postponed: false, deadline: saturatedUntil };
 };
 
-/** Milliseconds that it is left alone after so many failures in a row. */
+/** Pause after this number of failures in a row, in ms. */
 export const pauseAfter = (times: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(times - 1, 10), LONGEST_PAUSE_MS);
 
-/**
- * Tells until when an intent waits: what was just done is not done again before facts have told of
- * it.
- */
+/** Until when an intent waits: a completed action is not repeated before facts show it. */
 const pausedUntil = (
   { trouble, troubledAt, done }: MemberContext,
   { type }: MemberIntent,
@@ -92,7 +86,7 @@ const intentOf = (fact: MemberFact): MemberIntent | undefined => {
   return !isEnding(fact) && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
 };
 
-/** Ends the pool of a member that is to go, then forgets the member. */
+/** Deletes the pool of a removed member, then forgets the member. */
 const leaveIntentOf = (fact: MemberFact): MemberIntent | undefined => {
   const { env, member, pool } = fact;
   if (!poolOf(fact)) return env && member ? { type: 'forget' } : undefined;

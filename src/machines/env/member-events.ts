@@ -3,32 +3,32 @@ import type { AwayPool } from '../../model/envs/env-copy.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
 /**
- * Describes what is known of a member: what its env says of it, and its pool. Without either there
- * is no member.
+ * The known data of a member: its env's entry and its pool. Without either, the member does not
+ * exist.
  */
 export interface MemberFact {
-  /** Undefined: it is no more. */
+  /** Undefined if it is deleted. */
   readonly env: EnvRecord | undefined;
-  /** As the env lists it. */
+  /** The env's entry. */
   readonly member: EnvMember | undefined;
-  /** The pool of its name that names the env. */
+  /** Its pool, which names the env. */
   readonly pool: PoolRecord | undefined;
-  /** Until when it can't grow; 0: it can. */
+  /** Until when it cannot grow; 0 if it can. */
   readonly saturatedUntil: number;
-  /** How its pool on another cluster stands; absent: it is of this one, or not known yet. */
+  /** The state of its remote pool; absent for a local pool, or before it is known. */
   readonly away?: AwayFact;
 }
 
 export interface AwayFact {
-  /** The cluster answered a moment ago. Where it did not, `pool` is what it said last. */
+  /** Whether the cluster answered recently. If not, `pool` is its last answer. */
   readonly reachable: boolean;
-  /** Undefined: there is none. */
+  /** Undefined if there is none. */
   readonly pool: AwayPool | undefined;
-  /** The cluster was removed from the fleet, and what it has with it. */
+  /** The cluster was removed from the fleet, together with its pools. */
   readonly removed?: true;
 }
 
-/** `localCluster`: the one whose pools are records of this daemon. */
+/** `localCluster`: the cluster with this daemon's pools. */
 export interface MemberInput {
   readonly fact: MemberFact;
   readonly localCluster: string;
@@ -39,12 +39,9 @@ export type MemberEvent =
   | { readonly type: 'FACT'; readonly fact: MemberFact; readonly now: number }
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
-  /**
-   * Says that what the last intent asked for is done, or was not to be done any more; facts tell
-   * what came of it.
-   */
+  /** The last intent is done, or became unnecessary; facts show the result. */
   | { readonly type: 'CARRIED_OUT'; readonly now: number }
-  /** `why` is for people, and tells nothing secret. */
+  /** `why` is shown to people and contains no secrets. */
   | {
       readonly type: 'NOT_CARRIED_OUT';
       readonly why: string;
@@ -56,13 +53,13 @@ export type MemberEvent =
 const MEMBER_TROUBLES = ['QuotaExceeded', 'NameTaken', 'NotRendered', 'Unavailable'] as const;
 export type MemberTrouble = (typeof MEMBER_TROUBLES)[number];
 
-/** One at a time; the next comes once the last was answered. */
+/** One at a time, each after the answer to the last. */
 export type MemberIntent =
   | { readonly type: 'make-pool' }
-  /** Have the pool be as the env asks. */
+  /** Change the pool to what the env wants. */
   | { readonly type: 'settle-pool' }
   | { readonly type: 'end-pool'; readonly force: boolean }
-  /** Its pool is gone: the env lists it no more, nor its group where nobody else is in it. */
+  /** Its pool is gone: remove it from the env, and its group if that has no other member. */
   | { readonly type: 'forget' };
 
 export interface MemberContext {
@@ -73,9 +70,9 @@ export interface MemberContext {
     | { readonly reason: MemberTrouble; readonly why: string; readonly times: number }
     | undefined;
   readonly troubledAt: number;
-  /** The last intent that was carried out. */
+  /** The last completed intent. */
   readonly done: { readonly type: MemberIntent['type']; readonly at: number } | undefined;
-  /** The intent that is not answered yet. */
+  /** The unanswered intent. */
   readonly asked: MemberIntent['type'] | undefined;
   readonly deadline: number | undefined;
 }

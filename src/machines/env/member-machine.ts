@@ -4,10 +4,10 @@ import { decisionOf, isGone } from './member-decisions.ts';
 import type { MemberContext, MemberEvent, MemberInput, MemberIntent } from './member-events.ts';
 
 /**
- * One member of an env. The env is the truth about it: while this replica leads it, it has its pool
- * made, kept as the env asks, and ended, with one intent at a time. Only in `asking` is an answer
- * legal, and only `following` and `leading` tell whether anything is asked for. What the member is
- * for its owner (Pending, Active, Saturated, ...) is read off what is known of it: `memberStateOf`.
+ * One member of an env. The env is the truth: the leader creates, updates and deletes the member's
+ * pool accordingly, with one intent at a time. Answers are legal only in `asking`. Only `following`
+ * and `leading` decide whether to request anything. The member's state for its owner (Pending,
+ * Active, Saturated, ...) is derived: `memberStateOf`.
  */
 export const envMemberMachine = setup({
   types: {
@@ -25,7 +25,7 @@ export const envMemberMachine = setup({
   },
   actions: {
     noteTime: assign(({ event }) => ('now' in event ? { now: event.now } : {})),
-    // Another word of the owner's may be carried out where the last one could not.
+    // A different setting may succeed after a failure.
     keepFact: assign(({ context, event }) =>
       event.type !== 'FACT'
         ? {}
@@ -65,7 +65,7 @@ export const envMemberMachine = setup({
             troubledAt: event.now,
           },
     ),
-    // Whoever leads next begins with what there is.
+    // The next leader begins with the current facts.
     forgetAsked: assign({ asked: undefined }),
     lookAgain: assign(({ context }) => ({
       deadline: decisionOf(context, context.now).deadline,

@@ -36,9 +36,9 @@ export const needsPlace = (
   [...containers, ...Object.values(endpoints)].some(({ readinessProbe }) => readinessProbe);
 
 /**
- * Returns how many instances may be starting at once after one of them failed: half of those that
- * start now. Instances that start together share the processors, so that fewer become ready in
- * time. `starting` is at least 0; the result is at least 1.
+ * Returns the number of instances that may start at once after a failure: half of those that start
+ * now. Instances that start together share the processors, so fewer become ready in time.
+ * `starting` is at least 0; the result is at least 1.
  */
 export const inFlightAfterFailure = (inFlight: number, starting: number): number =>
   Math.max(1, Math.min(inFlight, Math.floor(starting / 2)));
@@ -64,7 +64,7 @@ export interface TokenBucket {
   readonly at: number;
 }
 
-/** Counts what `replicas` counts, ordered launches included. */
+/** Instances that count towards `replicas`, with ordered launches. */
 export const presentOf = (
   counts: PoolCounts,
   ordered: number,
@@ -90,12 +90,12 @@ export const refilled = (bucket: TokenBucket, now: number, policy: RefillPolicy)
 export interface ScaleInput {
   readonly replicas: number;
   readonly counts: PoolCounts;
-  /** Launches asked for whose instances have not yet appeared. */
+  /** Ordered launches without an instance yet. */
   readonly ordered: number;
   readonly bucket: TokenBucket;
-  /** How many may be starting at once, unless the breaker allows only one. */
+  /** Most instances starting at once, unless the breaker permits only one. */
   readonly inFlight: number;
-  /** How many the machine has a place for. If absent, they need none. */
+  /** Places of the machine for starting instances; unlimited if absent. */
   readonly places?: number;
   readonly breaker: BreakerStatus;
   readonly now: number;
@@ -103,18 +103,18 @@ export interface ScaleInput {
 
 export interface ScalePlan {
   readonly launch: number;
-  /** Whether more would be launched if there were places. */
+  /** Whether more places would permit more launches. */
   readonly lacksPlaces: boolean;
   readonly retire: number;
   readonly bucket: TokenBucket;
-  /** When to plan again if nothing else happens; undefined: only an event can change the plan. */
+  /** When to plan again without an event; undefined if only an event can change the plan. */
   readonly wakeAt: number | undefined;
 }
 
 /**
- * Plans how many to launch and how many of the unclaimed to retire, so that what is present comes
- * to `replicas` and never goes above it, those counted that are being retired. While the breaker
- * pauses nothing is launched; after its pause one is, until that one has started.
+ * Plans the numbers to launch and to retire, so that the existing instances (with those that are
+ * retiring) reach `replicas` and never exceed it. Launches nothing during the breaker's pause, and
+ * one instance after it until that has started.
  */
 export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   const bucket = refilled(input.bucket, input.now, policy.refill);
@@ -150,7 +150,7 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
 
 const NO_LAUNCH = { launch: 0, lacksPlaces: false };
 
-/** `isRefused`: nothing was started, and whoever refused it may take it the next time. */
+/** `isRefused`: nothing was started, and the next attempt may succeed. */
 export interface StartFailure {
   readonly reason: string;
   readonly now: number;
@@ -158,8 +158,8 @@ export interface StartFailure {
 }
 
 /**
- * The breaker after one more start failure. Failures while it pauses are of starts from before it:
- * they neither count nor stretch it. After a refusal, which costs little, the pause stays short.
+ * The breaker after another failed start. Failures during its pause belong to earlier starts: they
+ * neither count nor extend the pause. A refusal costs little, so its pause stays short.
  */
 export const afterFailure = (
   breaker: BreakerStatus,
@@ -181,7 +181,7 @@ export const afterFailure = (
   return { failures, pausedUntil: now + pause, reason: short };
 };
 
-/** The breaker after a launch for which there was no place: it pauses, and counts no failure. */
+/** The breaker after a launch without room: it pauses, without counting a failure. */
 export const afterDeferral = (
   breaker: BreakerStatus,
   { reason, now }: Pick<StartFailure, 'reason' | 'now'>,
@@ -193,7 +193,7 @@ export const afterDeferral = (
 });
 
 const MOST_REASON = 500;
-/** So that a pool is full within ten seconds of when its cluster takes its Pods again. */
+/** A pool fills within ten seconds after its cluster accepts Pods again. */
 const MOST_PAUSE_OF_REFUSED_MS = 8_000;
 
 export interface PhaseInput {
@@ -201,15 +201,15 @@ export interface PhaseInput {
   readonly counts: PoolCounts;
   readonly ordered: number;
   readonly breaker: BreakerStatus;
-  /** It has once had all that it should. */
+  /** It was full once. */
   readonly filledOnce: boolean;
-  /** Unclaimed instances of older revisions are being replaced, or should be. */
+  /** Old unclaimed instances are being replaced, or should be. */
   readonly rolling: boolean;
 }
 
 /**
- * The pool's phase on the wire. A tripped breaker that keeps it from having what it should shows
- * Degraded while something is usable, Failed while nothing is.
+ * The pool's phase. A tripped breaker that keeps it from being full shows Degraded if some instance
+ * is usable, otherwise Failed.
  */
 export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
   if (input.record.deleting !== false) return 'Deleting';
@@ -225,42 +225,43 @@ export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
 };
 
 /**
- * `current`: all that is unclaimed has the pool's revision; `blocked`: that revision can't start.
+ * `current`: all unclaimed instances have the pool's revision. `blocked`: that revision fails to
+ * start.
  */
 export type RolloutState = 'current' | 'progressing' | 'blocked';
 
 export interface RolloutInput {
-  /** Unclaimed instances that there should be. */
+  /** Wanted number of unclaimed instances. */
   readonly wanted: number;
   readonly counts: PoolCounts;
-  /** Counts of the instances alone that have the pool's revision. */
+  /** Counts of instances with the pool's revision. */
   readonly updated: PoolCounts;
-  /** Launches asked for whose instances have not yet appeared; all of the pool's revision. */
+  /** Ordered launches without an instance yet, all of the pool's revision. */
   readonly ordered: number;
-  /** Says what is wanted and not even ordered. */
+  /** Wanted instances that are not even ordered. */
   readonly missing: number;
   readonly maxUnavailable: string;
-  /** Refilled by now. */
+  /** The refilled bucket. */
   readonly bucket: TokenBucket;
-  /** How many may be starting at once, unless the breaker allows only one. */
+  /** Most instances starting at once, unless the breaker permits only one. */
   readonly inFlight: number;
   readonly breaker: BreakerStatus;
-  /** Instances of the pool's revision are known to live. */
+  /** The pool's revision has proved to live. */
   readonly proven: boolean;
   /**
-   * By then it is known whether the last one that became ready, after failures or while `proven` is
-   * not so, lives.
+   * When the last instance that became ready (after failures, or while not `proven`) has proved to
+   * live or not.
    */
   readonly provenAt: number;
   readonly now: number;
 }
 
-/** How many of an older revision may be retired at once, by how they stand. */
+/** Numbers of old instances to retire, by state. */
 export interface RolloutPlan {
   readonly starting: number;
   readonly unavailable: number;
   readonly idle: number;
-  /** When to plan again if nothing else happens; undefined: only an event can change the plan. */
+  /** When to plan again without an event; undefined if only an event can change the plan. */
   readonly wakeAt: number | undefined;
 }
 
@@ -268,12 +269,12 @@ export const staleOf = (counts: PoolCounts, updated: PoolCounts): number =>
   unclaimedOf(counts) - unclaimedOf(updated);
 
 /**
- * Plans what a rollout may take away now. Nothing goes that a launch can't follow at once: none
- * while the breaker pauses, and as many as there are tokens and room for starts. Ready ones go as
- * long as no more than `maxUnavailable` of those wanted are missing, starting or unavailable, or of
- * a revision that has not shown yet that it lives; what isn't ready anyhow goes as long as no more
- * than so many are being launched. A revision whose starts failed in a row gets one instance after
- * the pause, where none is missing, and no other before that one has shown whether it lives.
+ * Plans which old instances a rollout may retire now. Each needs a launch that can follow at once:
+ * none during the breaker's pause, otherwise as many as there are tokens and room for starts.
+ * Retires ready instances while at most `maxUnavailable` of the wanted ones are missing, starting,
+ * unavailable or unproven; retires instances that are not ready while at most that many are being
+ * launched. A revision with repeated failed starts gets one instance after the pause even if none
+ * is missing, and no other before that one has proved to live or not.
  */
 export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPlan => {
   const { counts, updated, ordered, missing, bucket, breaker, now } = input;
@@ -293,7 +294,7 @@ export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPla
   const atOnce = atLeast0(Math.min(tripped ? 1 : most, slots, tokens) - ordered - updated.starting);
   const reliable = input.proven ? counts.idle : counts.idle - updated.idle;
   return {
-    // One that starts gives its slot to the next; after failures it is left to show whether it can.
+    // A started instance passes its slot on; after failures it must first prove to live.
     starting: tripped ? 0 : Math.min(counts.starting - updated.starting, atOnce),
     unavailable: Math.min(counts.unavailable - updated.unavailable, atOnce, room),
     idle: Math.min(counts.idle - updated.idle, room, atLeast0(most - (input.wanted - reliable))),

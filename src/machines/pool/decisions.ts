@@ -14,22 +14,22 @@ import type { PoolContext, PoolIntent } from './events.ts';
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import type { BreakerStatus, PoolCounts, PoolRecord, Unresolved } from '../../model/pools/pool.ts';
 
-/** While instances are not ready it is looked so often whether one of them should go. */
+/** Interval of checks for unready instances. */
 const RENEW_AGAIN_MS = 10_000;
 
-/** A pool that waits for a place asks again after this, should its first request be lost. */
+/** A waiting pool requests a place again after this time, in case the first request is lost. */
 const ASK_PLACE_AGAIN_MS = 10_000;
 
-/** Writes of conditions are at least so far apart. */
+/** Shortest time between two writes of conditions. */
 const SAVE_CONDITIONS_MS = 10_000;
 
-/** Decides what follows from what is known now; intents only while this replica leads. */
+/** Decides from the current knowledge; emits intents only while this replica leads. */
 export interface Decision {
   readonly change: Partial<PoolContext>;
   readonly intents: readonly PoolIntent[];
 }
 
-/** `place`: there is a place for one instance that needs one. */
+/** `place`: one instance has a place to start in. */
 export const decisionOf = (
   context: PoolContext,
   now: number,
@@ -70,14 +70,14 @@ export const decisionOf = (
       ordered,
       bucket,
       savedAt: saving.due ? now : known.savedAt,
-      // One that is deleted waits for its removal alone.
+      // A deleted pool only waits for its removal.
       deadline: known.record.deleting === false ? wakes : known.deadline,
     },
     intents,
   };
 };
 
-/** Says when to ask again for what was asked, should nobody answer. */
+/** When to repeat an unanswered request. */
 const againAt = (
   { lacksPlaces, renews }: { readonly lacksPlaces: boolean; readonly renews: boolean },
   now: number,
@@ -88,8 +88,7 @@ const againAt = (
   );
 
 /**
- * Tells what is known by now of whether instances live: all that idle have done so for long enough,
- * or one was claimed.
+ * Whether instances are known to live: all idle ones have lived long enough, or one was claimed.
  */
 export const provenIn = (
   { proven, provenAt, updated, lived, record }: PoolContext,
@@ -99,7 +98,7 @@ export const provenIn = (
     ? { proven: true, lived: record.definition }
     : { proven: false, lived };
 
-/** Whether a pool learns anything by it that an instance of this revision has started. */
+/** Whether a start of this revision tells the pool anything new. */
 export const isNewsThatStarts = (
   { record, proven, lived, breaker }: PoolContext,
   revision: string,
@@ -107,14 +106,13 @@ export const isNewsThatStarts = (
   revision === record.updateRevision &&
   !(proven && lived === record.definition && breaker.failures === 0 && breaker.pausedUntil === 0);
 
-/** Counts the unclaimed instances that are too many now. */
+/** Number of surplus unclaimed instances. */
 export const surplusOf = (context: PoolContext): number =>
   Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));
 
 /**
- * Whether one that stays not ready may be replaced now. They go one by one, each when the one
- * before has been replaced by one that is ready: what keeps all of them from that would keep new
- * ones too.
+ * Whether an instance that stays unready may be replaced now. They go one by one, each after the
+ * previous one has a ready replacement: a cause that affects all of them would affect new ones too.
  */
 export const mayRenew = (context: PoolContext, now: number): boolean => {
   const {
@@ -135,13 +133,13 @@ export const mayRenew = (context: PoolContext, now: number): boolean => {
   );
 };
 
-/** Says how many of older revisions may be retired now, so that they are replaced at once. */
+/** Number of old instances that may be retired now, to be replaced at once. */
 export const replaceableOf = (context: PoolContext, now: number): RolloutPlan => {
   const { record, policy, counts, updated, ordered, breaker, provenAt } = context;
   const { proven } = provenIn(context, now);
   const missing = shortageOf(context);
   if (!context.leading || record.deleting !== false || missing < 0) return NONE;
-  // Those before have not been replaced for want of a place.
+  // Earlier ones have no replacement yet, for want of a place.
   if (isPaced(context) && missing > counts.retiring) return NONE;
   const wanted = record.replicas - (policy.replicaSemantics === 'total' ? counts.running : 0);
   const bucket = refilled(context.bucket, now, policy.refill);
@@ -168,7 +166,7 @@ export const shortageOf = (context: PoolContext): number =>
   (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
   presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
 
-/** Whether the pool launches nothing only because other instances have the machine's places. */
+/** Whether the pool launches nothing only because others hold the machine's places. */
 export const waitsForPlace = (context: PoolContext, now: number): boolean =>
   isPaced(context) &&
   planScale({ ...scaleOf(context, now), places: 0 }, context.policy).lacksPlaces;
@@ -176,13 +174,13 @@ export const waitsForPlace = (context: PoolContext, now: number): boolean =>
 export const isTripped = ({ breaker, policy }: PoolContext): boolean =>
   breaker.failures >= policy.breaker.failures;
 
-/** Tells how far the pool's instances are replaced by such of its revision. */
+/** Progress of the pool's rollout. */
 export const rolloutStateOf = (context: PoolContext): RolloutState =>
   !context.rolling ? 'current' : isTripped(context) ? 'blocked' : 'progressing';
 
 /**
- * Judges the pool. What is saved says since when, at the leader too: that may have seen another
- * moment before it led.
+ * The pool's conditions. Saved times win, also on the leader, which may have seen another time
+ * before it led.
  */
 const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] => {
   const { record, conditions } = context;
@@ -216,7 +214,7 @@ const scaleOf = (context: PoolContext, now: number): ScaleInput => ({
   now,
 });
 
-/** Whether all instances that the pool should have are there, and none is still starting. */
+/** Whether all wanted instances exist, and none is starting. */
 export const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
   counts.starting + ordered === 0 &&
   presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
@@ -237,7 +235,7 @@ interface Saving {
 }
 const NO_SAVING: Saving = { due: false, wakeAt: undefined };
 
-/** Says when to save what the record doesn't say yet: at once, but not often. */
+/** When to save unsaved conditions: at once, but not often. */
 const savingOf = (
   { record, savedAt }: PoolContext,
   conditions: readonly PoolCondition[],
@@ -249,7 +247,7 @@ const savingOf = (
   return { due, wakeAt: due ? now + SAVE_CONDITIONS_MS : savedAt + SAVE_CONDITIONS_MS };
 };
 
-/** A record that says nothing says that nothing is remarkable. */
+/** A record without conditions means that nothing is remarkable. */
 const savedOf = (
   saved: readonly PoolCondition[] | undefined,
   now: readonly PoolCondition[],
@@ -281,19 +279,19 @@ export interface ConditionsInput {
   readonly counts: PoolCounts;
   readonly updateRevision: string;
   readonly proven: boolean;
-  /** Says that what its owner asked for last waits for a sync. */
+  /** The owner's last change waits for a sync. */
   readonly held: boolean;
   readonly unresolved: Unresolved | undefined;
 }
 
-/** Tells what is to be said of a pool. */
+/** The conditions of a pool. */
 export const conditionsOf = (input: ConditionsInput): readonly Word[] => [
   progressOf(input),
   degradationOf(input),
   resolutionOf(input),
 ];
 
-/** Nothing remarkable since the pool was made. */
+/** The conditions of a new pool. */
 export const firstConditions = ({ createdAt, conditions }: PoolRecord): readonly PoolCondition[] =>
   conditions ?? [COMPLETE, AS_EXPECTED, RESOLVED].map((word) => ({ ...word, since: createdAt }));
 
@@ -301,8 +299,8 @@ export const isRemarkable = ({ type, status }: PoolCondition): boolean =>
   status !== (type === 'TemplateResolved' ? 'True' : 'False');
 
 /**
- * The words with the moments since which their status has been so: the first that knows of the same
- * status knows the moment.
+ * Adds to each condition the time since which it has its status; an earlier record of the same
+ * status wins.
  */
 export const heldSince = <C extends Condition>(
   words: readonly Omit<C, 'since'>[],
@@ -335,7 +333,7 @@ const isSaidBy = (condition: Condition | undefined, word: Omit<Condition, 'since
   condition.reason === word.reason &&
   condition.message === word.message;
 
-/** Messages aside. */
+/** Compares everything but messages. */
 export const sayTheSame = (some: readonly Condition[], others: readonly Condition[]): boolean =>
   some === others ||
   (some.length === others.length &&

@@ -3,13 +3,13 @@ import type { BreakerStatus, PoolCounts, PoolRecord } from '../../model/pools/po
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import type { PoolPolicy, TokenBucket } from './arithmetic.ts';
 
-/** A pool's instances, all of them and those of the pool's revision. */
+/** Instance counts of a pool: all, and those of its revision. */
 export interface Tallied {
   readonly counts: PoolCounts;
   readonly updated: PoolCounts;
 }
 
-/** `tallied`: the instances that are there already. */
+/** `tallied`: the existing instances. */
 export interface PoolInput {
   readonly record: PoolRecord;
   readonly policy: PoolPolicy;
@@ -17,18 +17,18 @@ export interface PoolInput {
   readonly counted?: Tallied;
 }
 
-/** `revision`: the updateRevision of the instance that is spoken of. */
+/** `revision`: the instance's updateRevision. */
 export type PoolEvent =
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
-  /** `updated`: the instances of this record's revision. */
+  /** `updated`: instances of this record's revision. */
   | {
       readonly type: 'RECORD';
       readonly record: PoolRecord;
       readonly updated: PoolCounts;
       readonly now: number;
     }
-  /** An instance counts elsewhere than before; `ordered`: it is one of the launches asked for. */
+  /** An instance changed its state; `ordered`: it is one of the ordered launches. */
   | {
       readonly type: 'INSTANCE_MOVED';
       readonly counted: Tallied;
@@ -43,11 +43,11 @@ export type PoolEvent =
       readonly now: number;
       readonly isRefused?: true;
     }
-  /** There is no place for an instance now: none is launched for a while. */
+  /** No room for an instance now; launches pause. */
   | { readonly type: 'START_DEFERRED'; readonly reason: string; readonly now: number }
-  /** One instance that needs a place may be launched now. */
+  /** A place for one instance is free. */
   | { readonly type: 'PLACE'; readonly now: number }
-  /** The supervisor couldn't order these launches after all. */
+  /** The supervisor could not order these launches. */
   | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
   | { readonly type: 'REMOVED' }
   | { readonly type: 'REMOVE_OUTCOME_UNKNOWN'; readonly now: number }
@@ -55,22 +55,22 @@ export type PoolEvent =
 
 export type PoolIntent =
   | { readonly type: 'launch'; readonly count: number }
-  /** To be answered by PLACE once there is a place; what was asked for already stays asked for. */
+  /** Answered by PLACE when one is free; earlier requests stay. */
   | { readonly type: 'await-place' }
   /**
-   * Retire unclaimed instances while `surplusOf` the pool is above zero: older revisions and
-   * starting ones first, then the longest idle.
+   * Retire unclaimed instances while `surplusOf` is above zero: old revisions and starting
+   * instances first, then the longest idle.
    */
   | { readonly type: 'trim' }
-  /** Retire unclaimed instances of older revisions while `replaceableOf` the pool allows it. */
+  /** Retire old unclaimed instances while `replaceableOf` permits it. */
   | { readonly type: 'replace' }
   /**
-   * Retire the unclaimed instance that has not been ready for the longest, if `mayRenew` and for
-   * startupTimeout at least.
+   * Retire the unclaimed instance that has been unready longest, if `mayRenew`, and for at least
+   * startupTimeout.
    */
   | { readonly type: 'renew' }
   | { readonly type: 'end-running' }
-  /** To be saved as long as the pool has that revision. */
+  /** Save while the pool has that revision. */
   | { readonly type: 'save-breaker'; readonly breaker: BreakerStatus; readonly revision: string }
   | { readonly type: 'save-conditions'; readonly conditions: readonly PoolCondition[] }
   | { readonly type: 'remove' };
@@ -81,31 +81,30 @@ export interface PoolContext extends Tallied {
   readonly ordered: number;
   readonly bucket: TokenBucket;
   /**
-   * How many instances may be starting at once: fewer after one failed to start, one more for each
-   * that became ready.
+   * Most instances starting at once: fewer after a failed start, one more after each that became
+   * ready.
    */
   readonly inFlight: number;
   readonly breaker: BreakerStatus;
-  /** When a start last failed, or found no place, as far as is known here (ms); 0: none did. */
+  /** Time of the last failed start or missing room seen here, in ms; 0 for none. */
   readonly failedAt: number;
   readonly leading: boolean;
   readonly filledOnce: boolean;
   /**
-   * From the first unclaimed instance of an older revision until all that there should be is there,
-   * and none is of an older one.
+   * True from the first old unclaimed instance until all wanted instances exist and none is old.
    */
   readonly rolling: boolean;
-  /** Instances of the record's revision are known to live: one did for a while, or was claimed. */
+  /** The record's revision has proved to live: an instance lived for a while, or was claimed. */
   readonly proven: boolean;
   /**
-   * While that is not so, and after failures: when it is known whether the last one that became
-   * ready lives.
+   * Before that, and after failures: when the last instance that became ready has proved to live or
+   * not.
    */
   readonly provenAt: number;
-  /** The last definition whose instances are known to live. */
+  /** The last definition that has proved to live. */
   readonly lived: InstanceDefinition | undefined;
   readonly conditions: readonly PoolCondition[];
-  /** When conditions were last put out to be saved. */
+  /** Time of the last save of conditions. */
   readonly savedAt: number;
   readonly deadline: number | undefined;
 }

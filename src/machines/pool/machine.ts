@@ -15,11 +15,10 @@ const REMOVE_RETRY_MS = 1_000;
 const PROOF_MS = STEADY_MS + 1_000;
 
 /**
- * One pool: pending until it was filled once, active, deleting, removed. It asks for launches and
- * retirements so that what is present comes to `replicas` and never above, and what is unclaimed to
- * the record's revision; how far it is from that is arithmetic of its counts (decisions.ts). Only
- * while it leads does it decide; running instances are never retired, and are ended only by a
- * deletion with `force`.
+ * One pool: pending until it was filled once, active, deleting, removed. Requests launches and
+ * retirements so that the instances reach `replicas` and never exceed it, and unclaimed ones reach
+ * the record's revision. The arithmetic is in decisions.ts. Decides only while it leads. Never
+ * retires running sandboxes; only a deletion with `force` ends them.
  */
 export const poolMachine = setup({
   types: {
@@ -45,10 +44,9 @@ export const poolMachine = setup({
       leading: true,
       conditions: context.record.conditions ?? context.conditions,
     })),
-    // What was ordered and has not appeared is dropped with the lease.
+    // Ordered launches without an instance are dropped with the lease.
     follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
-    // Deletion stays: a record that doesn't know of it is an older one. Another revision has not
-    // failed yet.
+    // Deletion is final: a record without it is older. A new revision has no failures yet.
     keepRecord: enqueueActions(({ context, event, enqueue }) => {
       if (
         event.type !== 'RECORD' ||
@@ -75,7 +73,7 @@ export const poolMachine = setup({
           revision: record.updateRevision,
         });
     }),
-    // All of one move in a single step: it happens several times in each instance's life.
+    // One step for a whole move, which happens several times in each instance's life.
     count: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_MOVED') return;
       const { counted, now } = event;
@@ -101,7 +99,7 @@ export const poolMachine = setup({
         ? { ordered: Math.max(0, context.ordered - event.count) }
         : {},
     ),
-    // That an older revision starts, or no longer does, says nothing of this one.
+    // Starts of an older revision say nothing about this one.
     noteStarted: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_STARTED' || event.revision !== context.record.updateRevision)
         return;
@@ -131,7 +129,7 @@ export const poolMachine = setup({
       if (event.type !== 'START_DEFERRED') return;
       const breaker = afterDeferral(context.breaker, event, context.policy.breaker);
       enqueue.assign({ breaker, failedAt: event.now });
-      // Of those that come together one is told.
+      // Reports one of several that come together.
       if (context.leading && context.breaker.pausedUntil <= event.now)
         enqueue.emit({ type: 'save-breaker', breaker, revision: context.record.updateRevision });
     }),
@@ -226,14 +224,11 @@ export const poolMachine = setup({
   },
 });
 
-/** Whether the move was that of an instance from starting to idle. */
+/** Whether an instance moved from starting to idle. */
 export const becameReady = ({ counts: old }: Tallied, { counts }: Tallied): boolean =>
   counts.starting < old.starting && counts.idle > old.idle;
 
-/**
- * Follows what the leader saved of a breaker; that it pauses anew says that a start has just failed
- * there.
- */
+/** Follows the breaker that the leader saved. A new pause means that a start just failed there. */
 const followedBreaker = (
   { breaker, failedAt }: PoolContext,
   record: PoolRecord,
@@ -243,7 +238,7 @@ const followedBreaker = (
   failedAt: record.breaker.pausedUntil > breaker.pausedUntil ? now : failedAt,
 });
 
-/** Keeps the proof that instances live: one revision's holds for another that runs the same. */
+/** Keeps the proof of life, also for another revision with the same definition. */
 const proofOf = (
   context: PoolContext,
   { definition }: PoolRecord,

@@ -11,28 +11,27 @@ import {
 import type { SandboxContext, Ended, SandboxEvent, SandboxInput } from './events.ts';
 import { expiryOf } from '../../model/pools/claim-rules.ts';
 
-/** How long an unanswered effect waits before it is looked at again. */
+/** Time until an unanswered effect is checked. */
 export const RETRY_MS = 1_000;
 
-/** How long what is the leader's to do is left to it, before it is looked at again who leads. */
+/** Time that the leader has for its part, before this replica checks who leads. */
 export const LEADER_MS = 5_000;
 
 /**
- * How long what was told to end may take after it should have ended by force, before it is looked
- * at: whoever runs it says so when it has, and a look costs. Longer than the driver leaves it
- * before it ends it for good.
+ * Extra time for an end after its forced deadline, before the instance is checked: the driver
+ * reports the end itself, and a check costs a read. Longer than the driver's own last attempt.
  */
 export const OVERRUN_MS = 6_000;
 
-/** How long a launch may stay unanswered before it is repeated under the same id. */
+/** Time until an unanswered launch is repeated under the same id. */
 export const LAUNCH_MS = 15_000;
 
-/** How long a claim that did not land waits before it is written again. */
+/** Pause before a claim without effect is written again. */
 export const CLAIM_REPEAT_MS = 100;
 
 /**
- * How long an instance must live to count as started: one whose command ends at once would else be
- * replaced without pause.
+ * Time that an instance must live to count as started. Otherwise a command that ends at once would
+ * be replaced without a pause.
  */
 export const STEADY_MS = 10_000;
 
@@ -44,7 +43,7 @@ const OUR_DOING: ReadonlySet<EndReason> = new Set([
   'claim-failed',
 ]);
 
-/** It was told to end, or ran out; not merely retired, and not dead by itself. */
+/** A request or an expiry ended it, as opposed to a retirement or its own death. */
 export const isOurDoing = (end: End | undefined): boolean =>
   end !== undefined && OUR_DOING.has(end.reason);
 
@@ -59,13 +58,12 @@ const FAILURES: ReadonlySet<EndReason> = new Set([
 ]);
 
 /**
- * The wire status of a machine state. `claiming` is still Idle; an unclaimed instance that died
- * shows Failed until it is cleared away.
+ * The API's status for a machine state. `claiming` is still Idle. A dead unclaimed instance shows
+ * Failed until its cleanup.
  */
 export const statusOf = (state: string, context: SandboxContext): SandboxStatus => {
   switch (state) {
-    // One that was told to end before its birth was known to have landed only waits to be cleared
-    // away.
+    // Told to end before its launch was known to have taken effect: only waits for its cleanup.
     case 'starting':
       return context.end ? 'Stopping' : 'Starting';
     case 'idle':
@@ -75,7 +73,7 @@ export const statusOf = (state: string, context: SandboxContext): SandboxStatus 
       return 'Running';
     case 'completed':
       return 'Completed';
-    // What nobody claimed has failed once nothing of it runs.
+    // An unclaimed instance has failed once nothing of it runs.
     default:
       return context.record?.claim === undefined &&
         context.gone &&
@@ -86,7 +84,7 @@ export const statusOf = (state: string, context: SandboxContext): SandboxStatus 
   }
 };
 
-/** The history record of a claimed instance that ended; undefined where nobody ever held it. */
+/** The history record of a claimed instance that ended; undefined if nobody claimed it. */
 export const finishedOf = (
   context: SandboxContext,
   record: InstanceRecord | undefined,
@@ -111,7 +109,7 @@ export const finishedOf = (
   };
 };
 
-/** Returns what the sandbox machine knows: at its beginning, after a fact, and about its end. */
+/** The context of the sandbox machine: at its start, after a fact, and after its end. */
 export const ordered = (launchOrder: LaunchOrder, now: number): SandboxContext => ({
   id: launchOrder.record.id,
   poolUid: launchOrder.record.poolUid,
@@ -157,8 +155,8 @@ export const restored = (
 };
 
 /**
- * Adds what a fact tells. A record is replaced only by one that is further on: claimed never turns
- * idle again, and what is deleted stays so.
+ * Merges a fact. Replaces a record only by a later state: claimed never becomes idle again, and a
+ * deletion stays.
  */
 export const learned = (
   context: SandboxContext,
@@ -186,7 +184,7 @@ export const learned = (
   };
 };
 
-/** Says since when it is not ready, although its node is well. */
+/** Since when it is unready while its node is healthy. */
 const unreadiness = (
   { unreadyAt }: SandboxContext,
   vitals: Vitals,
@@ -197,7 +195,10 @@ const unreadiness = (
   return unreadyAt === undefined ? {} : { unreadyAt: undefined };
 };
 
-/** Says what keeps it from being ready while it starts, and withdraws that afterwards. */
+/**
+ * Publishes the reason for which it is not ready during its start, and withdraws the reason
+ * afterwards.
+ */
 const startShown = (
   context: SandboxContext,
   vitals: Vitals,
@@ -220,7 +221,7 @@ const endedContainers = (
     ? { endedContainers: vitals.endedContainers }
     : {};
 
-/** Counts an instance on a node that leaves as unready for ever: nobody waits for it. */
+/** Treats an instance on a leaving node as unready forever, so that nobody waits for it. */
 const unreadySince = (
   { nodeLeaving }: Extract<Vitals, { kind: 'unavailable' }>,
   before: number | undefined,
@@ -230,7 +231,7 @@ const unreadySince = (
 const withAdvice = (reason: string, advice: string | undefined): string =>
   advice === undefined ? reason : `${reason}; ${advice}`;
 
-/** The first word of its end stands; a later one may say that nothing of it is left. */
+/** Keeps its first end; a later fact may only add that nothing remains. */
 const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended | undefined => {
   if (vitals.kind !== 'gone') return known;
   const { exitCode, removed, outOfMemory, remains } = vitals;
@@ -250,23 +251,18 @@ const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended
 const sameNames = (one: object | undefined, other: object | undefined): boolean =>
   Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
 
-/**
- * Picks the one of two records of one instance that is further on; the one shown last among equals.
- */
+/** The later of two records of one instance; the most recent one if they are equal. */
 export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
   known && RANK[shown.state] < RANK[known.state] ? known : shown;
 
 const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
 
-/** The first end stands, but being told to end weighs more than that nobody needed it. */
+/** Keeps the first end, but a request to end outweighs a mere retirement. */
 export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
   !context.end ||
   (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
 
-/**
- * A tenant's request of this replica: it is told to be deleted, or its own claim is settled or
- * given back.
- */
+/** A tenant's request on this replica: a deletion, or the settling or return of its own claim. */
 export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
   (event.type === 'END' && (event.reason === 'deleted' || event.reason === 'claim-failed')) ||
   context.claiming !== undefined;
@@ -295,8 +291,8 @@ export const failureOf = (
 };
 
 /**
- * For values that the state itself guarantees; a miss is a fault of the machine, and the actor is
- * rebuilt from its fact.
+ * Asserts a value that the state guarantees. If it is missing, the machine has a fault, and the
+ * actor is recreated from its fact.
  */
 export const proven = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');

@@ -11,22 +11,22 @@ import type {
   StartHindrance,
 } from '../../model/sandbox.ts';
 
-/** An actor begins with a launch that was ordered. */
+/** Starts an actor with an ordered launch. */
 export interface LaunchInput {
   readonly now: number;
   readonly launchOrder: LaunchOrder;
 }
 
-/** Or with a fact that the driver reported. */
+/** Starts an actor with a fact from the driver. */
 export type SandboxInput =
   | LaunchInput
   | { readonly now: number; readonly fact: InstanceFact & { readonly record: InstanceRecord } };
 
-/** Times are milliseconds since the epoch. */
+/** All times are in ms since the epoch. */
 export type SandboxEvent =
   | { readonly type: 'LAUNCHED'; readonly record: InstanceRecord; readonly now: number }
   | { readonly type: 'LAUNCH_REFUSED'; readonly reason: string }
-  /** There is no place for it now, which is not its fault. */
+  /** No room for it now, which is not its fault. */
   | { readonly type: 'LAUNCH_DEFERRED'; readonly reason: string }
   | { readonly type: 'LAUNCH_UNKNOWN'; readonly now: number }
   | { readonly type: 'FACT'; readonly fact: InstanceFact; readonly now: number }
@@ -41,13 +41,13 @@ export type SandboxEvent =
   | { readonly type: 'RELEASE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'AMENDED'; readonly record: InstanceRecord; readonly now: number }
   | { readonly type: 'ACTIVE'; readonly now: number }
-  /** Its expiry was confirmed at the moment of acting. */
+  /** Its expiry is confirmed at the time of the effect. */
   | { readonly type: 'EXPIRED'; readonly reason: EndReason; readonly now: number }
-  /** Not expired: something happened in it at that moment, perhaps seen by another replica. */
+  /** Not expired: there was activity, perhaps on another replica. */
   | { readonly type: 'STILL_ACTIVE'; readonly activeAt: number; readonly now: number }
-  /** This replica leads now, and knows all that was written before it did. */
+  /** This replica now leads, and has seen everything written before. */
   | { readonly type: 'LEADING'; readonly now: number }
-  /** The intent was another replica's to carry out: this one doesn't lead. */
+  /** This replica does not lead, so another one carries out the intent. */
   | { readonly type: 'NOT_LEADING'; readonly now: number }
   | { readonly type: 'WORK_BEGAN'; readonly now: number }
   | { readonly type: 'WORK_ENDED'; readonly now: number }
@@ -55,11 +55,11 @@ export type SandboxEvent =
   | { readonly type: 'CLOSE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
-/** Effects as plain data; the supervisor carries them out and answers with an event. */
+/** Effects as plain data. The supervisor carries them out and answers with an event. */
 export type SandboxIntent =
   | { readonly type: 'launch'; readonly launchOrder: LaunchOrder }
   | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
-  /** `asked`: a request of this replica waits for it; else it is the leader's to carry out. */
+  /** `asked`: a request on this replica waits for it; otherwise only the leader carries it out. */
   | {
       readonly type: 'retire';
       readonly seen: Revision;
@@ -68,16 +68,16 @@ export type SandboxIntent =
     }
   | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
   /**
-   * Answered by EXPIRED or STILL_ACTIVE, or by AMENDED where it was paused in place of its end;
-   * there by FACT where its record says something else.
+   * Answered by EXPIRED or STILL_ACTIVE, by AMENDED if it was paused instead of ended, or by FACT
+   * if its record differs.
    */
   | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
   /**
-   * An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's
-   * to carry out.
+   * An uncached read, answered by FACT. `patient`: nothing waits for it, so only the leader carries
+   * it out.
    */
   | { readonly type: 'look'; readonly patient?: true }
-  /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
+  /** Writes history, then the quota, then the record. `finished` is absent if nobody claimed it. */
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
   | {
       readonly type: 'report-start';
@@ -85,7 +85,7 @@ export type SandboxIntent =
       readonly reason: string;
     };
 
-/** When and how its main process ended; see `Gone`. */
+/** When and how its main process ended (see `Gone`). */
 export type Ended = { readonly at: number } & Pick<
   Gone,
   'exitCode' | 'removed' | 'outOfMemory' | 'remains'
@@ -94,58 +94,55 @@ export type Ended = { readonly at: number } & Pick<
 export interface SandboxContext {
   readonly id: string;
   readonly poolUid: string;
-  /** Until the launch is known to have landed. */
+  /** True until the launch is known to have taken effect. */
   readonly launchOrder: LaunchOrder | undefined;
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
-  /**
-   * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
-   * or its node is in trouble.
-   */
+  /** Since when this replica has seen it unready on a healthy node; undefined otherwise. */
   readonly unreadyAt?: number;
-  /** When its readiness last changed, as was noted where it runs. */
+  /** When its readiness last changed, as recorded at its node. */
   readonly since?: number;
-  /** While it starts: what was last said of why it is not ready. */
+  /** During its start: the last reason for which it is not ready. */
   readonly unready?: string;
-  /** While it starts: what keeps it from that, told in `unready`. */
+  /** During its start: the published reason in `unready`. */
   readonly hindrance?: StartHindrance;
-  /** While it starts: only its record is there. */
+  /** During its start: only its record exists. */
   readonly unlaunched?: boolean;
-  /** While it starts: when its process came to be under way, where this replica launched it. */
+  /** During its start: when its process began, if this replica launched it. */
   readonly launchedAt?: number;
-  /** It is told to end, and is ended by force at that moment. */
+  /** When its ordered end is forced. */
   readonly endsBy?: number;
-  /** A claim under way, when its request gives up, and whether it was written a second time. */
+  /** A claim in progress, the deadline of its request, and whether it was written again. */
   readonly claiming:
     | { readonly claim: Claim; readonly until: number; readonly repeated: boolean }
     | undefined;
   readonly activeAt: number;
-  /** Commands under way: while there are any, it is not idle. */
+  /** Running commands; it is not idle while there are any. */
   readonly working: number;
   readonly end: End | undefined;
-  /** A request of this replica ends it. */
+  /** A request on this replica ends it. */
   readonly asked: boolean;
-  /** Its record is known to be deleted. */
+  /** Its record is deleted. */
   readonly forgotten: boolean;
   readonly gone: Ended | undefined;
-  /** Containers beside the first that have ended by themselves, and how. */
+  /** Secondary containers that ended, and how. */
   readonly endedContainers?: Readonly<Record<string, string>>;
-  /** Absolute; the supervisor sends DEADLINE at or after it. */
+  /** Absolute time; the supervisor sends DEADLINE then or later. */
   readonly deadline: number | undefined;
 }
 
-/** Names what states have in common, for whoever asks for that and not for their names. */
+/** Properties that states share, for code that must not depend on state names. */
 export type SandboxTag =
-  /** It was launched, and has never been ready. */
+  /** Launched and never ready yet. */
   | 'awaited'
-  /** It is not ready now, though it may run. */
+  /** Not ready now, but perhaps running. */
   | 'notReady'
-  /** Its record may still be there as if nothing were. */
+  /** Its record may still look unchanged. */
   | 'endUnderWay'
-  /** It was refused, or is late. */
+  /** Refused, or late. */
   | 'endFailed'
-  /** A restart may forget it: a DELETE is not answered yet. */
+  /** A restart may lose it, so a DELETE is not answered yet. */
   | 'endNotDurable'
-  /** A restart goes on with it. */
+  /** A restart continues it. */
   | 'endDurable';

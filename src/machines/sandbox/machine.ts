@@ -3,7 +3,7 @@ import { sandboxSetup } from './setup.ts';
 import { starting } from './starting.ts';
 import { stopping } from './stopping.ts';
 
-/** A claim is under way: its write landed, or it did not, or that is being found out. */
+/** A claim in progress: its write succeeded, failed, or its outcome is being determined. */
 const claiming = sandboxSetup.createStateConfig({
   initial: 'writing',
   tags: ['endNotDurable'],
@@ -19,7 +19,7 @@ const claiming = sandboxSetup.createStateConfig({
       description: 'a claim of it is being written',
       entry: 'claim',
       on: {
-        // Ours, or somebody else's: then ours can't land any more.
+        // Our claim or another's; in the latter case ours cannot succeed any more.
         FACT: [
           { guard: 'shownClaimed', target: 'deciding', actions: 'learn' },
           { actions: 'learn' },
@@ -28,7 +28,7 @@ const claiming = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying' },
       },
     },
-    /** The write failed, or its outcome is unknown: the record tells. */
+    /** The write failed or has an unknown outcome; the record decides. */
     verifying: {
       description: 'a claim failed, or its outcome is unknown; its record is being read',
       entry: ['awaitRetry', 'look'],
@@ -55,8 +55,8 @@ const claiming = sandboxSetup.createStateConfig({
       ],
     },
     /**
-     * Still idle: the same conditional write is repeated, the second time after a pause, and
-     * lands once or not at all.
+     * Still idle: repeats the same conditional write, the second time after a pause. It succeeds
+     * once or never.
      */
     retrying: {
       description: 'a claim has not landed; it is written once more',
@@ -76,16 +76,14 @@ const claiming = sandboxSetup.createStateConfig({
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running →
  * stopping → completed.
  *
- * Claimed at most once: CLAIM is legal in `idle.available` alone, and `running` is entered only by
- * CLAIMED, the driver's word that the durable write went through, or by a fact that shows it.
- * Running is left only by END, by its own expiry, or by a fact that it is gone. END is legal in
- * every state, and never forgotten. A claim or retirement of unknown outcome is looked at uncached;
- * past its request's deadline a claim is settled by the conditional retirement, so that it can't
- * land later.
+ * Claimed at most once: CLAIM is legal only in `idle.available`. Only CLAIMED (the driver confirms
+ * the durable write) or a fact leads to `running`. Only END, its own expiry, or a fact that it is
+ * gone lead out of `running`. END is legal in every state and never lost. A claim or retirement
+ * with an unknown outcome is read uncached. After its request's deadline, the conditional
+ * retirement settles a claim, so that the claim cannot succeed later.
  *
- * Every replica has this actor. What a request of the replica asks for it carries out itself; all
- * else is the leader's, and NOT_LEADING says so: then it waits for the facts that show what the
- * leader did.
+ * Every replica has this actor. A replica carries out its own requests. Everything else is the
+ * leader's task: others get NOT_LEADING and wait for facts.
  */
 export const sandboxMachine = sandboxSetup.createMachine({
   id: 'sandbox',
@@ -94,8 +92,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
       ? ordered(input.launchOrder, input.now)
       : restored(input.fact, input.now),
   initial: 'restoring',
-  // A late or repeated answer that no state asks for changes nothing; what is observed is always
-  // learned.
+  // Ignores late and repeated answers that no state expects, but always learns facts.
   on: { FACT: { actions: 'learn' }, WORK_ENDED: { actions: 'endWork' } },
   states: {
     restoring: {
@@ -111,8 +108,8 @@ export const sandboxMachine = sandboxSetup.createMachine({
     },
     starting,
     /**
-     * Its start counts as such once it has lived for a while, or is claimed; one that dies before
-     * has failed to start.
+     * A start counts once the instance has lived for a while, or is claimed. If the instance dies
+     * earlier, the start has failed.
      */
     idle: {
       initial: 'available',
@@ -133,7 +130,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
         ],
         FACT: [
-          // No record means dead, never free.
+          // Without a record it is dead, never free.
           {
             guard: 'recordGone',
             target: 'stopping.waiting',
@@ -174,7 +171,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
       ],
       on: {
         FACT: [
-          // Somebody deleted its record by hand.
+          // Its record was deleted by hand.
           { guard: 'recordGone', target: 'stopping.releasing', actions: ['learn', 'noteEnd'] },
           { actions: ['learn', 'awaitExpiry'] },
         ],

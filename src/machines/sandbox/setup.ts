@@ -27,8 +27,8 @@ import type {
 } from './events.ts';
 
 /**
- * Defines what the sandbox machine may ask about and do: guards read the context, actions change it
- * or put intents out.
+ * Guards and actions of the sandbox machine. Guards read the context; actions change it or emit
+ * intents.
  */
 export const sandboxSetup = setup({
   types: {
@@ -51,9 +51,9 @@ export const sandboxSetup = setup({
     broken: ({ context }) => context.endedContainers !== undefined,
     brokeYoung: ({ context }) =>
       context.endedContainers !== undefined && context.deadline !== undefined,
-    /** Since the intent was put out that was another's. */
+    /** Since the intent that another replica carries out. */
     asked: ({ context }) => context.asked,
-    /** It can't be idle again. */
+    /** It cannot become idle again. */
     unfit: ({ context }) =>
       context.gone !== undefined ||
       context.startedAt === undefined ||
@@ -61,7 +61,7 @@ export const sandboxSetup = setup({
     started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
     unavailable: ({ context }) => context.availableAt === undefined,
-    /** Idle, and not yet long enough to count as started. */
+    /** Idle, but not long enough to count as started. */
     unsteady: ({ context }) => context.deadline !== undefined,
     diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) =>
@@ -87,7 +87,7 @@ export const sandboxSetup = setup({
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) =>
       event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
-    /** It was only not needed, and lives, or may yet start. */
+    /** Merely surplus, and alive or still starting. */
     dueSpared: ({ context, event }) => {
       const { deadline, asked, gone, end, startedAt, record } = context;
       if (event.type !== 'DEADLINE' || deadline === undefined || event.now < deadline) return false;
@@ -115,7 +115,7 @@ export const sandboxSetup = setup({
         ? { record: further(context.record, event.record), launchOrder: undefined }
         : {},
     ),
-    /** The driver's word: the process is under way too. */
+    /** The driver confirms that the process runs too. */
     noteLaunched: assign(({ context, event }) => ({
       ...(event.type === 'LAUNCHED' ? { launchedAt: event.now } : {}),
       ...(context.unlaunched ? { unlaunched: false } : {}),
@@ -175,7 +175,7 @@ export const sandboxSetup = setup({
     awaitLaunch: assign(({ context, event }) => ({
       deadline: ('now' in event ? event.now : context.activeAt) + LAUNCH_MS,
     })),
-    /** Attempts to launch it take none of its time. */
+    /** Launch attempts do not use up its time. */
     awaitStart: assign(({ context }) => {
       const record = context.record ?? context.launchOrder?.record;
       const startedBy =
@@ -183,8 +183,8 @@ export const sandboxSetup = setup({
       return { deadline: Math.min(startedBy, record?.claimBy ?? startedBy) };
     }),
     /**
-     * Waits until it is steady; what was found, and has lived for as long already, is. One that was
-     * launched for one claim waits for that.
+     * Waits until it is steady. A found instance that has lived long enough is steady at once. An
+     * instance launched for one claim waits for that claim.
      */
     awaitSteady: assign(({ context: { record, availableAt, startedAt, activeAt }, event }) => {
       if (record?.claimBy !== undefined) {
@@ -200,7 +200,7 @@ export const sandboxSetup = setup({
       ...(mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
     })),
     forgetEnd: assign({ end: undefined }),
-    /** It goes on as one that was found at this moment. */
+    /** Continues like an instance found at this moment. */
     spare: assign(({ event }) => ({
       end: undefined,
       ...('now' in event ? { activeAt: event.now } : {}),
@@ -266,8 +266,8 @@ export const sandboxSetup = setup({
       reason: failureOf(context, event),
     })),
     /**
-     * Reports a start that failed. What somebody takes away is no fault of its own; but where
-     * everything is taken away at once, nothing more is to come for a while.
+     * Reports a failed start. A removed instance is not at fault; but if all are removed at once,
+     * launches pause for a while.
      */
     reportFailed: emit(({ context, event }): SandboxIntent => ({
       type: 'report-start',

@@ -1,6 +1,9 @@
 import { sandboxSetup } from './setup.ts';
 
-/** Takes a fact while a launch is unanswered: what runs was launched, whatever the answer. */
+/**
+ * Handles a fact while a launch is unanswered: a running instance was launched, whatever the
+ * answer.
+ */
 const SEEN_BORN = [
   {
     guard: 'shownAvailable',
@@ -10,14 +13,11 @@ const SEEN_BORN = [
   { actions: 'learn' },
 ] as const;
 
-/** From the order until it is ready, or has failed to become so. */
+/** From the order until it is ready, or has failed. */
 export const starting = sandboxSetup.createStateConfig({
   initial: 'booting',
   states: {
-    /**
-     * The birth is ordered and may or may not have landed; repeated under the same id until it
-     * is known.
-     */
+    /** The launch is ordered with an unknown outcome, and repeated under the same id. */
     ordered: {
       initial: 'launching',
       states: {
@@ -37,8 +37,8 @@ export const starting = sandboxSetup.createStateConfig({
           on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
         },
         /**
-         * Another replica leads now, and launches what is missing: it is gone on with only if
-         * it landed.
+         * Another replica leads and launches missing instances: continue only if the launch took
+         * effect.
          */
         abandoned: {
           description:
@@ -57,7 +57,7 @@ export const starting = sandboxSetup.createStateConfig({
             DEADLINE: { guard: 'due', target: 'abandoned', reenter: true },
           },
         },
-        /** An earlier attempt may have landed: the record tells. */
+        /** An earlier attempt may have succeeded; the record decides. */
         refused: {
           description: 'its launch was refused; its record tells whether an earlier attempt landed',
           entry: ['awaitRetry', 'look'],
@@ -112,7 +112,7 @@ export const starting = sandboxSetup.createStateConfig({
           },
           { actions: 'learn' },
         ],
-        // Whoever wrote its record does not launch it any more, which is no failed start.
+        // The writer of its record does not launch it any more, which is not a failed start.
         LEADING: { guard: 'unlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
         DEADLINE: [
           { guard: 'dueUnlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },

@@ -1,11 +1,11 @@
 import { sandboxSetup } from './setup.ts';
 
-/** From the wish that it ends until nothing of it is left. */
+/** From the request to end until nothing of it remains. */
 export const stopping = sandboxSetup.createStateConfig({
   initial: 'deciding',
   on: { END: { actions: 'noteEnd' } },
   states: {
-    /** Decides how it ends: what somebody claimed meanwhile runs on, unless it was told to end. */
+    /** Decides how it ends: a sandbox claimed in the meantime runs on, unless a request ends it. */
     deciding: {
       tags: ['endUnderWay'],
       always: [
@@ -18,7 +18,7 @@ export const stopping = sandboxSetup.createStateConfig({
         { target: 'releasing' },
       ],
     },
-    /** Unclaimed: its record is deleted if nobody claimed it meanwhile. */
+    /** Unclaimed: deletes its record if nobody has claimed it in the meantime. */
     retiring: {
       description: 'nobody needs it; its record is being deleted, unless somebody claims it first',
       tags: ['endUnderWay', 'endNotDurable'],
@@ -26,7 +26,7 @@ export const stopping = sandboxSetup.createStateConfig({
       on: {
         RETIRED: { target: 'waiting', actions: 'dropRecord' },
         RETIRE_OUTCOME_UNKNOWN: { target: 'verifying' },
-        // Nobody else knows that it was to be retired: who leads now decides anew.
+        // Nobody else knows of the retirement, so the current leader decides again.
         NOT_LEADING: [
           { guard: 'asked', target: 'deciding' },
           { guard: 'unfit', target: 'awaitingLeader' },
@@ -50,10 +50,7 @@ export const stopping = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying', reenter: true },
       },
     },
-    /**
-     * Treats what lives, and was only not needed, as if nothing were: whoever decided that decides
-     * anew.
-     */
+    /** A live instance that was merely surplus continues as before; its pool decides again. */
     retireFailed: {
       description: 'its record could not be deleted; that is tried again',
       tags: ['endFailed', 'endNotDurable'],
@@ -71,7 +68,7 @@ export const stopping = sandboxSetup.createStateConfig({
         ],
       },
     },
-    /** Claimed: the end is noted durably first, and holds whatever fails after it. */
+    /** Claimed: saves the end first; later failures cannot undo it. */
     releasing: {
       description: 'that it ends is being written',
       tags: ['endUnderWay', 'endNotDurable'],
@@ -91,8 +88,7 @@ export const stopping = sandboxSetup.createStateConfig({
       on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
     },
     /**
-     * Until nothing of it runs any more, which comes as a fact; who leads looks only where none
-     * comes in time.
+     * Until a fact shows that nothing of it runs. The leader checks only if no fact comes in time.
      */
     waiting: {
       description: 'that it ends is durable; nothing of it must run any more before it is closed',
@@ -105,7 +101,7 @@ export const stopping = sandboxSetup.createStateConfig({
         NOT_LEADING: { actions: 'awaitGone' },
       },
     },
-    /** The leader's to carry out: what it did comes as a fact. */
+    /** The leader carries this out; a fact shows the result. */
     awaitingLeader: {
       description: "what is left to do is the leader's; what that did comes as a fact",
       entry: 'awaitLeader',
