@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../src/contracts/log.ts';
-import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
+import { newSecretHalf } from '../../src/fleet/link/identity.ts';
 import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';

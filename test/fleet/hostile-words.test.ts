@@ -14,7 +14,7 @@ import { Writable } from 'node:stream';
 import { silentLog } from '../../src/contracts/log.ts';
 import { newFleetKey, newJoinToken } from '../../src/fleet/link/fleet-keys.ts';
 import { readWords } from '../../src/fleet/link/link-calls.ts';
-import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
+import { newSecretHalf } from '../../src/fleet/link/identity.ts';
 import { ManagerHello, transcriptOf, WorkerHello } from '../../src/fleet/link/link-words.ts';
 import { MOST_TOLD } from '../../src/fleet/link/told/told-records.ts';
 import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';

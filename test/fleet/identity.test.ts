@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
-import { identityCheck, identitySigner } from '../../src/fleet/link/identity.ts';
-import { newSecretHalf, type LinkSecret } from '../../src/fleet/link/link-secret.ts';
+import {
+  identityCheck,
+  identitySigner,
+  newSecretHalf,
+  type LinkSecret,
+} from '../../src/fleet/link/identity.ts';
 import { CALLER, REQUEST } from './a-request.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

@@ -8,7 +8,7 @@ import {
 import type { Duplex } from 'node:stream';
 import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
 import { answerWords, ask, readWords } from '../../src/fleet/link/link-calls.ts';
-import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
+import { newSecretHalf } from '../../src/fleet/link/identity.ts';
 import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { CALLER, REQUEST } from './a-request.ts';

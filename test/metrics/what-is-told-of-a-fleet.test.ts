@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { tellOfClusters, tellOfManagers } from '../../src/daemon/fleet/fleet-metrics.ts';
 import type { RefusedReason } from '../../src/fleet/link/manager-link.ts';
 import type { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
-import { PassedRequests } from '../../src/fleet/replication/passed-requests.ts';
+import { PassedRequests } from '../../src/fleet/routing/pass-on.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
 import { HELLO } from '../fleet/hostile-ends.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';

@@ -5,7 +5,7 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import type { ManagerLinks } from '../../fleet/link/manager-links.ts';
 import type { ManagerStanding } from '../../fleet/link/worker-links.ts';
 import type { ManagerAccess } from '../../fleet/replication/manager-access.ts';
-import type { PassedRequests } from '../../fleet/replication/passed-requests.ts';
+import type { PassedRequests } from '../../fleet/routing/pass-on.ts';
 
 interface ToldOfClusters {
   readonly links: Pick<ManagerLinks, 'list' | 'refused'>;

@@ -1,6 +1,7 @@
 import { isErrorCode } from '../../http/reply/error-table.ts';
 import { readName } from '../../http/corridor/local-names.ts';
-import type { ShownTerms, SurfaceInFleet } from '../routing/surface-in-fleet.ts';
+import type { FleetDeps } from '../routing/fleet-router.ts';
+import type { ShownTerms, SurfaceInFleet } from '../routing/passed-answer.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import {
   featureDisabled,
@@ -17,7 +18,6 @@ import { TOKEN_HEADERS } from '../../http/e2b/traffic/token-headers.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { CompatibleApiDeps } from '../../http/e2b/compatible-api.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-import type { FleetDeps } from '../routing/fleet-router.ts';
 import { managerStages } from '../routing/manager-stages.ts';
 import { listedIn, listOverClusters, viewIn } from './list-over-clusters.ts';
 import { toCluster } from './to-cluster.ts';

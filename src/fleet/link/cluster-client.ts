@@ -8,7 +8,7 @@ import { ClusterBusy, clusterUnavailable } from '../../model/fleet/cluster-refus
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { Refusal, type RefusalCode } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import { LinkAgent, type LinkOptions } from './link-agent.ts';
+import { LinkAgent, type LinkOptions } from './link-channel.ts';
 
 /** A request of the manager's own to a cluster, in a caller's name. */
 export interface ClusterRequest {

@@ -10,7 +10,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import { type FleetKey, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type LinkSecret, newSecretHalf } from './link-secret.ts';
+import { type LinkSecret, newSecretHalf, identitySigner } from './identity.ts';
 import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import { endSession, type LinkChannel, TunnelSocket } from './link-channel.ts';
 import {
@@ -22,11 +22,9 @@ import {
   WorkerHello,
   WorkerProof,
 } from './link-words.ts';
-import { KEY_WORDS } from './told/promoted-words.ts';
+import { KEY_WORDS, TEMPLATE_WORDS, TemplateReport } from './told/record-words.ts';
 import { RecordTeller, type ToldWords } from './told/told-records.ts';
-import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
-import { identitySigner } from './identity.ts';
 
 /** Holds what is alike for all links of one replica of a manager. */
 export interface LinksOfReplica {

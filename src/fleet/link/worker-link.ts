@@ -16,8 +16,7 @@ import type { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { identityCheck } from './identity.ts';
-import { newSecretHalf } from './link-secret.ts';
+import { identityCheck, newSecretHalf } from './identity.ts';
 import {
   answerWords,
   LINK_SETTINGS,
@@ -39,9 +38,8 @@ import {
   Welcome,
   type WorkerHello,
 } from './link-words.ts';
-import { KEY_WORDS } from './told/promoted-words.ts';
+import { KEY_WORDS, TEMPLATE_WORDS, TemplateQuestion } from './told/record-words.ts';
 import { RecordListener, MOST_TOLD } from './told/told-records.ts';
-import { TEMPLATE_WORDS, TemplateQuestion } from './told/template-words.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
 /**

@@ -11,10 +11,9 @@ import { hasBody } from '../../http/corridor/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import type { Context } from '../../http/reply/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
-import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
-import { answerFrom, readObject } from './passed-answer.ts';
+import { type SurfaceInFleet, answerFrom, readObject } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
 
 /** Holds what a manager passes requests on by. */
@@ -186,22 +185,13 @@ const answerOver = async (
     signal,
   });
   const { clusterId } = way;
-  const { room } = request;
-  const { clock, share } = passing;
   const { limit } = (request.query ?? {}) as { readonly limit?: number };
-  const shown = {
-    limit,
-    share,
-    clusterId,
+  const given = await answerFrom(answer, {
+    ...{ limit, clusterId, row, context, surface, caller },
+    share: passing.share,
     base: request.incoming.base(),
-    row,
-    context,
-    room,
-    clock,
-    surface,
-    caller,
-  };
-  const given = await answerFrom(answer, shown);
+    room: request.room,
+  });
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
     if (!passing.tokens.remember(clusterId, token, caller))

@@ -164,7 +164,7 @@ const answered = async (
     if (answer.status < 400) await exchange.pass.settle();
     exchange.context.state.answered = answer.body;
     if (answer.body instanceof PassedBody)
-      return givePassed(exchange.context, { ...answer, body: answer.body });
+      return givePassed(exchange.context, { ...answer, body: answer.body }, fleet.passing.clock);
     exchange.answer = answer;
   }
   const { kept, answer } = exchange;

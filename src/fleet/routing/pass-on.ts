@@ -5,11 +5,11 @@ import { LoopShare } from '../../lib/streams/json-reader.ts';
 import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
-import { PassedRequests } from '../replication/passed-requests.ts';
-import { LinkAgent, type LinkOptions } from '../link/link-agent.ts';
+import { LinkAgent, type LinkOptions } from '../link/link-channel.ts';
 import { type AskedBeside, passedHeaders } from './passed-headers.ts';
 import type { Context } from '../../http/reply/context.ts';
 import { createHash } from 'node:crypto';
+import { Refusal } from '../../model/refusals.ts';
 
 /** Requests under way over one link; and those of one tenant. */
 const MOST_OF_LINK = 768;
@@ -285,3 +285,47 @@ const dropOldest = (tokens: Map<string, Owner> | undefined): void => {
 };
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
+
+/**
+ * `answered`: by the cluster, whatever it said; `unavailable`: the client is told so in its place.
+ */
+type PassedOutcome = 'answered' | 'unavailable';
+export type PassedCounts = Readonly<Record<PassedOutcome, number>>;
+
+const NONE: PassedCounts = { answered: 0, unavailable: 0 };
+
+/** Counts, by cluster, how requests ended that a manager passed on. */
+export class PassedRequests {
+  /** By cluster; no more of them than ever joined. */
+  readonly #counts = new Map<string, PassedCounts>();
+
+  of(clusterId: string): PassedCounts {
+    return this.#counts.get(clusterId) ?? NONE;
+  }
+
+  note(clusterId: string, outcome: PassedOutcome): void {
+    const counts = this.of(clusterId);
+    this.#counts.set(clusterId, { ...counts, [outcome]: counts[outcome] + 1 });
+  }
+
+  /** Refusals other than CLUSTER_UNAVAILABLE, and faults of this end, do not count. */
+  noteFailure(clusterId: string, error: unknown): void {
+    if (error instanceof Refusal && error.code === 'CLUSTER_UNAVAILABLE')
+      this.note(clusterId, 'unavailable');
+  }
+
+  /** Counts how work ends that resolves with an answer. It fails for nobody who has left. */
+  async counted<T>(
+    clusterId: string,
+    { hasLeft, work }: { readonly hasLeft: () => boolean; readonly work: () => Promise<T> },
+  ): Promise<T> {
+    try {
+      const answer = await work();
+      this.note(clusterId, 'answered');
+      return answer;
+    } catch (error) {
+      if (!hasLeft()) this.noteFailure(clusterId, error);
+      throw error;
+    }
+  }
+}

@@ -16,7 +16,6 @@ import { flow, type FlowTerms } from '../../http/reply/flow.ts';
 import type { Context } from '../../http/reply/context.ts';
 import { errorCodeIn, hasOwnContent, shownInFleet } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
-import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import { LONG_BYTES } from '../../http/reply/long-answer.ts';
 
@@ -42,12 +41,44 @@ const PIPED_LISTENERS = 20;
 /** The body of an answer of another cluster, which goes on to the client as it comes. */
 export class PassedBody {
   readonly answer: IncomingMessage;
-  readonly clock: Clock;
 
-  constructor(answer: IncomingMessage, clock: Clock) {
+  constructor(answer: IncomingMessage) {
     this.answer = answer;
-    this.clock = clock;
   }
+}
+
+export interface ShownTerms {
+  readonly clusterId: string;
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  /** Who asked the manager. */
+  readonly caller: Caller;
+  /** The URL of this API as the client knows it. */
+  readonly base: string;
+}
+
+/** Describes how a manager speaks an API other than the REST API over the clusters of its fleet. */
+export interface SurfaceInFleet {
+  /** Stands before the paths of this API at a worker. */
+  readonly base: string;
+  /** Headers, in small letters, that are for the manager alone. */
+  readonly secrets: ReadonlySet<string>;
+  /** Whether this API has names for what is on a cluster. */
+  readonly serves: (clusterId: string) => boolean;
+  /** Returns the pool or env that a body or a query asks for, as it is known by aliases. */
+  readonly poolOf: (asked: unknown) => string | undefined;
+  /** The parameter of a list's query that names a pool. */
+  readonly poolParameter: string;
+  /** Returns the cluster that it names. Refuses one that this API has no names for. */
+  readonly clusterOf: (asked: unknown) => string | undefined;
+  /** How long its claims wait, whichever clusters they are sent to. */
+  readonly waitMs: number;
+  /** Returns the body with no alias in it; `name` in place of its pool. */
+  readonly claimOf: (body: object, name?: string) => object;
+  /** Makes what a worker answered this API's. Throws the refusal that it is. */
+  readonly shown: (body: object, terms: ShownTerms) => object;
+  /** Header of a list that says where it goes on: beside its `items` that is `next`. */
+  readonly nextHeader: string;
 }
 
 export interface AnsweredTerms {
@@ -57,7 +88,6 @@ export interface AnsweredTerms {
   readonly row: Pick<Route, 'path' | 'media'>;
   readonly context: Context;
   readonly room: AnyRequest['room'];
-  readonly clock: Clock;
   /** Undefined: it is the REST API that was asked. */
   readonly surface: SurfaceInFleet | undefined;
   readonly caller: Caller;
@@ -75,7 +105,7 @@ export interface AnsweredTerms {
  */
 export const answerFrom = async (
   answer: IncomingMessage,
-  { clusterId, base, row, context, room, clock, surface, caller, share, limit }: AnsweredTerms,
+  { clusterId, base, row, context, room, surface, caller, share, limit }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
   const refusal = (what: string) => {
@@ -85,7 +115,7 @@ export const answerFrom = async (
   if (status >= 300 && status < 400 && status !== 304)
     throw refusal('answered with a redirect, and none is followed');
   if (context.method === 'HEAD' || status === 204 || status === 304 || isContent(row, answer))
-    return { status, headers: answeredHeaders(answer), body: new PassedBody(answer, clock) };
+    return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
   if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
   const changes = context.method !== 'GET';
   const read = await readObject(answer, {
@@ -183,7 +213,8 @@ export const isTooDeep = (value: unknown, depth = MOST_DEPTH): boolean =>
 /** Sends it on, no faster than its client reads; where it breaks off, so does the client's. */
 export const givePassed = (
   context: Context,
-  { status, headers = {}, body: { answer, clock } }: Answer & { readonly body: PassedBody },
+  { status, headers = {}, body: { answer } }: Answer & { readonly body: PassedBody },
+  clock: Clock,
 ): void => {
   const { res } = context;
   context.status = status;

@@ -1,5 +1,11 @@
 import { z } from 'zod';
 import {
+  MOST_PROMOTED,
+  type PromotedChange,
+  type PromotedKey,
+} from '../../../contracts/fleet/promoted-keys.ts';
+import { moment, wordFields, type ToldWords, MOST_TOLD } from './told-records.ts';
+import {
   MOST_GLOBAL_TEMPLATES,
   type CopyReport,
   type GlobalTemplate,
@@ -7,7 +13,45 @@ import {
 } from '../../../contracts/fleet/global-templates.ts';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { MOST_VERSIONS } from '../../../model/templates/template-versions.ts';
-import { moment, MOST_TOLD, wordFields, type ToldWords } from './told-records.ts';
+
+const label = z.string().min(1).max(63);
+
+const Keys = z.object({
+  ...wordFields,
+  keys: z
+    .array(
+      z.object({
+        keyId: z.string().regex(/^[0-9A-Za-z]{12,64}$/),
+        shortName: label,
+        team: label,
+        user: label,
+        role: z.enum(['user', 'admin']),
+        description: z.string().max(4_096),
+        verifier: z.string().regex(/^[0-9a-f]{64}$/),
+        gated: z.literal(true).optional(),
+        makers: z.array(z.string().max(63)).max(64).optional(),
+        issuedAt: moment,
+        expiresAt: moment,
+      }),
+    )
+    .max(MOST_PROMOTED),
+  gone: z.array(z.string().max(64)).max(MOST_PROMOTED),
+});
+
+/** Says which keys are promoted: all of them before the link carries requests. */
+export const KEY_WORDS: ToldWords<PromotedKey, PromotedChange> = {
+  path: '/keys',
+  title: 'sandpool keys',
+  atOnce: 100,
+  withinMs: 5_000,
+  most: MOST_PROMOTED,
+  idOf: ({ keyId }) => keyId,
+  put: (keys) => ({ keys }),
+  parse: (word) => {
+    const { number, whole, keys, gone, now } = Keys.parse(word);
+    return { number, whole, ids: keys.map(({ keyId }) => keyId), change: { keys, gone, now } };
+  },
+};
 
 const version = z.string().regex(/^[1-9][0-9]{0,14}$/);
 const globalId = z.string().regex(/^[0-9A-Za-z_-]{12,64}$/);
@@ -64,11 +108,11 @@ export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
 /** `POST /template` asks how a worker stands to one of them. */
 export const TemplateQuestion = z.object({ globalId });
 
-const label = z.string().max(253);
+const poolLabel = z.string().max(253);
 /** Reads the answer. */
 export const TemplateReport: z.ZodType<CopyReport> = z.object({
   state: z.enum(['Synced', 'Pending', 'Conflict', 'Refused', 'Absent']),
   version: version.optional(),
   message: z.string().max(1_024).optional(),
-  pools: z.array(z.object({ name: label, namespace: label })).max(50),
+  pools: z.array(z.object({ name: poolLabel, namespace: poolLabel })).max(50),
 });
