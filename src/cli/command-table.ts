@@ -17,7 +17,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'run',
-    summary: 'Runs a command in a sandbox of its own, which is given back afterwards',
+    summary: 'Runs a command in a new sandbox, and deletes the sandbox afterwards',
     load: async ({ action }) => (await import('./commands/run.ts')).runLeaf(action),
   },
   {
@@ -33,7 +33,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'attach',
-    summary: 'Prints what a process of a sandbox prints',
+    summary: 'Prints the output of a process in a sandbox',
     load: async ({ action }) => (await import('./commands/processes.ts')).attachLeaf(action),
   },
   {
@@ -49,36 +49,36 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'sandboxes',
-    summary: 'Lists, claims and gives back sandboxes',
+    summary: 'Lists, claims and deletes sandboxes',
     load: async ({ serviceAction }) =>
       (await import('./commands/sandboxes.ts')).sandboxesGroup(serviceAction),
   },
   {
     name: 'pools',
-    summary: 'Lists, makes, changes and deletes pools',
+    summary: 'Lists, creates, changes and deletes pools',
     load: async ({ serviceAction }) =>
       (await import('./commands/pools/pools.ts')).poolsGroup(serviceAction),
   },
   {
     name: 'envs',
-    summary: 'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
+    summary: 'Lists, creates, changes and deletes envs, with their members and autoscaling groups',
     load: async ({ serviceAction }) =>
       (await import('./commands/pools/envs.ts')).envsGroup(serviceAction),
   },
   {
     name: 'templates',
-    summary: 'Lists, makes, changes and deletes templates of pools',
+    summary: 'Lists, creates, changes and deletes templates of pools',
     load: async ({ serviceAction }) =>
       (await import('./commands/pools/templates.ts')).templatesGroup(serviceAction),
   },
   {
     name: 'logs',
-    summary: 'Prints what a sandbox’s main process has printed',
+    summary: 'Prints the output of a sandbox’s main process',
     load: async ({ action }) => (await import('./commands/logs.ts')).logsLeaf(action),
   },
   {
     name: 'events',
-    summary: 'Shows what happened to a sandbox, the oldest first',
+    summary: 'Shows the events of a sandbox, oldest first',
     load: async ({ action }) => (await import('./commands/events.ts')).eventsLeaf(action),
   },
   {
@@ -94,7 +94,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'resume',
-    summary: 'Resumes paused sandboxes, with all that they had in memory',
+    summary: 'Resumes paused sandboxes, with their memory',
     load: async ({ serviceAction }) =>
       (await import('./commands/pause.ts')).resumeLeaf(serviceAction),
   },
@@ -105,17 +105,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'keys',
-    summary: 'Lists, makes and revokes API keys',
+    summary: 'Lists, creates and revokes API keys',
     load: async (actions) => (await import('./commands/keys.ts')).keysGroup(actions),
   },
   {
     name: 'approvals',
-    summary: 'Shows requests that wait for a person, and what the policy says',
+    summary: 'Shows requests that wait for approval, and explains the policy',
     load: async (actions) => (await import('./commands/approvals.ts')).approvalsGroup(actions),
   },
   {
     name: 'quotas',
-    summary: 'Shows and sets how much a user may have',
+    summary: 'Shows and sets the quotas of a user',
     load: async ({ serviceAction }) =>
       (await import('./commands/quotas.ts')).quotasGroup(serviceAction),
   },
@@ -133,7 +133,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'clusters',
-    summary: 'Lists the clusters there are, has others join, and removes them',
+    summary: 'Lists the clusters, lets clusters join, and removes them',
     load: async (actions) => (await import('./commands/clusters.ts')).clustersGroup(actions),
   },
   {
@@ -149,14 +149,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'stats',
-    summary: 'Counts everybody’s sandboxes, for an admin',
+    summary: 'Counts all tenants’ sandboxes, for an admin',
     load: async ({ serviceAction }) =>
       (await import('./commands/catalogue.ts')).statsLeaf(serviceAction),
   },
   {
     name: 'top',
     summary:
-      'Shows the busiest pools with what is idle, starting and running, and what waits, ' +
+      'Shows the busiest pools: idle, starting and running instances, and waiting claims, ' +
       'for an admin',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/top.ts')).topLeaf(serviceAction),
@@ -164,46 +164,47 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'replicas',
     summary:
-      'Lists the replicas with the shards that each leads, and under which epoch, for an admin',
+      'Lists the replicas with the shards that each leads and the epoch of each lease, for ' +
+      'an admin',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/replicas.ts')).replicasLeaf(serviceAction),
   },
   {
     name: 'debug',
-    summary: 'Looks into a sandbox, pool, env or approval, for an admin',
+    summary: 'Shows the state of a sandbox, pool, env or approval, for an admin',
     load: async ({ action }) => (await import('./commands/daemon/debug.ts')).debugGroup(action),
   },
   {
     name: 'audit',
-    summary: 'Shows who changed what, and verifies that the record of it is whole',
+    summary: 'Shows who changed what, and verifies that the audit is complete',
     load: async (actions) => (await import('./commands/daemon/audit.ts')).auditGroup(actions),
   },
   {
     name: 'log-level',
-    summary: 'Shows or changes how much the running daemon logs, for an admin',
+    summary: 'Shows or changes the log level of the running daemon, for an admin',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
     name: 'managers',
-    summary: 'Shows the managers of this cluster, cuts them off and lets them in',
+    summary: 'Shows the managers of this cluster, cuts them off and allows them again',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/managers.ts')).managersGroup(serviceAction),
   },
   {
     name: 'console',
-    summary: 'Lets you in to the console, where people decide approvals',
+    summary: 'Opens the console, where people decide on approvals, and lists its sessions',
     load: async ({ action }) => (await import('./commands/daemon/console.ts')).consoleGroup(action),
   },
   {
     name: 'webhooks',
-    summary: 'Shows which messages about approvals nobody took, and sends them again',
+    summary: 'Lists messages about approvals that could not be delivered, and sends them again',
     load: async ({ action }) =>
       (await import('./commands/daemon/webhooks.ts')).webhooksGroup(action),
   },
   {
     name: 'operators',
-    summary: 'Says who logs in to the console with a password',
+    summary: 'Manages the people who log in to the console with a password',
     load: async ({ action }) =>
       (await import('./commands/daemon/operators.ts')).operatorsGroup(action),
   },
@@ -214,32 +215,34 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'doctor',
-    summary: 'Looks for what keeps the daemon from working on this machine, and says what to do',
+    summary:
+      'Checks for problems that keep the daemon from working on this machine, and says how ' +
+      'to fix them',
     load: async ({ action }) =>
       await (await import('./commands/daemon/doctor.ts')).doctorLeaf(action),
   },
   {
     name: 'backup',
     summary:
-      'Writes a backup of the running local daemon to a file: its database as it is now, ' +
-      'and its keys',
+      'Writes a backup of the running local daemon to a file: its current database and its keys',
     load: async ({ action }) => (await import('./commands/daemon/backup.ts')).backupLeaf(action),
   },
   {
     name: 'restore',
-    summary: 'Puts the database and the keys of a backup into the data folder of a stopped daemon',
+    summary:
+      'Restores the database and the keys from a backup into the data folder of a stopped daemon',
     load: async ({ action }) => (await import('./commands/daemon/restore.ts')).restoreLeaf(action),
   },
   {
     name: 'stop',
-    summary: 'Ends the local daemon and its helpers',
+    summary: 'Stops the local daemon and its helper processes',
     load: async ({ action }) => (await import('./commands/daemon/stop.ts')).stopLeaf(action),
   },
   {
     name: 'completion',
     summary:
-      'Prints what makes a shell complete sandpool’s commands, options, and the names of ' +
-      'pools and sandboxes',
+      'Prints a script that completes sandpool’s commands, options, and names of pools and ' +
+      'sandboxes',
     load: async ({ action }) => (await import('./commands/completion.ts')).completionLeaf(action),
   },
 ];

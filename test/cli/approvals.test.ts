@@ -47,7 +47,9 @@ describe('sandpool approvals', () => {
     const { code, stderr } = await ended;
 
     expect(code, stderr).to.equal(0);
-    expect(stderr).to.include(`an operator decides until 2026-01-01T00:15:00.000Z`).and.include(id);
+    expect(stderr)
+      .to.include(`an operator can decide until 2026-01-01T00:15:00.000Z`)
+      .and.include(id);
     expect(under.operations.pools.size).to.equal(1);
     expect(under.records.records.get(id)?.status).to.equal('consumed');
   });
@@ -122,8 +124,8 @@ describe('sandpool approvals', () => {
       ).stdout;
 
     expect(await explain('DELETE', '/v1/admin/api-keys/team-a/k')).to.equal(
-      'deleteApiKeyByName by a key of role user: is refused, whatever rules say: it is for ' +
-        'admins (ADMIN_REQUIRED)\n',
+      'deleteApiKeyByName by a key of role user: is refused regardless of the rules: only ' +
+        'admins may do it (ADMIN_REQUIRED)\n',
     );
     expect(await explain('DELETE', '/admin/api-keys/team-a%2Fk', '--role', 'admin')).to.include(
       'passes, by the rule "allow role=admin"',
@@ -131,11 +133,11 @@ describe('sandpool approvals', () => {
     expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('for admins');
     expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
-    expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
+    expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule matches');
     expect(await explain('POST', '/sandboxpools', '--body', '{"replicas":11}')).to.include(
       'denied',
     );
-    expect(await explain('POST', '/sandboxpools')).to.include('passes; no rule holds');
+    expect(await explain('POST', '/sandboxpools')).to.include('passes; no rule matches');
     expect(await explain('POST', '/v1/sandboxes/local.s1/endpoints/web/login')).to.equal(
       'openEndpoint by a key of role user: is denied, by the rule "deny ' +
         'path=/sandboxes/*/endpoints/web"\n',
@@ -153,18 +155,18 @@ describe('sandpool approvals', () => {
       ).stdout;
 
     expect(await explain('admin', 'POST', '/api-keys')).to.equal(
-      'createApiKey by a key of role admin: passes; no rule holds\n' +
-        'createApiKeyForTenant, which it is with team, user or role in its body: waits for a ' +
-        'person, by the rule "require operation=createApiKeyForTenant"\n',
+      'createApiKey by a key of role admin: passes; no rule matches\n' +
+        'createApiKeyForTenant, which it is with team, user or role in its body: waits for ' +
+        'approval, by the rule "require operation=createApiKeyForTenant"\n',
     );
     expect(await explain('user', 'POST', '/api-keys'))
       .to.include('is denied, by the rule "deny operation=createApiKey role=user"')
-      .and.match(/createApiKeyForTenant, .*is refused, whatever rules say/);
+      .and.match(/createApiKeyForTenant, .*is refused regardless of the rules/);
     const other = '/sandboxpools/web?namespace=red';
-    expect(await explain('user', 'DELETE', other)).to.include('is refused, whatever rules say');
+    expect(await explain('user', 'DELETE', other)).to.include('is refused regardless of the rules');
     expect(await explain('admin', 'DELETE', other)).to.include('is denied');
     expect(await explain('admin', 'POST', '/approvals/x/decision')).to.include(
-      'rules do not look at it',
+      'rules do not apply to it',
     );
   });
 

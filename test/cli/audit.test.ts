@@ -31,7 +31,7 @@ describe('sandpool audit verify', () => {
     expect(end).to.deep.equal({
       code: 0,
       stderr: '',
-      stdout: `1 file, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is whole\n`,
+      stdout: `1 file, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is complete\n`,
     });
     expect((await cliHere(['audit', 'verify', file()])).code).to.equal(0);
   });
@@ -154,7 +154,7 @@ describe('sandpool audit', function () {
     following.child.kill('SIGINT');
     await following.ended;
 
-    expect(following.text.stderr).to.equal('sandpool: the store is away; asking again\n');
+    expect(following.text.stderr).to.equal('sandpool: the store is away; retrying\n');
   });
 });
 
@@ -164,10 +164,10 @@ describe('sandpool log-level', () => {
   it('shows and changes the level', async () => {
     expect((await sandpool('log-level', '--admin')).stdout).to.equal('info (one)\n');
     expect((await sandpool('log-level', 'debug', '--for', '10m', '--admin')).stdout).to.match(
-      /^debug, until .*Z; info by the settings \(one\)\n$/,
+      /^debug, until .*Z; info in the settings \(one\)\n$/,
     );
     expect((await sandpool('log-level', 'warn', '--admin')).stdout).to.equal(
-      'warn, until a restart; info by the settings (one)\n',
+      'warn, until a restart; info in the settings (one)\n',
     );
     expect((await sandpool('log-level', 'loud', '--admin')).code).to.equal(2);
     expect((await sandpool('log-level', 'debug')).stderr).to.include('ADMIN_REQUIRED');

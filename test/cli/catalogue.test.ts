@@ -90,7 +90,7 @@ describe("commands about a deployment's offers", () => {
       .and.match(/^invited until: +2026-03-01T13:00:00Z$/m);
     expect((await sandpool('clusters', 'get', 'west')).stdout)
       .to.match(/^reached by: +replica hub-0 of the manager$/m)
-      .and.match(/^pepper: +3 promoted keys were of another one, and made anew$/m)
+      .and.match(/^pepper: +3 promoted keys had another pepper and were stored again$/m)
       .and.match(/^runs twice: +a copy of its data was refused 2026-03-01T12:00:00Z$/m)
       .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +yes +2026-03-01T11:00:00Z$/m);
     const evil = (await sandpool('clusters', 'get', 'evil')).stdout;

@@ -16,7 +16,7 @@ describe('the commands about the service', () => {
     (await sandpool('sandboxes', 'create')).stdout.trim();
 
   describe('events', () => {
-    it('shows what happened to a pool', async () => {
+    it('shows the events of a pool', async () => {
       const owner = { namespace: 'team-default', team: 'default', user: 'default' };
       const base = { at: 0, owner, poolName: 'default' };
       daemon().operations.happens({ ...base, reason: 'Created' });
@@ -48,7 +48,7 @@ describe('the commands about the service', () => {
       expect(await said('env', 'shells'))
         .to.include('sandpool envs explain shells')
         .and.include('sandpool envs groups decisions shells GROUP');
-      expect(await said('key', 'x')).to.include('no list of events for key x');
+      expect(await said('key', 'x')).to.include('key x has no list of events');
     });
   });
 
@@ -129,12 +129,12 @@ describe('the commands about the service', () => {
       writeFileSync(large, Buffer.alloc((256 << 10) + 1));
       const many = Array.from({ length: 17 }, () => ['--file', `${folder}/x:/x`]).flat();
       for (const [args, said] of [
-        [['--file', 'no-path'], 'there is no absolute path behind a colon'],
-        [['--file', ':/tmp/a'], 'there is no absolute path behind a colon'],
+        [['--file', 'no-path'], 'an absolute path must follow the colon'],
+        [['--file', ':/tmp/a'], 'an absolute path must follow the colon'],
         [['--file', `${folder}:/tmp/a`], 'is a folder'],
         [['--file', `${folder}/no:/tmp/a`], 'does not exist'],
         [['--file', `${large}:/tmp/a`], '256 KiB together'],
-        [many, '16 is the most'],
+        [many, 'the maximum is 16'],
       ] as const) {
         const { stderr, code } = await sandpool('sandboxes', 'create', ...args);
         expect([code, stderr.includes(said)], stderr).to.deep.equal([1, true]);
@@ -161,7 +161,7 @@ describe('the commands about the service', () => {
       }
       rmSync(folder, { recursive: true });
       for (const [args, said] of [
-        [['--env', 'NO_SUCH_VARIABLE_HERE'], 'there is no such variable here'],
+        [['--env', 'NO_SUCH_VARIABLE_HERE'], 'this variable is not set here'],
         [['--env', 'A-B=canary'], 'letters, digits and underscores'],
         [['--env-file', file], 'can’t be read'],
       ] as const) {
@@ -206,7 +206,9 @@ describe('the commands about the service', () => {
       const end = await sandpool(...line`sandboxes list --phase Running --pool default --limit 1`);
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
-      expect(end.stderr).to.equal('sandpool: 1 of 2 shown; --limit and --offset show others\n');
+      expect(end.stderr).to.equal(
+        'sandpool: 1 of 2 shown; see the others with --limit and --offset\n',
+      );
       expect(daemon().operations.lastFilter).to.deep.include({
         poolName: 'default',
         phase: 'Running',
@@ -273,7 +275,7 @@ describe('the commands about the service', () => {
         stdout: '',
         stderr:
           'sandpool: sandbox not found or already terminated (SANDBOX_NOT_FOUND)\n' +
-          '  see those that finished lately: sandpool sandboxes list --phase Completed\n',
+          '  list recently finished sandboxes: sandpool sandboxes list --phase Completed\n',
       });
     });
   });
@@ -297,7 +299,7 @@ describe('the commands about the service', () => {
     it('create lists the existing templates', async () => {
       const end = await sandpool('pools', 'create', 'big', '--template', 'nope');
       expect(end.code).to.equal(1);
-      expect(end.stderr).to.include('sandbox template not found').and.include('there are: default');
+      expect(end.stderr).to.include('sandbox template not found').and.include('available: default');
     });
 
     it('list shows an aligned table', async () => {

@@ -64,7 +64,7 @@ describe('sandpool config', () => {
       stderr: '',
     });
     expect((await cliHere(['config', 'check', file])).stdout).to.match(
-      /^the configuration is good: \d+ settings, 1 of them not the default\n$/,
+      /^the configuration is valid: \d+ settings, 1 of them not the default\n$/,
     );
     expect((await cliHere(['config', 'check', join(folder, 'none.yaml')])).code).to.equal(1);
   });

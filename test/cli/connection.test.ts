@@ -95,7 +95,7 @@ describe('the search for the daemon and the key', () => {
     const { code, stderr } = await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(code).to.equal(1);
     expect(stderr)
-      .to.include(`no daemon runs on the data folder ${daemon.dataDir}`)
+      .to.include(`no daemon is running on the data folder ${daemon.dataDir}`)
       .and.include('script/server')
       .and.include('sandpool serve');
   });
@@ -104,7 +104,7 @@ describe('the search for the daemon and the key', () => {
     const note = JSON.parse(readFileSync(join(daemon.dataDir, 'daemon.json'), 'utf8'));
     writeFileSync(join(daemon.dataDir, 'daemon.json'), JSON.stringify({ ...note, startTime: '1' }));
     expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).stderr).to.include(
-      'no daemon runs',
+      'no daemon is running',
     );
   });
 
@@ -115,7 +115,7 @@ describe('the search for the daemon and the key', () => {
       SANDPOOL_API_KEY: 'k',
     });
     expect(code).to.equal(1);
-    expect(stderr).to.include(`no connection to ${address}`).and.include('script/server');
+    expect(stderr).to.include(`cannot connect to ${address}`).and.include('script/server');
   });
 
   it('explains the remedy for a rejected key', async () => {

@@ -69,17 +69,17 @@ describe('sandpool cp during a transfer', function () {
       [
         'sandpool: there is no room left in the sandbox; what was there is as it was (NO_SPACE)',
         '  most of what a sandbox can write to is in its memory; remove something',
-        `  ${there}/a in the sandbox is as it was before`,
+        `  ${there}/a in the sandbox is unchanged`,
         '',
       ],
     ]);
     expect(cut.code).to.equal(1);
     expect(cut.stderr)
       .to.match(
-        /^sandpool: the copy of a broke off after .* of 28\.6 MiB, \d+ %: no connection to /,
+        /^sandpool: the copy of a was interrupted after .* of 28\.6 MiB, \d+ %: cannot connect to /,
       )
-      .and.include(`\n  ${there}/a in the sandbox is as it was before\n`)
-      .and.match(/\n {2}a copy is not resumed: the next one begins anew\n$/);
+      .and.include(`\n  ${there}/a in the sandbox is unchanged\n`)
+      .and.match(/\n {2}it cannot be resumed: copy again from the beginning\n$/);
     await eventually(() => writing > 0 && written === writing, 'the write that was cut has ended');
     await eventually(() => readdirSync(there).join() === 'a', 'nothing is left behind there');
     expect(readFileSync(join(there, 'a'), 'utf8')).to.equal('old');
@@ -107,12 +107,12 @@ describe('sandpool cp during a transfer', function () {
 
     expect([end.code, end.stderr.split('\n').slice(1)]).to.deep.equal([
       1,
-      [`  ${here}/a is as it was before`, '  a copy is not resumed: the next one begins anew', ''],
+      [`  ${here}/a is unchanged`, '  it cannot be resumed: copy again from the beginning', ''],
     ]);
     expect(end.stderr).to.match(
-      /^sandpool: the copy of a broke off after .* of 2\.9 MiB, \d+ %: the connection to \S+ broke\n/,
+      /^sandpool: the copy of a was interrupted after .* of 2\.9 MiB, \d+ %: the connection to \S+ broke\n/,
     );
-    expect(piped.stderr).to.include('what was written is its beginning alone');
+    expect(piped.stderr).to.include('only the beginning was written');
     expect(readdirSync(here)).to.deep.equal(['a']);
     expect(readFileSync(join(here, 'a'), 'utf8')).to.equal('old');
   });
@@ -154,7 +154,8 @@ describe('sandpool cp during a transfer', function () {
 
     expect(end).to.deep.equal({
       ...QUIET,
-      stderr: 'sandpool: left out secret, which can’t be read there, or came meanwhile\n',
+      stderr:
+        'sandpool: skipped secret, which can’t be read there, or was created during the copy\n',
     });
   });
 

@@ -103,8 +103,8 @@ describe('sandpool cp', function () {
     expect(readFileSync(join(there, 'b'), 'utf8')).to.equal('a');
     expect([lost.code, lost.stderr]).to.deep.equal([
       1,
-      'sandpool: no shell in the sandbox says where a path without / begins\n' +
-        `  name it from the root, such as ${id}:/tmp/note\n`,
+      'sandpool: the sandbox has no shell that tells where relative paths begin\n' +
+        `  use an absolute path, such as ${id}:/tmp/note\n`,
     ]);
   });
 
@@ -162,8 +162,8 @@ describe('sandpool cp', function () {
       code: 0,
       stdout: '',
       stderr: [
-        `sandpool: left out out, which is a link out of the folder, to ${here}\n`,
-        `sandpool: left out ../planted, which leads out of the folder\n`,
+        `sandpool: skipped out, which is a link that leads out of the folder, to ${here}\n`,
+        `sandpool: skipped ../planted, which leads out of the folder\n`,
       ].join(''),
     });
     expect(readdirSync(here)).to.deep.equal(['in']);
@@ -183,10 +183,10 @@ describe('sandpool cp', function () {
     expect([end.code, end.stderr.trim().split('\n').sort()]).to.deep.equal([
       0,
       [
-        'sandpool: left out absolute, which is a link out of the folder, to /etc/hostname',
-        'sandpool: left out climbing, which is a link out of the folder, to sub/top/..',
-        'sandpool: left out pipe, which is neither a file, a folder nor a link',
-        'sandpool: left out sub/up, which is a link out of the folder, to ../../etc',
+        'sandpool: skipped absolute, which is a link that leads out of the folder, to /etc/hostname',
+        'sandpool: skipped climbing, which is a link that leads out of the folder, to sub/top/..',
+        'sandpool: skipped pipe, which is neither a file, a folder nor a link',
+        'sandpool: skipped sub/up, which is a link that leads out of the folder, to ../../etc',
       ],
     ]);
     expect(readdirSync(join(here, 'back')).sort()).to.deep.equal(['dangling', 'kept', 'sub']);
@@ -196,7 +196,7 @@ describe('sandpool cp', function () {
     expect(await sandpool('cp', join(there, 'src'), `${id}:${there}/copy`)).to.deep.equal({
       code: 0,
       stdout: '',
-      stderr: 'sandpool: left out pipe, which is neither a file, a folder nor a link\n',
+      stderr: 'sandpool: skipped pipe, which is neither a file, a folder nor a link\n',
     });
     expect(readlinkSync(join(there, 'copy/absolute'))).to.equal('/etc/hostname');
     expect(readlinkSync(join(there, 'copy/sub/up'))).to.equal('../../etc');
@@ -232,11 +232,11 @@ describe('sandpool cp', function () {
     expect(await fails(join(here, 'a'), `${id}:${there}/new/`)).to.include('there is no folder');
     expect(await fails(`${id}:/dev/null`, here)).to.include('is neither a file nor a folder');
     expect(await fails(`${id}:/proc/version`, here)).to.equal(
-      'sandpool: /proc/version is made by the kernel as it is read\n' +
-        `  show it by a command: sandpool exec ${id} -- cat /proc/version\n`,
+      'sandpool: the kernel generates /proc/version while it is read\n' +
+        `  print it with a command: sandpool exec ${id} -- cat /proc/version\n`,
     );
-    expect(await fails('a', 'b')).to.include('neither is in a sandbox');
-    expect(await fails(`${id}:/a`, `${id}:/b`)).to.include('both are in sandboxes');
+    expect(await fails('a', 'b')).to.include('neither path is in a sandbox');
+    expect(await fails(`${id}:/a`, `${id}:/b`)).to.include('both paths are in sandboxes');
     expect(await fails(`${id}:`, here)).to.include(`there is no path after ${id}:`);
     expect(await fails(join(here, 'a'), '0190d4a5-7b1e-7c3a-9f00-00000000dead:/tmp/a')).to.include(
       'SANDBOX_NOT_FOUND',

@@ -57,8 +57,8 @@ describe('the debug commands', () => {
       );
     expect(stderr.split('\n')).to.deep.equal([
       'sandpool: seen by two (nobody leads it now)',
-      'sandpool: some moves may be missing here',
-      'sandpool: it is no more',
+      'sandpool: some transitions may be missing here',
+      'sandpool: it is gone',
       '',
     ]);
     const lines = (await sandpool('debug', 'sandbox', 'k', '-f', '--admin', '-o', 'json')).stdout;

@@ -140,9 +140,9 @@ describe('sandpool envs', () => {
 
     for (const [args, says] of [
       [['create', 'web'], '--template NAME'],
-      [['create', '--template', 'default'], 'there is no name'],
+      [['create', '--template', 'default'], 'no name was given'],
       [['update', 'web'], 'there is nothing to change'],
-      [['update', 'web', '--unset', 'colour'], 'colour is no override'],
+      [['update', 'web', '--unset', 'colour'], 'colour is not an override'],
       [['update', 'web', '--image', 'python'], 'sandpool envs list'],
     ] as const) {
       it(`refuse ${args.join(' ')} with the remedy`, async () => {
@@ -215,7 +215,7 @@ describe('sandpool envs', () => {
       expect(end.code).to.equal(1);
       expect(end.stderr)
         .to.include('big: no such image')
-        .and.include('do the rest: sandpool envs sync ENV');
+        .and.include('sync the others: sandpool envs sync ENV');
     });
   });
 
@@ -388,7 +388,7 @@ describe('sandpool envs', () => {
       const end = await watching.ended;
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
       expect(end.stdout).to.equal(
-        'small: Active, 1 idle, 1 running, 2 of 4\nweb is as it should: 3 idle, 1 running\n',
+        'small: Active, 1 idle, 1 running, 2 of 4\nweb is in its wanted state: 3 idle, 1 running\n',
       );
     });
 
@@ -405,12 +405,12 @@ describe('sandpool envs', () => {
       [
         'TemplateResolved',
         'there is no usable template default',
-        /there is no usable template default\n {2}name another: sandpool envs update web --template NAME/,
+        /there is no usable template default\n {2}use another template: sandpool envs update web --template NAME/,
       ],
       [
         'QuotaOk',
         'small',
-        /quota leaves no room for small\n {2}see what you have and may have: sandpool quotas/,
+        /quota is too small for small\n {2}see your usage and limits: sandpool quotas/,
       ],
     ] as const) {
       it(`ends with 1 and the reason if ${type} is False`, async () => {
@@ -455,7 +455,7 @@ describe('sandpool envs', () => {
       daemon.operations.observed.set('small', { state: 'Pending', current: 0 });
       say({ type: 'Progressing', status: 'True', reason: 'MembersMoving', message: 'small' });
       expect((await sandpool('envs', 'status', 'web', '--watch', '--timeout', '0.5s')).stderr)
-        .to.include('after 0.5s')
+        .to.include('within 0.5s')
         .and.include('sandpool envs explain web');
     });
   });

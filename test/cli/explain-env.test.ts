@@ -111,7 +111,7 @@ describe('sandpool envs explain', () => {
       /^env web should have 6 instances: 3 are running, 2 idle\n\ngroup small sizes small to demand: Moderate, 1 to 10\n {2}now it has 6: 3 running, 2 idle, 1 on the way\n/,
     );
     expect(text).to.include(
-      'it shrinks by what was idle all of the last 10m, to the highest size that it wanted in the last 5m',
+      'it removes instances that were idle for all of the last 10m, down to the highest size that it wanted in the last 5m',
     );
     expect(text).to.include('it has decided nothing yet');
   });
@@ -140,24 +140,24 @@ describe('sandpool envs explain', () => {
 
   it('shows how long a group cools down and keeps its instances', () => {
     expect(explainEnv(aStory({ decisions: [aDecision()] })))
-      .to.include('it does not grow again for 20s, 1m in all')
-      .and.include('nothing goes for 1m20s, being 2m from when it grew');
+      .to.include('it does not grow again for 20s (1m in all)')
+      .and.include('no instance is removed for 1m20s, which is 2m from the last growth');
     expect(explainEnv(aStory({ decisions: [aDecision({ at: before(61) })] }))).to.not.include(
-      'cools down',
+      'is cooling down',
     );
     expect(
       explainEnv(aStory({ decisions: [aDecision({ cause: 'limits' })] })),
       'the owner’s bounds are kept without one',
-    ).to.not.include('cools down');
+    ).to.not.include('is cooling down');
     expect(
       explainEnv(
         aStory({ decisions: [aDecision({ cause: 'surplus', changes: [aChange(8, 6)] })] }),
       ),
-    ).to.not.include('cools down');
+    ).to.not.include('is cooling down');
     expect(
       explainEnv(aStory({ decisions: [aDecision({ cause: 'limits' }), aDecision()] })),
       'nor do they end one',
-    ).to.include('cools down');
+    ).to.include('is cooling down');
     expect(
       explainEnv(
         aStory({
@@ -174,25 +174,25 @@ describe('sandpool envs explain', () => {
     });
     expect(explainEnv(aStory({ decisions: [refused] })))
       .to.include(': small from 3 to 6 (refused: quota): ')
-      .and.not.include('cools down');
+      .and.not.include('is cooling down');
     expect(
       explainEnv(
         aStory({
           decisions: [aDecision({ cause: 'failure', changes: [aChange(6, 4)] }), aDecision()],
         }),
       ),
-    ).to.not.include('cools down');
+    ).to.not.include('is cooling down');
   });
 
   it('shows the limiting setting', () => {
     expect(explainEnv(aStory({ groups: [aGroup({ maxReplicas: 6 })] }))).to.include(
-      'that is its most; let it have more: sandpool envs groups set web small --max N',
+      'that is its maximum; raise it: sandpool envs groups set web small --max N',
     );
     expect(explainEnv(aStory({ groups: [aGroup({ minReplicas: 6 })] }))).to.include(
-      'that is its least',
+      'that is its minimum',
     );
     expect(explainEnv(aStory({ members: [aMember({ scaleUpHeadroom: 0 })] }))).to.include(
-      'none of its members has room for more',
+      'none of its members may grow further',
     );
     expect(
       explainEnv(
@@ -245,10 +245,10 @@ describe('sandpool envs explain', () => {
     );
     expect(text)
       .to.include(
-        'member small is saturated: its last instances could not start, and it is left out for 1m30s',
+        'member small is saturated: its last instances could not start, and it is skipped for 1m30s',
       )
       .and.include('member big is Draining')
-      .and.include('; 1 claim more asked for');
+      .and.include('; 1 claim more waited');
   });
 
   it('identifies a disabled group, one that never shrinks, and a member without a group', () => {

@@ -73,7 +73,7 @@ describe('sandpool keys', () => {
     expect(statSync(key).mode & 0o777).to.equal(0o600);
     const before = readFileSync(key, 'utf8');
     writeFileSync(users, 'ada\neve\n');
-    expect((await create()).stdout).to.equal('ada.key is there already\neve.key\n');
+    expect((await create()).stdout).to.equal('ada.key already exists\neve.key\n');
     expect(readFileSync(key, 'utf8')).to.equal(before);
     expect((await sandpool('keys', 'list', '--key-file', key, '-o', 'json')).stdout).to.include(
       '"user": "ada"',
@@ -88,7 +88,7 @@ describe('sandpool keys', () => {
       daemon().dataDir,
     );
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
-    expect(end.stderr).to.include('line 2: "Ada Lovelace" can be no user');
+    expect(end.stderr).to.include('line 2: "Ada Lovelace" is not a valid user');
     expect((await sandpool('keys', 'create', '--admin', '--users', users)).stderr).to.include(
       '--users needs --team',
     );

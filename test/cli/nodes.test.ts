@@ -39,7 +39,7 @@ describe('sandpool nodes drain', () => {
     writeFileSync(join(folder, 'pods'), 'red   sb-1\nred   sb-2\n');
     expect(await drain('--context', 'there')).to.deep.equal({
       code: 0,
-      stdout: 'node n1 has no sandbox any more\n',
+      stdout: 'node n1 has no sandboxes any more\n',
       stderr:
         'sandpool: node n1 is cordoned\n' +
         'sandpool: 1 claimed sandboxes run on n1, 1 others are leaving\n',
@@ -78,7 +78,7 @@ describe('sandpool nodes drain', () => {
     const { code, stderr } = await cliHere(['nodes', 'drain', 'n1'], { PATH: '/nowhere' });
     expect([code, stderr]).to.deep.equal([
       1,
-      'sandpool: there is no kubectl in PATH\n  install kubectl, and try again\n',
+      'sandpool: kubectl is not in PATH\n  install kubectl, and try again\n',
     ]);
   });
 });

@@ -90,7 +90,7 @@ describe('sandpool operators, sandpool console', function () {
 
     expect(asArgument.code).to.equal(2);
     expect(none.code).to.equal(1);
-    expect(none.stderr).to.contain('there is no password on the standard input');
+    expect(none.stderr).to.contain('there is no password on standard input');
     expect(operators.list()).to.deep.equal([]);
   });
 
@@ -102,7 +102,7 @@ describe('sandpool operators, sandpool console', function () {
     };
     const issuer = 'https://login.example.com#7';
 
-    expect(await run('lock', 'ada')).to.equal('ada is locked; sessions that ended: 2\n');
+    expect(await run('lock', 'ada')).to.equal('ada is locked; sessions ended: 2\n');
     await run('lock', issuer);
     expect(await run('list')).to.equal(
       [
@@ -113,7 +113,7 @@ describe('sandpool operators, sandpool console', function () {
       ].join('\n'),
     );
     expect(await run('unlock', 'ada')).to.equal('ada is no longer locked\n');
-    expect(await run('remove', 'ada')).to.equal('ada is removed; sessions that ended: 2\n');
+    expect(await run('remove', 'ada')).to.equal('ada is removed; sessions ended: 2\n');
     expect(await run('remove', 'ada')).to.contain('there is no operator ada');
     await run('unlock', issuer);
     expect(await run('list')).to.contain('no operators yet');
@@ -160,8 +160,8 @@ describe('sandpool operators, sandpool console', function () {
     expect(told).to.include('"openedAt": "2026-01-01T00:00:01.000Z"').and.not.include('mark of');
     expect((await run('end-session', 'one')).stdout).to.equal('one has ended\n');
     expect((await run('end-session', 'one')).stderr).to.include('there is no session one');
-    expect((await run('end-sessions', '--of', 'bob')).stdout).to.equal('sessions that ended: 2\n');
-    expect((await run('end-sessions')).stdout).to.equal('sessions that ended: 1\n');
+    expect((await run('end-sessions', '--of', 'bob')).stdout).to.equal('sessions ended: 2\n');
+    expect((await run('end-sessions')).stdout).to.equal('sessions ended: 1\n');
     expect((await run('sessions')).stdout).to.equal('nobody is logged in\n');
   });
 
@@ -175,6 +175,6 @@ describe('sandpool operators, sandpool console', function () {
     mkdirSync(join(dataDir, 'keys'));
     const elsewhere = await cliHere(['console', 'login', '--data-dir', join(dataDir, 'keys')]);
     expect(elsewhere.code).to.equal(1);
-    expect(elsewhere.stderr).to.contain('no daemon runs on the data folder');
+    expect(elsewhere.stderr).to.contain('no daemon is running on the data folder');
   });
 });

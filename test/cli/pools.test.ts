@@ -123,15 +123,15 @@ describe('sandpool pools', () => {
       );
       expect([end.code, end.stderr]).to.deep.equal([
         0,
-        'sandpool: unknown field replcas; it was not heeded\n',
+        'sandpool: unknown field replcas; it was ignored\n',
       ]);
     });
 
     for (const [what, text, says] of [
-      ['no object', '- a\n- b\n', 'holds no object'],
-      ['nothing', '', 'holds no object'],
+      ['no object', '- a\n- b\n', 'does not contain an object'],
+      ['nothing', '', 'does not contain an object'],
       ['neither YAML nor JSON', 'a: [1\nb', 'is neither YAML nor JSON'],
-      ['several documents', 'a: 1\n---\nb: 2\n', 'one thing a file'],
+      ['several documents', 'a: 1\n---\nb: 2\n', 'one file for each document'],
       ['one field twice', 'name: a\nname: b\n', 'is neither YAML nor JSON'],
       [
         'what grows beyond all bounds',
@@ -139,7 +139,7 @@ describe('sandpool pools', () => {
         'can’t be read',
       ],
       ['too much', 'x'.repeat(1_100_000), 'larger than 1 MiB'],
-      ['another name', 'name: other\ntemplateName: default\n', 'about other, not big'],
+      ['another name', 'name: other\ntemplateName: default\n', 'describes other, not big'],
       ['nothing of what instances are made from', 'replicas: 3\n', '--template NAME'],
       ['a wrong field', 'templateName: default\nreplicas: many\n', 'replicas'],
     ] as const) {
@@ -153,7 +153,7 @@ describe('sandpool pools', () => {
 
     it('refuse a call without a name, a file or any change', async () => {
       expect((await sandpool('pools', 'create', '--template', 'default')).stderr).to.include(
-        'there is no name',
+        'no name was given',
       );
       expect(
         (await sandpool('pools', 'create', 'big', '-f', join(folder, 'none.yaml'))).stderr,
@@ -268,7 +268,7 @@ describe('sandpool pools', () => {
       const end = await sandpool('pools', 'rollout', 'status', 'default', '--watch');
       expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([
         1,
-        'sandpool: default can not take its template: no such volume',
+        'sandpool: default cannot use its template: no such volume',
       ]);
     });
 
@@ -285,7 +285,7 @@ describe('sandpool pools', () => {
         'RolloutBlocked',
         'revision x does not start: no such image',
         'Progressing',
-        /has stopped: revision x does not start: no such image\n {2}change what/,
+        /has stopped: revision x does not start: no such image\n {2}change the pool/,
       ],
       [
         'UpdateHeld',
@@ -308,7 +308,7 @@ describe('sandpool pools', () => {
     it('watched, ends with 1 after the timeout or when the pool is deleted', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
       const end = await sandpool(...line`pools rollout status default --watch --timeout 0.5s`);
-      expect(end.stderr).to.include('is not done after 0.5s');
+      expect(end.stderr).to.include('was not done within 0.5s');
       expect(end.stdout).to.match(/^default: [^\n]*\n$/);
       await sandpool('pools', 'delete', 'default');
       expect(

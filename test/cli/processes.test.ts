@@ -105,14 +105,14 @@ describe('commands on processes', function () {
     const unfinished = await cliHere(['logs', sandbox, '--process', sleep], env);
     expect([unfinished.code, unfinished.stderr]).to.deep.equal([
       1,
-      'sandpool: the process still runs: its output needs -f\n' +
-        `  print it and what comes: sandpool logs -f ${sandbox} --process ${sleep}\n`,
+      'sandpool: the process is still running: use -f to see its output\n' +
+        `  print its output and follow it: sandpool logs -f ${sandbox} --process ${sleep}\n`,
     ]);
     const following = startCli(['logs', '-f', sandbox, '--process', sleep], env);
     await cliHere(['kill', sandbox, sleep], env);
     expect((await following.ended).code).to.equal(0);
     const tail = await cliHere(['logs', sandbox, '--process', echo, '--tail', '3'], env);
-    expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
+    expect(tail.stderr).to.equal('sandpool: --tail cannot be used with the output of a process\n');
   });
 
   it('logs shows the source of the lines on a terminal, and other sources', async () => {
@@ -120,7 +120,7 @@ describe('commands on processes', function () {
     const run = startCliInTerminal(['logs', sandbox], env, { cols: 200, rows: 30 });
 
     expect(await run.ended).to.equal(0);
-    expect(run.output()).to.include('the main process’s').and.include(hint);
+    expect(run.output()).to.include('from the main process').and.include(hint);
     expect((await cliHere(['logs', sandbox], env)).stderr, 'no terminal').to.equal('');
   });
 

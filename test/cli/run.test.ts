@@ -45,7 +45,7 @@ describe('sandpool run', function () {
       const end = await cliHere(['exec', ...words, 'sleep', '60'], env);
       expect([end.code, end.stderr], words.join(' ')).to.deep.equal([
         124,
-        'sandpool: the command was ended after 1 s\n  with -t it may run for longer\n',
+        'sandpool: the command was ended after 1 s\n  with -t it may run longer\n',
       ]);
     }
     expect(
@@ -71,7 +71,7 @@ describe('sandpool run', function () {
     expect(refused.code).to.equal(125);
     expect(refused.stderr)
       .to.include('pool other not found')
-      .and.include('there are: default')
+      .and.include('available: default')
       .and.include('sandpool pools create other --template');
     await cliHere(['run', '--idle-timeout', '90s', '--', 'true'], env);
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
@@ -134,7 +134,7 @@ describe('sandpool run', function () {
       .and.not.include('pools update');
     daemon.operations.failWith = noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts);
     expect((await cliHere(['run', '--', 'true'], env)).stderr).to.include(
-      'or have school/teacher, whose pool it is, enlarge it',
+      "or ask school/teacher, the pool's owner, to enlarge it",
     );
     daemon.operations.failWith = noIdleInstance({ name: 'p' }, { ...counts, running: 0 });
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
@@ -319,7 +319,7 @@ describe('sandpool run', function () {
     expect(end).to.deep.equal({
       code: 0,
       stdout: 'x',
-      stderr: 'sandpool: the output was cut at 1 MiB\n',
+      stderr: 'sandpool: the output was cut off at 1 MiB\n',
     });
   });
 

@@ -133,7 +133,7 @@ describe('sandpool shell', function () {
     await shell.shows('INSIDE$');
     await daemon.stopTerminals();
     expect(await shell.ended).to.equal(125);
-    expect(shell.output()).to.include('the daemon stops');
+    expect(shell.output()).to.include('the daemon is stopping');
     expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 

@@ -61,7 +61,7 @@ describe('sandpool stop', function () {
 
   it('does nothing without a daemon', async () => {
     const end = await cliHere(['stop', '--data-dir', dataDir]);
-    expect(end).to.deep.equal({ code: 0, stdout: `no daemon runs on ${dataDir}\n`, stderr: '' });
+    expect(end).to.deep.equal({ code: 0, stdout: `no daemon is running on ${dataDir}\n`, stderr: '' });
   });
 
   it("reports that the folder is another user's, before it stops anything", async function () {
@@ -86,7 +86,7 @@ describe('sandpool stop', function () {
     ]) {
       writeFileSync(file, JSON.stringify({ ...note, ...wrong }));
       expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout).to.include(
-        'no daemon runs',
+        'no daemon is running',
       );
     }
     writeFileSync(file, JSON.stringify(note));

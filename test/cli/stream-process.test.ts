@@ -84,6 +84,6 @@ describe('a process followed by the command line', () => {
     const failure = await rejection(streamProcess(streaming as unknown as Streaming));
     expect(failure)
       .to.be.instanceOf(CliFailure)
-      .and.have.deep.property('hints', ['if the process still runs: sandpool attach s p']);
+      .and.have.deep.property('hints', ['if the process is still running: sandpool attach s p']);
   });
 });

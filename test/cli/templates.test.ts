@@ -97,7 +97,7 @@ describe('sandpool templates', () => {
       'there is nothing to change',
     );
     expect((await sandpool('templates', 'update', 'other', '-f', aFile(PYTHON), '--admin')).stderr)
-      .to.include('about python, not other')
+      .to.include('describes python, not other')
       .and.include('metadata.name');
   });
 
@@ -112,7 +112,7 @@ describe('sandpool templates', () => {
     expect(used.code).to.equal(1);
     expect(used.stderr)
       .to.include('TEMPLATE_IN_USE')
-      .and.include('pools of it: default')
+      .and.include('its pools: default')
       .and.include('pools update POOL --template');
     expect(await sandpool('templates', 'delete', 'python', '--admin')).to.deep.equal({
       code: 0,

@@ -54,7 +54,7 @@ describe('sandpool wait', () => {
     expect(end).to.deep.equal({
       code: 1,
       stdout: '',
-      stderr: 'sandpool: it is Running after 0.1s, and not ended\n',
+      stderr: 'sandpool: after 0.1s it is Running, not ended\n',
     });
   });
 
@@ -94,7 +94,7 @@ describe('sandpool wait', () => {
     expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({
       code: 0,
       stdout: 'pool/default Ready\n',
-      stderr: 'sandpool: the store is away; asking again\n',
+      stderr: 'sandpool: the store is away; retrying\n',
     });
 
     answers(() => true);

@@ -139,7 +139,7 @@ describe('the client', () => {
     const keyless = new SandpoolClient({ server: server.url, apiKey: 'a\nb' });
     const error = await rejection(aSandbox(keyless));
     keyless.close();
-    expect(error.message).to.match(/^there is no API key that can be sent: /);
+    expect(error.message).to.match(/^the API key cannot be sent: /);
   });
 
   it('follows no redirects, so that the key stays private', async () => {

@@ -76,6 +76,6 @@ describe('the audit log of a daemon', function () {
     ]);
     expect(verified.stdout)
       .to.include('1 run did not end in order')
-      .and.include('the chain is whole');
+      .and.include('the chain is complete');
   });
 });

@@ -229,7 +229,7 @@ describe('a backup of a running daemon', function () {
     const away = await daemon.cli(['backup', file, '--data-dir', empty]);
     expect([away.code, away.stderr.split('\n')[0]]).to.deep.equal([
       1,
-      `sandpool: no daemon runs on the data folder ${empty}`,
+      `sandpool: no daemon is running on the data folder ${empty}`,
     ]);
     rmSync(empty, { recursive: true, maxRetries: 5 });
     expect(readdirSync(folder)).to.deep.equal([]);

@@ -114,8 +114,8 @@ describe('the command line with a real daemon', function () {
       0,
       '',
       [
-        'sandpool: left out out, which is a link out of the folder, to /etc/hostname',
-        'sandpool: left out pipe, which is neither a file, a folder nor a link',
+        'sandpool: skipped out, which is a link that leads out of the folder, to /etc/hostname',
+        'sandpool: skipped pipe, which is neither a file, a folder nor a link',
       ],
     ]);
     expect((await daemon.cli(['cp', join(folder, 'again'), `${id}:/tmp/deep/er`])).stderr).to.equal(
@@ -142,7 +142,7 @@ describe('the command line with a real daemon', function () {
     expect(end.stderr)
       .to.match(/^sandpool: there is no room left in the sandbox; what was there is as it was/)
       .and.match(/\n {2}most of what a sandbox can write to is in its memory/)
-      .and.include('\n  /tmp/large in the sandbox is as it was before\n');
+      .and.include('\n  /tmp/large in the sandbox is unchanged\n');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');
     await giveBack(client, id);
   });
@@ -200,7 +200,7 @@ describe('the command line with a real daemon', function () {
     for (const line of following.text().trim().split('\n'))
       expect(JSON.parse(line)).to.include.keys('time', 'reason');
     expect((await daemon.cli(['events'])).stderr).to.include(
-      'name a sandbox or a pool, or follow what happens with -f',
+      'name a sandbox or a pool, or follow events with -f',
     );
   });
 

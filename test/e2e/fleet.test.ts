@@ -122,7 +122,7 @@ describe('a fleet of real daemons', function () {
     );
     await reader.read().until((all) => all[0]?.event === 'seen-by', 'who sees it');
     await client.delete(`/sandboxes/${id}`);
-    await reader.until((all) => all.at(-1)?.event === 'end', 'it is no more');
+    await reader.until((all) => all.at(-1)?.event === 'end', 'it is gone');
     reader.close();
   });
 
@@ -187,7 +187,7 @@ describe('a fleet of real daemons', function () {
     await client.delete(`/sandboxes/${id}`);
     await logs.until((all) => all.at(-1)?.event === 'end', 'the end of its log');
     expect([await actor.ended, actor.said.stderr]).to.deep.include(0);
-    expect(actor.said.stderr).to.include('it is no more');
+    expect(actor.said.stderr).to.include('it is gone');
     expect(actor.said.stdout).to.match(/stopping/i);
   });
 

@@ -107,7 +107,9 @@ describe('advice in hints', () => {
       access: 'team',
     });
     const { hint } = await exhausted(colleague, 'shared');
-    expect(hint).to.include('have hinted/ann, whose pool it is, enlarge it').and.not.include('PUT');
+    expect(hint)
+      .to.include("ask hinted/ann, the pool's owner, to enlarge it")
+      .and.not.include('PUT');
   });
 
   it('works for failing starts, with the reason and the time', async () => {

@@ -184,14 +184,14 @@ describe('the runbooks on a failing daemon', function () {
 
   it('SandpoolAuditLost: shows existing and lost lines', async () => {
     expect(await types('SandpoolAuditLost', 'sandpool audit verify')).to.include(
-      'the chain is whole',
+      'the chain is complete',
     );
     const folder = join(daemon.dataDir, 'audit');
     await client.post('/sandboxes', { poolName: 'nowhere' });
     await daemon.stop();
     renameSync(folder, `${folder}-away`);
     expect(await types('SandpoolAuditLost', 'sandpool audit verify')).to.not.include(
-      'the chain is whole',
+      'the chain is complete',
     );
     renameSync(`${folder}-away`, folder);
     const last = join(

@@ -247,10 +247,14 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   if (code === undefined || error instanceof ConnectionFailed) return error;
   if (code.startsWith('ERR_HTTP_INVALID') || code === 'ERR_INVALID_CHAR')
-    return new Error(`there is no API key that can be sent: ${error.message}`);
-  return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, {
-    cause: error,
-  });
+    return new Error(`the API key cannot be sent: ${error.message}`);
+  return new ConnectionFailed(
+    `cannot connect to ${server.origin}: ${error.message || code}`,
+    code,
+    {
+      cause: error,
+    },
+  );
 };
 
 /** Parses a `Warning` header: `299 - "text"`, separated by commas. */

@@ -18,7 +18,7 @@ import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
 /** `approvals list|get|explain`. Decisions are made only in the console. */
 export const approvalsGroup = ({ action, serviceAction }: Actions): Command =>
-  group('approvals', 'Shows requests that wait for a person, and what the policy says', [
+  group('approvals', 'Shows requests that wait for approval, and explains the policy', [
     listLeaf(serviceAction),
     getLeaf(serviceAction),
     explainLeaf(action),
@@ -35,15 +35,17 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
         leaf({
           usage: 'list',
           summary:
-            'Lists your requests that wait for a person, or waited, newest first; everybody’s ' +
-            'for an admin.',
+            'Lists your requests that wait or waited for approval, newest first; for an admin, ' +
+            'everybody’s.',
           examples: [
             'sandpool approvals list',
             'sandpool approvals list --status pending --admin -o wide',
           ],
         }),
       ),
-    ).addOption(new Option('--status <status>', 'of this status').choices(APPROVAL_STATUSES)),
+    ).addOption(
+      new Option('--status <status>', 'only with this status').choices(APPROVAL_STATUSES),
+    ),
   ).action(
     action(async ({ api, context }, _operands, options: ListOptions) => {
       const { status, limit, offset } = options;
@@ -62,7 +64,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
     addConnectionOptions(
       leaf({
         usage: 'get <approval>',
-        summary: 'Shows a request that waits for a person, or waited.',
+        summary: 'Shows a request that waits or waited for approval.',
         examples: ['sandpool approvals get 01a21a8e-a887-7738-8b09-9f212a599a4d'],
       }),
     ),
@@ -85,22 +87,25 @@ const explainLeaf = (action: Actions['action']): Command => {
   const command = leaf({
     usage: 'explain <method> <path>',
     summary:
-      'Says which rule of the settings holds for a request, and what becomes of it. Nothing is ' +
-      'sent, but to look a key up. It takes the flags of serve.',
+      'Explains which rule of the settings matches a request, and what happens to the ' +
+      'request. It sends nothing except a lookup of the key. It takes the flags of serve.',
     examples: [
       'sandpool approvals explain DELETE /sandboxpools/web --config sandpool.yaml --gated',
       'sandpool approvals explain POST /api-keys --role admin --config sandpool.yaml',
       `sandpool approvals explain POST /sandboxpools --body '{"replicas":20}' --config my.yaml`,
     ],
   })
-    .option('--key <keyId>', 'as this key asks; else as --role, --team and --gated say')
-    .addOption(new Option('--role <role>', 'of the key').choices(['user', 'admin']))
-    .option('--team <team>', 'of the key')
-    .option('--gated', 'the key is gated')
-    .option('--body <json>', 'what the request sends; without it no body')
+    .option(
+      '--key <keyId>',
+      'as a request by this key; otherwise --role, --team and --gated describe the key',
+    )
+    .addOption(new Option('--role <role>', 'team of the key').choices(['user', 'admin']))
+    .option('--team <team>', 'role of the key')
+    .option('--gated', 'as if the key were gated')
+    .option('--body <json>', 'body of the request; none by default')
     .option('--server <url>', 'the daemon that knows the key [SANDPOOL_SERVER]')
-    .option('--key-file <file>', 'file that holds the API key to look it up with')
-    .option('--admin', 'with the admin key of the local daemon');
+    .option('--key-file <file>', 'file with the API key for the lookup')
+    .option('--admin', 'use the admin key of the local daemon');
   for (const { flags, description } of configFlags())
     if (!command.options.some(({ long }) => long === flags.split(' ')[0]))
       command.option(flags, description);
@@ -138,7 +143,7 @@ const explainLeaf = (action: Actions['action']): Command => {
   );
 };
 
-const OUTCOME = { allow: 'passes', require: 'waits for a person', deny: 'is denied' } as const;
+const OUTCOME = { allow: 'passes', require: 'waits for approval', deny: 'is denied' } as const;
 
 type Asker = Pick<PolicySubject, 'namespace' | 'role' | 'team' | 'gated' | 'body'>;
 
@@ -146,17 +151,17 @@ const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliFailure('--body is no JSON', ['such as --body \'{"replicas":20}\'']);
+    throw new CliFailure('--body is not valid JSON', ['such as --body \'{"replicas":20}\'']);
   }
 };
 
 const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRule[]): string => {
   const { operation, path, namespace = asker.namespace } = asked;
-  if (!Object.hasOwn(HELD_OPERATIONS, operation)) return 'rules do not look at it';
+  if (!Object.hasOwn(HELD_OPERATIONS, operation)) return 'rules do not apply to it';
   if (asker.role !== 'admin' && (isForAdmins(path) || namespace !== asker.namespace))
-    return 'is refused, whatever rules say: it is for admins (ADMIN_REQUIRED)';
+    return 'is refused regardless of the rules: only admins may do it (ADMIN_REQUIRED)';
   const rule = ruleFor(rules, { ...asker, ...asked, namespace });
-  return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule holds';
+  return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule matches';
 };
 
 /** Texts of options follow the settings, except for the role, which is the key's. */
@@ -180,7 +185,7 @@ const lookUp = async (
   try {
     const key = await findKey(api, keyId, options.admin === true);
     if (key) return key;
-    throw new CliFailure(`there is no key ${keyId}`, ['see which there are: sandpool keys list']);
+    throw new CliFailure(`there is no key ${keyId}`, ['list your keys: sandpool keys list']);
   } finally {
     api.close();
   }

@@ -64,7 +64,7 @@ export const featuresLeaf = (action: ServiceAction): Command =>
 export const statsLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'stats',
-    summary: 'Counts everybody’s sandboxes, for an admin; at a manager those of all clusters.',
+    summary: 'Counts all tenants’ sandboxes, for an admin. A manager counts those of all clusters.',
     examples: [
       'sandpool stats --admin',
       'sandpool stats --cluster west --admin',

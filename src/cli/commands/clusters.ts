@@ -10,7 +10,7 @@ import { clusterFields, clusterTable } from '../show/cluster-rows.ts';
 
 /** `clusters list|get|join-token|remove`; `list` is the default. */
 export const clustersGroup = ({ action, serviceAction }: Actions): Command =>
-  group('clusters', 'Lists the clusters there are, has others join, and removes them', [
+  group('clusters', 'Lists the clusters, lets clusters join, and removes them', [
     getLeaf(serviceAction),
     joinTokenLeaf(action),
     removeLeaf(action),
@@ -22,8 +22,8 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
       leaf({
         usage: 'list',
         summary:
-          'Lists the clusters there are, whether they are connected, over how many links, and ' +
-          'how long a heartbeat takes, as the replica of the manager sees it that answers.',
+          'Lists the clusters: whether each is connected, its number of links, and the time of a ' +
+          "heartbeat, as seen by the manager's replica that answers.",
         examples: ['sandpool clusters', 'sandpool clusters list -o wide'],
       }),
     ),
@@ -49,7 +49,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
       const cluster = items.find((each) => each.clusterID === clusterID);
       if (!cluster)
         throw new CliFailure(`there is no cluster ${String(clusterID)}`, [
-          'list those that there are: sandpool clusters',
+          'list the clusters: sandpool clusters',
         ]);
       await show(context, options, { value: cluster, text: () => clusterFields(cluster) });
     }),
@@ -59,8 +59,8 @@ const joinTokenLeaf = (action: Actions['action']): Command =>
   leaf({
     usage: 'join-token <clusterID>',
     summary:
-      'Prints a token by which a cluster joins the running local manager, once and within an ' +
-      'hour. Made anew, the one before it is worth nothing.',
+      'Prints a token with which a cluster joins the running local manager. The token is ' +
+      'valid once, for one hour. A new token replaces the previous token.',
     examples: ['sandpool clusters join-token west > join.token'],
   })
     .option('--data-dir <dir>', 'data folder of the manager [SANDPOOL_DATA_DIR]')
@@ -77,8 +77,9 @@ const removeLeaf = (action: Actions['action']): Command =>
   leaf({
     usage: 'remove <clusterID>',
     summary:
-      'Removes a cluster from the running local manager: its link is cut, and none of the ' +
-      "manager's promoted keys is good there any more. It goes on alone, and joins by a new token.",
+      'Removes a cluster from the running local manager. The manager cuts its link, and the ' +
+      "cluster no longer accepts the manager's promoted keys. The cluster continues on its " +
+      'own, and can join again with a new token.',
     examples: ['sandpool clusters remove west'],
   })
     .option('--data-dir <dir>', 'data folder of the manager [SANDPOOL_DATA_DIR]')
@@ -86,7 +87,7 @@ const removeLeaf = (action: Actions['action']): Command =>
       action(1, async (context, [clusterID], options: { readonly dataDir?: string }) => {
         const dataDir = await dataDirOf(options, context.env);
         await commandDaemon(dataDir, '/clusters/remove', { clusterID });
-        await print(context.stdout, `${String(clusterID)} is removed\n`);
+        await print(context.stdout, `${String(clusterID)} was removed\n`);
         return 0;
       }),
     );

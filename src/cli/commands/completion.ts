@@ -9,8 +9,8 @@ export const completionLeaf = (action: Action): Command =>
   leaf({
     usage: 'completion',
     summary:
-      'Prints what makes a shell complete sandpool’s commands, options, and the names of ' +
-      'pools and sandboxes. Load it at the start of the shell.',
+      'Prints a script that completes sandpool’s commands, options, and names of pools and ' +
+      'sandboxes. Load it when the shell starts.',
     examples: [
       'source <(sandpool completion bash)',
       'source <(sandpool completion zsh)',

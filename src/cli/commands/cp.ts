@@ -17,12 +17,12 @@ export const cpLeaf = (action: Action): Command =>
     leaf({
       usage: 'cp <from> <to>',
       summary:
-        'Copies a file or a folder into a running sandbox or out of it. A path in a ' +
-        'sandbox is SANDBOX:PATH; - is the standard input, which may not be silent for a minute, ' +
-        'or the standard output. A file takes its place ' +
-        'when all of it has arrived. A copy that breaks off is not resumed; it says how far it ' +
-        'came and how the target is. Of a folder that comes from a sandbox, links out of it are ' +
-        'left out, and named, as is what is neither a file, a folder nor a link.',
+        'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is ' +
+        'SANDBOX:PATH. - is standard input, which must not be silent for a minute, or standard ' +
+        'output. A file replaces its target only when it has arrived completely. An ' +
+        'interrupted copy cannot be resumed; the command prints how far it came and the state ' +
+        'of the target. Copying a folder out of a sandbox skips links that lead out of the ' +
+        'folder, and special files such as devices; the command names what it skipped.',
       examples: [
         'sandpool cp data.csv "$SANDBOX:/tmp/"',
         'sandpool cp "$SANDBOX:/tmp/result file.txt" .',
@@ -32,16 +32,16 @@ export const cpLeaf = (action: Action): Command =>
       ],
     }),
   )
-    .option('-r, --recursive', 'a folder with all that is in it, which is the default')
+    .option('-r, --recursive', 'copy a folder with everything in it (the default)')
     .action(
       action(1, async (context, [from, to], options: ConnectionOptions) => {
         const [source, target] = [placeOf(String(from)), placeOf(String(to))];
         if ((source.kind === 'sandbox') === (target.kind === 'sandbox')) {
           throw new CliFailure(
             source.kind === 'sandbox'
-              ? 'both are in sandboxes: copy to here first'
-              : 'neither is in a sandbox',
-            ['a path in a sandbox is SANDBOX:PATH; sandpool sandboxes list shows the ids'],
+              ? 'both paths are in sandboxes: copy to this machine first'
+              : 'neither path is in a sandbox',
+            ['a path in a sandbox is SANDBOX:PATH; list the ids: sandpool sandboxes list'],
           );
         }
         const api = await connect(options, context);

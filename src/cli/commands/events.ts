@@ -34,10 +34,9 @@ export const eventsLeaf = (action: Action): Command =>
       leaf({
         usage: 'events [subject] [pool]',
         summary:
-          'Shows what happened to a sandbox, the oldest first; also of one that has ' +
-          'ended. `events pool NAME` shows what happened to a pool, also to a deleted ' +
-          'one. With -f it goes on with what happens: without a sandbox or pool, to all ' +
-          'of yours.',
+          'Shows the events of a sandbox, oldest first. Works even if it has ended. `events pool NAME` ' +
+          'shows the events of a pool, even if it was deleted. With -f it continues with new ' +
+          'events; without a sandbox or pool, with those of all your sandboxes and pools.',
         examples: [
           'sandpool events "$SANDBOX"',
           'sandpool events pool default',
@@ -48,14 +47,14 @@ export const eventsLeaf = (action: Action): Command =>
       }).usage('[options] [SANDBOX | pool NAME]'),
     ),
   )
-    .option('-f, --follow', 'go on with what happens from now on; with -o json a line each')
+    .option('-f, --follow', 'continue with new events; with -o json one line each')
     .option('--all', 'of all tenants, for an admin; with -f')
     .option(...CLUSTER_OPTION)
     .action(
       action(1, async (context, [first, second], options: EventsOptions) => {
         const subject = subjectOf(first, second);
         if (!subject && !options.follow)
-          throw new CliFailure('name a sandbox or a pool, or follow what happens with -f', [
+          throw new CliFailure('name a sandbox or a pool, or follow events with -f', [
             'sandpool events SANDBOX',
             'sandpool events pool NAME',
             'sandpool events -f',
@@ -95,7 +94,7 @@ const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
     return { kind, name };
   }
   if (name !== undefined)
-    throw new CliFailure(`there is no list of events for ${kind} ${name}`, [
+    throw new CliFailure(`${kind} ${name} has no list of events`, [
       'sandpool events SANDBOX',
       'sandpool events pool NAME',
     ]);
@@ -179,13 +178,13 @@ const remarkOn = (
   if (event.type === 'reset') {
     const { clusterID } = event.data;
     const whose = clusterID === undefined ? '' : `of cluster ${clusterID} `;
-    return `older events ${whose}are no longer known`;
+    return `older events ${whose}are no longer stored`;
   }
   if (event.type !== 'cluster') return undefined;
   const { clusterID, incomplete } = event.data;
   return incomplete
-    ? `what happens on cluster ${clusterID} is not shown: it does not answer`
-    : `what happens on cluster ${clusterID} is shown again`;
+    ? `events of cluster ${clusterID} are not shown: it does not answer`
+    : `events of cluster ${clusterID} are shown again`;
 };
 
 const isLast = ({ reason }: Event): boolean => reason === 'Completed';

@@ -26,9 +26,9 @@ export const execLeaf = (action: Action): Command =>
         leaf({
           usage: 'exec <sandbox> [command...]',
           summary:
-            'Runs a command in a running sandbox. Prints what it prints as it comes. Ends with ' +
-            'the command’s exit code, and with 125 when Sandpool itself failed. If the reader ' +
-            'of the output leaves, as head does, the command ends.',
+            'Runs a command in a running sandbox. Prints its output as it arrives. Exits with ' +
+            'the command’s exit code, or with 125 if Sandpool itself failed. If the reader of the ' +
+            'output exits, as head does, the command is ended.',
           usageExit: SANDPOOL_FAILED,
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',
@@ -57,8 +57,8 @@ export const execLeaf = (action: Action): Command =>
 
 const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> => {
   if (run.options.tty || run.options.interactive)
-    throw new CliFailure('what is detached has no terminal and no input', [
-      'leave out -t and -i, and look at it with sandpool attach',
+    throw new CliFailure('a detached command has no terminal and no input', [
+      'omit -t and -i, and read its output with sandpool attach',
     ]);
   const { process } = await run.api.call('startProcess', {
     params: { sandboxId: run.sandboxId },

@@ -19,7 +19,7 @@ import { readText } from '../common/document.ts';
 
 /** `keys list|create|delete|delete-all|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command =>
-  group('keys', 'Lists, makes and revokes API keys', [
+  group('keys', 'Lists, creates and revokes API keys', [
     listLeaf(serviceAction),
     createLeaf(serviceAction),
     deleteLeaf(serviceAction),
@@ -34,7 +34,7 @@ const listLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'list',
-          summary: 'Lists your API keys, the newest first. Never with their secrets.',
+          summary: 'Lists your API keys, newest first, without their secrets.',
           examples: [
             'sandpool keys list',
             'sandpool keys list -o wide',
@@ -78,8 +78,8 @@ const createLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'create [name]',
         summary:
-          'Makes an API key and prints it: this once, for nothing keeps it. Of another ' +
-          'team and user for an admin, which is how tenants come to be.',
+          'Creates an API key and prints it. It is printed only once, because it is not stored. ' +
+          'An admin creates keys of other teams and users; that is how a tenant is added.',
         examples: [
           'sandpool keys create ci --to ci.key',
           'KEY=$(sandpool keys create)',
@@ -91,37 +91,36 @@ const createLeaf = (action: ServiceAction): Command =>
     ),
   )
     .option('--description <text>', 'what it is for')
-    .option('--gated', 'rules of the policy of approvals may hold what it asks')
+    .option('--gated', 'make the key gated: rules of the approval policy may apply to its requests')
     .option(
       '--expires-at <time>',
-      'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. ' +
-        'Unless told 90 days from now',
+      "expiry in ISO 8601, UTC, such as 2030-01-31T00:00:00Z; not after your own key's " +
+        'expiry. By default 90 days from now',
     )
-    .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
+    .option('--to <file>', 'write the key to a new file that only you can read, and print its id')
     .option(
       '--users <file>',
-      'for an admin: a key for each user that the file names, one a line; --to is then a ' +
-        'folder, for a file USER.key each. - is standard input',
+      'for an admin: create a key for each user in this file, one user per line; --to then ' +
+        'names a folder, for one file USER.key each. - is standard input',
     )
-    .option('--team <team>', 'for an admin: of this team')
-    .option('--user <user>', 'for an admin: of this user of the team')
+    .option('--team <team>', 'for an admin: team of the key')
+    .option('--user <user>', 'for an admin: user of the key, in the team')
     .addOption(
-      new Option(
-        '--form <form>',
-        "how it is spelled: e2b is what every version of E2B's SDKs takes",
-      )
+      new Option('--form <form>', "format of the key: every version of E2B's SDKs accepts e2b")
         .choices(['sandpool', 'e2b'])
         .default('sandpool'),
     )
-    .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
+    .addOption(
+      new Option('--role <role>', 'for an admin: role of the key').choices(['user', 'admin']),
+    )
     .action(
       action(async ({ api, context }, [name], options: CreateOptions) => {
         const { users, form, ...others } = options;
         if (users !== undefined && form === 'e2b')
-          throw new CliFailure('--users goes without --form');
+          throw new CliFailure('--users cannot be used with --form');
         if (users !== undefined) {
           if (name !== undefined || options.user !== undefined || options.role !== undefined)
-            throw new CliFailure('--users goes without a name, --user and --role');
+            throw new CliFailure('--users cannot be used with a name, --user or --role');
           await issueForUsers(api, context, { options: { ...others, users }, write: writeKey });
           return;
         }
@@ -167,7 +166,10 @@ const writeKey = async (file: string, { apiKey, keyId }: IssuedApiKey): Promise<
   await writeFile(file, `${apiKey}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
     throw new CliFailure(
       `${file} can’t be written: ${error instanceof Error ? error.message : String(error)}`,
-      [`the key was made and is lost; revoke it with: sandpool keys delete ${keyId}`],
+      [
+        'the key was created but could not be saved; revoke it with: sandpool keys delete ' +
+          `${keyId}`,
+      ],
       { cause: error },
     );
   });
@@ -179,8 +181,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'delete <key...>',
         summary:
-          'Revokes keys: they are worth nothing from then on. A key of your own by its ' +
-          'id; anyone’s by NAMESPACE/NAME, for an admin.',
+          'Revokes keys; they stop working at once. Name your own key by its id, or as an admin ' +
+          'any key by NAMESPACE/NAME.',
         examples: [
           'sandpool keys delete 5Rj0cXvM8aTqZk2L',
           'sandpool keys delete --cascade --admin blue/ci',
@@ -188,7 +190,10 @@ const deleteLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--cascade', 'also what these keys made, and what that made')
+    .option(
+      '--cascade',
+      'also revoke the keys created by these keys, and the keys created by those',
+    )
     .action(
       action(async ({ api, context }, [keys], options: CascadeOptions) => {
         for (const key of keys as readonly string[]) {
@@ -221,7 +226,10 @@ const deleteAllLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--cascade', 'also what these keys made, and what that made, whosever it is')
+    .option(
+      '--cascade',
+      'also revoke keys created by these keys, and keys created by those, of any user',
+    )
     .action(
       action(async ({ api, context }, [team, user], options: CascadeOptions) => {
         const deleted = await api.call('deleteApiKeysOf', {
@@ -251,8 +259,8 @@ const promoteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'promote <name>',
         summary:
-          'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the ' +
-          'name alone where it is of your own namespace.',
+          'Makes a key valid on all worker clusters, for an admin. Name the key as ' +
+          'NAMESPACE/NAME, or as NAME in your own namespace.',
         examples: ['sandpool keys promote --admin blue/ci'],
       }),
     ),
@@ -270,8 +278,8 @@ const mintLeaf = (action: Action): Command =>
   leaf({
     usage: 'mint',
     summary:
-      'Prints the text of a new API key. No daemon knows it: it is for the file admin.key ' +
-      'of secretsDir, which replicas take for the first admin key.',
+      'Prints a new API key that no daemon knows, for the file admin.key in secretsDir. ' +
+      'Replicas take it as the first admin key.',
     examples: ['sandpool keys mint > admin.key'],
   }).action(
     action(1, async ({ stdout }) => {
@@ -310,14 +318,14 @@ const issueForUsers = async (
   const users = usersIn(await readText(context, options.users));
   await mkdir(to, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw new CliFailure(
-      `${to} can’t be made: ${error instanceof Error ? error.message : String(error)}`,
-      ['--to names a folder here'],
+      `${to} can’t be created: ${error instanceof Error ? error.message : String(error)}`,
+      ['--to must name a folder here'],
     );
   });
   for (const user of users) {
     const file = join(to, `${user}.key`);
     if (await exists(file)) {
-      await print(context.stdout, `${user}.key is there already\n`);
+      await print(context.stdout, `${user}.key already exists\n`);
       continue;
     }
     const issued = await api.call('createApiKeyForTenant', {
@@ -339,13 +347,13 @@ const usersIn = (text: string): readonly string[] => {
   const named = lines.filter(({ user }) => user !== '' && !user.startsWith('#'));
   for (const { user, number } of named) {
     if (!isDnsLabel(user)) {
-      throw new CliFailure(`line ${number}: ${JSON.stringify(user)} can be no user`, [
-        'a user is 1 to 63 of a-z, 0-9 and inner hyphens',
+      throw new CliFailure(`line ${number}: ${JSON.stringify(user)} is not a valid user`, [
+        'a user has 1 to 63 characters of a-z, 0-9 and inner hyphens',
       ]);
     }
   }
   if (named.length === 0)
-    throw new CliFailure('the file names no users', ['it should have one a line']);
+    throw new CliFailure('the file has no users', ['write one user per line']);
   return [...new Set(named.map(({ user }) => user))];
 };
 

@@ -28,11 +28,12 @@ export const logsLeaf = (action: Action): Command =>
     leaf({
       usage: 'logs <sandbox>',
       summary:
-        'Prints what a sandbox’s main process has printed; also of one that has ended, ' +
-        'for as long as it is kept. What other processes print is not among it: sandpool ps ' +
-        'lists them. With -f it goes on until the sandbox ends. With --process it prints the ' +
-        'last 1 MiB of a process that has ended; a process that runs needs -f, which also ' +
-        'prints what comes, to its end. To stop reading ends nothing.',
+        'Prints the output of a sandbox’s main process. Works even if the sandbox has ended, as long ' +
+        'as the output is stored. Output of other processes is not included: sandpool ps lists ' +
+        'them. With -f it continues until the sandbox ends. With --process it prints the last ' +
+        '1 MiB of a process that has ended. For a running process, use -f; it also prints new ' +
+        'output until the process ends. Interrupting this command does not end anything in the ' +
+        'sandbox.',
       examples: [
         'sandpool logs "$SANDBOX"',
         'sandpool logs -f --tail 10 "$SANDBOX"',
@@ -41,12 +42,12 @@ export const logsLeaf = (action: Action): Command =>
       ],
     }),
   )
-    .option('-f, --follow', 'go on with what is printed from now on')
-    .option('--since <duration>', 'of so long ago at most, such as 5m', durationText)
-    .option('--tail <n>', 'so many lines of its end; 200 unless told', wholeNumber(1, 10_000))
+    .option('-f, --follow', 'continue with new output')
+    .option('--since <duration>', 'only output of this last period, such as 5m', durationText)
+    .option('--tail <n>', 'number of last lines; 200 by default', wholeNumber(1, 10_000))
     .option('--timestamps', 'with the time of each line')
-    .option('--container <name>', 'of this container, where there are several')
-    .option('--process <id>', 'of this process, which sandpool exec --detach or ps named')
+    .option('--container <name>', 'from this container, if there are several')
+    .option('--process <id>', 'of this process, named by sandpool exec --detach or ps')
     .action(
       action(1, async (context, [sandbox], options: LogsOptions) => {
         checkProcess(options);
@@ -85,8 +86,7 @@ export const logsLeaf = (action: Action): Command =>
               });
               await print(context.stdout, logs === '' || logs.endsWith('\n') ? logs : `${logs}\n`);
               await sayWhose(context, String(sandbox));
-              if (truncated)
-                await say(context, 'there is more than was shown; --tail shows more lines');
+              if (truncated) await say(context, 'there are earlier lines; --tail shows more');
             }
             return 0;
           }, context.stdout);
@@ -101,7 +101,7 @@ const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> =
   if (context.stdout.isTTY)
     await say(
       context,
-      'these lines are the main process’s; for those of another process:',
+      'these lines are from the main process; for the output of another process:',
       `sandpool ps ${sandboxId}, then: sandpool logs ${sandboxId} --process PROCESS`,
     );
 };
@@ -111,7 +111,7 @@ const checkProcess = (options: LogsOptions): void => {
   if (options.process === undefined) return;
   for (const name of ['since', 'tail', 'timestamps', 'container'] as const)
     if (options[name] !== undefined)
-      throw new CliFailure(`--${name} is not for the output of a process`);
+      throw new CliFailure(`--${name} cannot be used with the output of a process`);
 };
 
 const printProcess = async (
@@ -132,8 +132,8 @@ const printProcess = async (
   const params = { sandboxId, processId };
   const { process } = await api.call('getProcess', { params, signal });
   if (process.status === 'Running' && !follow)
-    throw new CliFailure('the process still runs: its output needs -f', [
-      `print it and what comes: sandpool logs -f ${sandboxId} --process ${processId}`,
+    throw new CliFailure('the process is still running: use -f to see its output', [
+      `print its output and follow it: sandpool logs -f ${sandboxId} --process ${processId}`,
     ]);
   const open = (from: string | undefined) =>
     api.stream('followProcess', { params, query: { encoding: 'base64', from }, signal });
@@ -149,7 +149,7 @@ const printLines = async (
 ): Promise<void> => {
   for await (const { type, data } of events) {
     if (type === 'end') return;
-    if (type === 'reset') await say(context, 'older lines are no longer kept');
+    if (type === 'reset') await say(context, 'older lines are no longer stored');
     else if (type === 'message') {
       const time = data.timestamp === undefined ? '' : `${data.timestamp} `;
       await print(context.stdout, `${time}${data.line}${data.partial ? '' : '\n'}`);

@@ -28,18 +28,18 @@ const drainLeaf = (action: Action): Command =>
   leaf({
     usage: 'drain <node>',
     summary:
-      'Cordons a node with kubectl, and waits until no sandbox is there: what idles moves to ' +
-      'other nodes, and claimed sandboxes run until they end. Their owners get an event. Ends ' +
-      `with 0 if the node is empty, with ${TIME_OVER} if claimed sandboxes still run when the ` +
-      'time is over; then the node stays cordoned.',
+      'Cordons a node with kubectl, and waits until no sandbox is on it. Idle instances move ' +
+      'to other nodes, and claimed sandboxes run until they end. Their owners get an event. ' +
+      `Exits with 0 if the node is empty, or with ${TIME_OVER} if claimed sandboxes still ` +
+      'run after the wait; the node then stays cordoned.',
     examples: [
       'sandpool nodes drain node-7 --wait 4h &&' +
         ' kubectl drain node-7 --ignore-daemonsets --delete-emptydir-data',
       'sandpool nodes drain node-7 --context production',
     ],
   })
-    .option('--wait <duration>', 'wait for so long', durationText, '1h')
-    .option('--context <name>', "the kubeconfig's context; else its current one")
+    .option('--wait <duration>', 'how long to wait', durationText, '1h')
+    .option('--context <name>', 'context of the kubeconfig; by default its current context')
     .action(
       action(1, async (context, [node], options: DrainOptions) => {
         const kubectl = kubectlOf(context, options);
@@ -66,13 +66,13 @@ const emptied = async (
     });
     if (left?.pods === 0) {
       progress.end();
-      await print(context.stdout, `node ${node} has no sandbox any more\n`);
+      await print(context.stdout, `node ${node} has no sandboxes any more\n`);
       return 0;
     }
     const text = left
       ? `${left.claimed.length} claimed sandboxes run on ${node}, ` +
         `${left.pods - left.claimed.length} others are leaving`
-      : 'the API server can not be asked now';
+      : 'the API server does not answer right now';
     progress.tell(text);
     if (context.stderr.isTTY !== true && text !== said) await say(context, text);
     said = text;
@@ -142,7 +142,7 @@ const kubectlOf =
     } catch (error) {
       const { code, stderr = '' } = error as { readonly code?: unknown; readonly stderr?: string };
       if (code === 'ENOENT')
-        throw new CliFailure('there is no kubectl in PATH', ['install kubectl, and try again'], {
+        throw new CliFailure('kubectl is not in PATH', ['install kubectl, and try again'], {
           cause: error,
         });
       throw new CliFailure(stderr.trim() || 'kubectl did not answer in time', [], {

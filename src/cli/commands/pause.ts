@@ -9,8 +9,8 @@ export const pauseLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'pause <sandbox...>',
     summary:
-      'Pauses sandboxes: they keep their memory, and their idle timeout stops. They ' +
-      'count against the quota as before.',
+      'Pauses sandboxes: they keep their memory, and their idle timeout stops. They still ' +
+      'count against the quota.',
     example: 'sandpool pause "$SANDBOX"',
     state: 'paused',
   });
@@ -19,7 +19,7 @@ export const pauseLeaf = (action: ServiceAction): Command =>
 export const resumeLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'resume <sandbox...>',
-    summary: 'Resumes paused sandboxes, with all that they had in memory.',
+    summary: 'Resumes paused sandboxes, with their memory.',
     example: 'sandpool resume "$SANDBOX"',
     state: 'running',
   });

@@ -21,7 +21,7 @@ export const psLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'ps <sandbox>',
-        summary: 'Lists the processes of a sandbox. Those that ended a while ago too.',
+        summary: 'Lists the processes of a sandbox. Includes processes that ended recently.',
         examples: ['sandpool ps "$SANDBOX"'],
       }),
     ),
@@ -40,13 +40,14 @@ export const attachLeaf = (action: Action): Command =>
     leaf({
       usage: 'attach <sandbox> <process>',
       summary:
-        'Prints what a process of a sandbox prints. Begins with what is kept, the last 1 MiB, ' +
-        'and ends with its exit code. What interrupts this command interrupts the process too.',
+        'Prints the output of a process in a sandbox. Begins with the stored output, at most ' +
+        "the last 1 MiB, and exits with the process's exit code. Interrupting this command " +
+        'also interrupts the process.',
       usageExit: SANDPOOL_FAILED,
       examples: ['sandpool attach "$SANDBOX" "$PROCESS"'],
     }),
   )
-    .option('-i, --interactive', 'hand the standard input on, to its end')
+    .option('-i, --interactive', 'forward standard input until its end')
     .action(
       action(
         SANDPOOL_FAILED,
@@ -88,7 +89,7 @@ export const killLeaf = (action: ServiceAction): Command =>
   addConnectionOptions(
     leaf({
       usage: 'kill <sandbox> <process>',
-      summary: 'Signals a process of a sandbox. All of its group gets the signal.',
+      summary: 'Signals a process of a sandbox. Its whole process group gets the signal.',
       examples: [
         'sandpool kill "$SANDBOX" "$PROCESS"',
         'sandpool kill --signal KILL "$SANDBOX" "$PROCESS"',

@@ -14,7 +14,7 @@ import { quotaTable } from '../show/rows.ts';
 
 /** `quotas [get|set]`; `get` is the default. */
 export const quotasGroup = (action: ServiceAction): Command =>
-  group('quotas', 'Shows and sets how much a user may have', [])
+  group('quotas', 'Shows and sets the quotas of a user', [])
     .addCommand(getLeaf(action), { isDefault: true })
     .addCommand(setLeaf(action));
 
@@ -24,8 +24,8 @@ const getLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'get [team] [user]',
         summary:
-          'Shows how much you may have and have, of anyone for an admin; at a manager the sums ' +
-          'over all clusters.',
+          'Shows your quotas and usage, or for an admin those of any user. A manager shows the ' +
+          'sums over all clusters.',
         examples: ['sandpool quotas', 'sandpool quotas get blue ada --admin'],
       }),
     ),
@@ -37,8 +37,8 @@ const getLeaf = (action: ServiceAction): Command =>
         if (team === undefined)
           return await showQuotas(context, options, await api.call('getQuotas', { query }));
         if (user === undefined)
-          throw new CliFailure('a user needs a name beside the team’s', [
-            'name both, as in: sandpool quotas get TEAM USER --admin',
+          throw new CliFailure('a user needs both a team and a name', [
+            'name both: sandpool quotas get TEAM USER --admin',
           ]);
         await showQuotas(
           context,
@@ -65,8 +65,8 @@ const setLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'set <team> <user>',
         summary:
-          'Sets how much a user may have, for an admin. What is not named stays; less ' +
-          'than there is ends nothing.',
+          'Sets the quotas of a user, for an admin. Options that you omit stay unchanged. ' +
+          'Lowering a quota ends nothing.',
         examples: [
           'sandpool quotas set blue ada --sandboxes 20 --admin',
           'sandpool quotas set blue ada --pools 5 --replicas 100 --admin',
@@ -76,15 +76,29 @@ const setLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--sandboxes <n>', 'claimed at one time', wholeNumber(0, HIGHEST_LIMIT.sandboxes))
+    .option(
+      '--sandboxes <n>',
+      'maximum number of claimed sandboxes',
+      wholeNumber(0, HIGHEST_LIMIT.sandboxes),
+    )
     .option('--pools <n>', 'owned', wholeNumber(0, HIGHEST_LIMIT.pools))
-    .option('--replicas <n>', 'asked for, over all pools', wholeNumber(0, HIGHEST_LIMIT.replicas))
+    .option(
+      '--replicas <n>',
+      'maximum number of replicas, over all pools',
+      wholeNumber(0, HIGHEST_LIMIT.replicas),
+    )
     .option(
       '--cpu <quantity>',
-      'cores of all instances that their pools ask for, such as 16; none: as configured',
+      'cores for all instances that their pools ask for, such as 16; none: the configured limit',
     )
-    .option('--memory <quantity>', 'memory of the same, such as 64Gi; none: as configured')
-    .option('--cluster <clusterID>', 'on this cluster of a fleet; else on the one that is asked')
+    .option(
+      '--memory <quantity>',
+      'memory for these instances, such as 64Gi; none: the configured limit',
+    )
+    .option(
+      '--cluster <clusterID>',
+      'on this cluster of a fleet; by default the cluster that answers',
+    )
     .action(
       action(async ({ api, context }, [team, user], options: SetOptions) => {
         const { sandboxes, pools, replicas, cpu, memory } = options;

@@ -55,7 +55,7 @@ export const processRequest = ({
 export const commandWords = (words: readonly string[]): readonly string[] => {
   const argv = words[0] === '--' ? words.slice(1) : words;
   if (argv.length === 0)
-    throw new CliFailure('there is no command to run', ['give one after --, such as: -- uname -a']);
+    throw new CliFailure('no command was given', ['give a command after --, such as: -- uname -a']);
   return argv;
 };
 
@@ -120,13 +120,13 @@ const remark = async (
   timeoutSeconds: number,
   context: CliContext,
 ): Promise<void> => {
-  if (result.truncated) await say(context, 'the output was cut at 1 MiB');
+  if (result.truncated) await say(context, 'the output was cut off at 1 MiB');
   if (result.oomKilled) await say(context, OUT_OF_MEMORY);
   if (result.timedOut)
     await say(
       context,
       `the command was ended after ${timeoutSeconds} s`,
-      'with -t it may run for longer',
+      'with -t it may run longer',
     );
 };
 
@@ -141,9 +141,7 @@ const readInput = async ({ stdin }: CliContext, signal: AbortSignal): Promise<st
     for await (const chunk of stdin as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > MAX_STDIN_BYTES)
-        throw new CliFailure('the input is longer than 512 KiB', [
-          'with -t it may be of any length',
-        ]);
+        throw new CliFailure('the input is longer than 512 KiB', ['with -t there is no limit']);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -25,10 +25,9 @@ export const runLeaf = (action: Action): Command =>
       leaf({
         usage: 'run [command...]',
         summary:
-          'Runs a command in a sandbox of its own, which is given back afterwards. Prints ' +
-          'what it prints as it comes. Ends with the command’s exit code, and with 125 when ' +
-          'Sandpool itself failed. If the reader of the output leaves, as head does, the ' +
-          'command ends.',
+          'Runs a command in a new sandbox, and deletes the sandbox afterwards. Prints the ' +
+          'output as it arrives. Exits with the command’s exit code, or with 125 if Sandpool ' +
+          'itself failed. If the reader of the output exits, as head does, the command is ended.',
         usageExit: SANDPOOL_FAILED,
         examples: [
           'sandpool run -- uname -a',
@@ -39,7 +38,7 @@ export const runLeaf = (action: Action): Command =>
         .option('--pool <name>', 'the pool to claim from', 'default')
         .option(
           '--idle-timeout <duration>',
-          'end the sandbox after so long without activity, such as 5m',
+          'end the sandbox after this long without activity, such as 5m',
           durationText,
         )
         .addOption(waitOption()),
@@ -68,11 +67,11 @@ export const runLeaf = (action: Action): Command =>
 
 export const addCommandOptions = (command: Command): Command =>
   command
-    .option('-t, --tty', 'in a terminal, tied to this one')
-    .option('-i, --interactive', 'hand the standard input on, to its end')
+    .option('-t, --tty', 'with a terminal, connected to yours')
+    .option('-i, --interactive', 'forward standard input until its end')
     .option(
       '--timeout <seconds>',
-      `end the command after so long, ${MAX_TIMEOUT_SECONDS} at most; not with -t`,
+      `end the command after this long, at most ${MAX_TIMEOUT_SECONDS}; not with -t`,
       wholeNumber(1, MAX_TIMEOUT_SECONDS),
     )
     .passThroughOptions();

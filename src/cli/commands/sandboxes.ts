@@ -16,7 +16,7 @@ import { addVariableOptions, type VariableOptions, variablesOf } from '../common
 
 /** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>
-  group('sandboxes', 'Lists, claims and gives back sandboxes', [
+  group('sandboxes', 'Lists, claims and deletes sandboxes', [
     listLeaf(action),
     getLeaf(action),
     createLeaf(action),
@@ -36,7 +36,7 @@ const listLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'list',
-          summary: 'Lists claimed sandboxes, and those finished lately, the newest first.',
+          summary: 'Lists claimed sandboxes and recently finished ones, newest first.',
           examples: [
             'sandpool sandboxes list',
             'sandpool sandboxes list --pool default --phase Running',
@@ -47,12 +47,12 @@ const listLeaf = (action: ServiceAction): Command =>
         }),
       ),
     )
-      .option('--pool <name>', 'of this pool alone')
-      .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES)),
+      .option('--pool <name>', 'only of this pool')
+      .addOption(new Option('--phase <phase>', 'only in this phase').choices(SANDBOX_STATUSES)),
   )
     .option(
       '--metadata <key=value>',
-      'those that live and whose claim says so; repeatable: all that is said',
+      'only live sandboxes with this metadata; repeatable: all must match',
       nameAndValue,
     )
     .option('--all', 'of all tenants, for an admin')
@@ -72,7 +72,8 @@ const getLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'get <sandbox>',
-        summary: 'Shows one sandbox, or the record of one that finished lately, with how it ended.',
+        summary:
+          'Shows one sandbox, or the record of a recently finished sandbox with how it ended.',
         examples: ['sandpool sandboxes get 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
       }),
     ),
@@ -118,8 +119,8 @@ const createLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'create',
           summary:
-            'Claims a sandbox and prints its id. ' +
-            'It stays until it is deleted, or until its timeout.',
+            'Claims a sandbox and prints its id. The sandbox stays until you delete it or its ' +
+            'timeout ends.',
           examples: [
             'SANDBOX=$(sandpool sandboxes create)',
             'sandpool sandboxes create --pool default --idle-timeout 10m -o json',
@@ -133,19 +134,19 @@ const createLeaf = (action: ServiceAction): Command =>
     .option('--pool <name>', 'the pool to claim from', 'default')
     .option(
       '--idle-timeout <duration>',
-      'end it after so long without activity, such as 5m; 0 is never',
+      'end it after this long without activity, such as 5m; 0 is never',
       durationText,
     )
     .addOption(waitOption())
-    .option('--auto-resume', 'calls that need it running end a pause of it')
+    .option('--auto-resume', 'calls that need it running resume it if it is paused')
     .option(
       '--metadata <key=value>',
-      'what to say of it, shown to all who see it and found by lists; repeatable',
+      'metadata of the sandbox, shown to all who see it and found by lists; repeatable',
       nameAndValue,
     )
     .option(
       '--file <local:remote>',
-      'a file from here that is in it at once, with its mode; - is standard input; repeatable',
+      'a local file to copy into it at once, with its mode; - is standard input; repeatable',
       filePair,
     )
     .action(
@@ -184,7 +185,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'delete <sandbox...>',
-        summary: 'Gives sandboxes back: each ends with all that is in it.',
+        summary: 'Deletes sandboxes, each with everything in it.',
         examples: ['sandpool sandboxes delete "$SANDBOX"'],
       }),
     ),

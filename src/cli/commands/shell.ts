@@ -21,16 +21,15 @@ export const shellLeaf = (action: Action): Command =>
     leaf({
       usage: 'shell [sandbox]',
       summary:
-        'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given ' +
-        'back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool ' +
-        'itself failed.',
+        'Opens a shell in a sandbox. Without a sandbox, claims one and deletes it afterwards. ' +
+        'Exits with the shell’s exit code, or with 125 if Sandpool itself failed.',
       usageExit: SANDPOOL_FAILED,
       examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
     })
       .option('--pool <name>', 'the pool to claim from', 'default')
       .option(
         '--idle-timeout <duration>',
-        'end the claimed sandbox after so long without activity, such as 5m',
+        'end the claimed sandbox after this long without activity, such as 5m',
         durationText,
       )
       .addOption(waitOption()),

@@ -54,10 +54,10 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
       await printEvent(event, context);
     }
     throw new CliFailure(
-      'the output stopped before the process ended, as when the daemon stops',
+      'the output stopped before the process ended; the daemon may be stopping',
       life.processId === undefined
         ? []
-        : [`if the process still runs: sandpool attach ${sandboxId} ${life.processId}`],
+        : [`if the process is still running: sandpool attach ${sandboxId} ${life.processId}`],
     );
   } catch (error) {
     if (!interrupts.aborted) throw error;
@@ -78,7 +78,7 @@ export const printEvent = async (
   if (type === 'stdout' || type === 'stderr')
     await put(context[type], Buffer.from(data.data, data.encoding ?? 'utf8'));
   else if (type === 'dropped')
-    await say(context, `${data.bytes ?? 'some'} bytes of its output are no longer kept`);
+    await say(context, `${data.bytes ?? 'some'} bytes of its output are no longer stored`);
   else if (type === 'error') throw new CliFailure(data.error, []);
 };
 

@@ -36,8 +36,8 @@ export const waitLeaf = (action: ServiceAction): Command =>
     leaf({
       usage: 'wait <what>',
       summary:
-        'Waits until a sandbox runs or has ended, or a pool is ready. Ends with 1 when ' +
-        'the time is over, or when it can not be any more.',
+        'Waits until a sandbox runs or has ended, or a pool is ready. Exits with 1 if the time ' +
+        'runs out, or if the condition can no longer be met.',
       examples: [
         'sandpool wait pool/default --for ready',
         'sandpool wait "sandbox/$SANDBOX" --for ended --timeout 1h',
@@ -49,7 +49,7 @@ export const waitLeaf = (action: ServiceAction): Command =>
         .choices(['running', 'ended', 'ready'])
         .makeOptionMandatory(),
     )
-    .option('--timeout <duration>', 'give up after so long', durationText, '5m')
+    .option('--timeout <duration>', 'how long to wait', durationText, '5m')
     .action(
       action(async ({ api, context }, [what], options: WaitOptions) => {
         const look = lasting(context, lookFor(api, String(what), options.for));
@@ -71,7 +71,7 @@ const until = async (
     const { done, now } = await look();
     if (done) return now;
     const left = deadline - performance.now();
-    if (left <= 0) throw new CliFailure(`it is ${now} after ${timeout}, and not ${wanted}`);
+    if (left <= 0) throw new CliFailure(`after ${timeout} it is ${now}, not ${wanted}`);
     tell(now);
     await new Promise((resolve) => {
       setTimeout(resolve, Math.min(LOOK_EVERY_MS, left));
@@ -82,14 +82,14 @@ const until = async (
 const lookFor = (api: SandpoolClient, what: string, wanted: Wanted): (() => Promise<Standing>) => {
   const [, kind, name = ''] = /^(sandbox|pool)\/(.+)$/.exec(what) ?? [];
   if (kind === undefined)
-    throw new CliFailure('what to wait for is sandbox/ID or pool/NAME', [
+    throw new CliFailure('name what to wait for: sandbox/ID or pool/NAME', [
       'such as: sandpool wait pool/default --for ready',
     ]);
   if ((kind === 'pool') !== (wanted === 'ready'))
     throw new CliFailure(
       kind === 'pool'
-        ? 'a pool is waited for with --for ready'
-        : 'a sandbox is waited for with --for running or --for ended',
+        ? 'for a pool, use --for ready'
+        : 'for a sandbox, use --for running or --for ended',
     );
   return kind === 'pool' ? poolLook(api, name) : sandboxLook(api, name, wanted);
 };

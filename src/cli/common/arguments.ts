@@ -57,7 +57,7 @@ const waitTime = (text: string): number => {
  * new instances have started.
  */
 export const waitOption = (): Option =>
-  new Option('--wait <duration>', 'wait for so long where none is idle: 0 to 5m')
+  new Option('--wait <duration>', 'how long to wait if no instance is idle: 0 to 5m')
     .argParser(waitTime)
     .default(10, '10s');
 

@@ -98,5 +98,5 @@ const mayPass = (error: unknown): boolean =>
   (error instanceof ApiError && error.status >= 500);
 
 const leftBehind = ({ sandboxId }: Sandbox): string =>
-  `sandbox ${sandboxId} could not be given back; end it with: sandpool sandboxes delete ` +
+  `sandbox ${sandboxId} could not be deleted; delete it with: sandpool sandboxes delete ` +
   `${sandboxId}`;

@@ -16,7 +16,7 @@ interface FilePair {
 export const filePair = (text: string, before: readonly FilePair[] = []): readonly FilePair[] => {
   const at = text.indexOf(':/');
   if (at < 1)
-    throw new CliFailure(`--file ${text}: there is no absolute path behind a colon`, [
+    throw new CliFailure(`--file ${text}: an absolute path must follow the colon`, [
       'such as --file settings.json:/home/sandbox/settings.json',
     ]);
   return [...before, { local: text.slice(0, at), remote: text.slice(at + 1) }];
@@ -29,18 +29,18 @@ export const claimFiles = async (
 ): Promise<ClaimFiles | undefined> => {
   if (pairs.length === 0) return undefined;
   if (pairs.length > MOST_FILES)
-    throw tooMuch(`${pairs.length} files are too many for a claim: ${MOST_FILES} is the most`);
+    throw tooMuch(`${pairs.length} files are too many for a claim; the maximum is ${MOST_FILES}`);
   const files: ClaimFiles[number][] = [];
   let left = MOST_FILE_BYTES;
   for (const { local, remote } of pairs) {
     if (local !== '-' && (await isFolderHere(local)) === true)
-      throw tooMuch(`${local} is a folder, and a claim takes files alone`);
+      throw tooMuch(`${local} is a folder; a claim takes only files`);
     const source = local === '-' ? streamSource(stdin) : await fileSource(local);
     const pieces: Buffer[] = [];
     for await (const piece of source.bytes) {
       left -= piece.length;
       if (left < 0)
-        throw tooMuch(`${local} is too much for a claim, whose files have 256 KiB together`);
+        throw tooMuch(`${local} is too large: the files of a claim may have 256 KiB together`);
       pieces.push(Buffer.from(piece));
     }
     files.push({

@@ -1,13 +1,13 @@
 /** Selects one cluster of a fleet. By default, all clusters. */
 export const CLUSTER_OPTION = [
   '--cluster <clusterID>',
-  'of this cluster of a fleet; else of all that the manager knows',
+  'only of this cluster of a fleet; by default of all clusters',
 ] as const;
 
 /** Selects one cluster of a fleet. By default, the answering cluster. */
 export const OF_CLUSTER_OPTION = [
   '--cluster <clusterID>',
-  'of this cluster of a fleet; else of the one that is asked',
+  'cluster of a fleet; by default the cluster that answers',
 ] as const;
 
 export interface ClusterOption {

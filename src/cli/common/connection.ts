@@ -22,21 +22,21 @@ export const addConnectionOptions = (command: Command): Command =>
   command
     .option(
       '--server <url>',
-      'the daemon’s address [SANDPOOL_SERVER]; else that of the local daemon',
+      "address of the daemon [SANDPOOL_SERVER]; by default the local daemon's",
     )
     .option(
       '--key-file <file>',
-      'file that holds the API key [SANDPOOL_API_KEY_FILE, or the key itself in SANDPOOL_API_KEY]',
+      'file with the API key [SANDPOOL_API_KEY_FILE, or the key itself in SANDPOOL_API_KEY]',
     )
     .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]')
-    .option('--admin', 'with the admin key of the local daemon')
-    .option('--wait-approval', 'wait where a person must approve it first');
+    .option('--admin', 'use the admin key of the local daemon')
+    .option('--wait-approval', 'if a person must approve the request, wait for that');
 
 /** Adds the options of a connection, and the namespace option for a pool or an env. */
 export const addNamespacedOptions = (command: Command): Command =>
   addConnectionOptions(command).option(
     '--namespace <namespace>',
-    'of the pool or env, where it is not the key’s own, for an admin',
+    'namespace of the pool or env, if it is not the key’s, for an admin',
   );
 
 /**
@@ -56,15 +56,14 @@ export const connect = async (
     onApproval: options.waitApproval
       ? ({ approvalId, summary, expiresAt, clusterID }) =>
           void stderr.write(
-            `sandpool: waits for a person: ${printable(summary)}\n` +
-              `  an operator decides until ${expiresAt}, at ` +
-              `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}` +
-              `/console/approvals/${approvalId}\n`,
+            `sandpool: waits for approval: ${printable(summary)}\n  an operator can decide until ` +
+              `${expiresAt}, at ` +
+              `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}/console/approvals/${approvalId}\n`,
           )
       : undefined,
     onWarning: (text) =>
       void stderr.write(
-        `sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`,
+        `sandpool: ${text}${text.startsWith('unknown ') ? '; it was ignored' : ''}\n`,
       ),
   });
 };
@@ -90,9 +89,9 @@ const localServer = async (options: ConnectionOptions, env: CliContext['env']): 
   const dataDir = await dataDirOf(options, env);
   const daemon = readPidFile(dataDir);
   if (daemon) return parseServer(daemon.address);
-  throw new CliFailure(`no daemon runs on the data folder ${dataDir}`, [
+  throw new CliFailure(`no daemon is running on the data folder ${dataDir}`, [
     START_HINT,
-    'or name a running one with --server URL or --data-dir DIR',
+    'or name a running daemon with --server URL or --data-dir DIR',
   ]);
 };
 
@@ -144,7 +143,7 @@ const localKey = async (
 ): Promise<string> => {
   if (!LOOPBACK.test(server.hostname)) {
     throw new CliFailure(`no key for ${server.origin}`, [
-      'name one with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
+      'name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
     ]);
   }
   return await readKey(join(await dataDirOf(options, env), 'keys', `${name}.key`));
@@ -172,8 +171,8 @@ const unreadable = (file: string, error: unknown): CliFailure => {
       'name a key with --key-file FILE, or the data folder with --data-dir DIR',
     ]);
   if (code === 'EACCES')
-    return new CliFailure(`${file} may not be read by this user`, [
-      'run this as the daemon’s user, or name a key of your own with --key-file FILE',
+    return new CliFailure(`this user may not read ${file}`, [
+      'run this command as the daemon’s user, or name your own key with --key-file FILE',
     ]);
   return new CliFailure(
     `${file} can’t be read: ${error instanceof Error ? error.message : String(error)}`,

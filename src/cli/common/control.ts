@@ -28,24 +28,24 @@ export const askDaemon = async (
       timeout: FIRST_ANSWER_MS,
     });
     asking
-      .once('timeout', () => asking.destroy(new Error('the daemon gave no answer')))
+      .once('timeout', () => asking.destroy(new Error('the daemon did not answer')))
       .end(body === undefined ? '' : JSON.stringify(body));
     const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     if (answer.statusCode === 200) return answer;
-    throw new CliFailure(`the daemon says: ${await refusalOf(answer)}`);
+    throw new CliFailure(`the daemon refused: ${await refusalOf(answer)}`);
   } catch (error) {
     signal.throwIfAborted();
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT' || code === 'ECONNREFUSED')
       throw new CliFailure(
-        `no daemon runs on the data folder ${dataDir}`,
+        `no daemon is running on the data folder ${dataDir}`,
         [START_HINT, 'or name another folder with --data-dir DIR'],
         { cause: error },
       );
     if (code === 'EACCES')
       throw new CliFailure(
         `the daemon of ${dataDir} belongs to another user`,
-        ['run this as that user'],
+        ['run this command as that user'],
         { cause: error },
       );
     throw error;
@@ -61,7 +61,7 @@ const openFolder = (dataDir: string): number => {
     throw new CliFailure(
       `${dataDir} can’t be read: ` +
         `${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`,
-      ['name the data folder with --data-dir DIR, and run this as the daemon’s user'],
+      ['name the data folder with --data-dir DIR, and run this command as the daemon’s user'],
       { cause: error },
     );
   }

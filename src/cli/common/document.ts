@@ -14,8 +14,8 @@ export const readDocument = async (context: CliContext, file: string): Promise<F
   const text = await readText(context, file);
   const value = jsonIn(text) ?? (await yamlIn(text, file));
   if (isObject(value)) return value;
-  throw new CliFailure(`${nameOf(file)} holds no object`, [
-    'it should have a field a line, such as: replicas: 4',
+  throw new CliFailure(`${nameOf(file)} does not contain an object`, [
+    'write one field per line, such as: replicas: 4',
   ]);
 };
 
@@ -48,14 +48,14 @@ export const readText = async ({ stdin }: CliContext, file: string): Promise<str
  */
 export const agreedName = (operand: unknown, inFile: unknown, at: string): string => {
   if (typeof operand === 'string' && typeof inFile === 'string' && operand !== inFile) {
-    throw new CliFailure(`the file is about ${inFile}, not ${operand}`, [
-      `leave the name out, or change ${at} in the file`,
+    throw new CliFailure(`the file describes ${inFile}, not ${operand}`, [
+      `omit the name, or change ${at} in the file`,
     ]);
   }
   const name = operand ?? inFile;
   if (typeof name !== 'string' || name === '')
-    throw new CliFailure('there is no name', [
-      `give it on the command line, or in a file (-f) as ${at}`,
+    throw new CliFailure('no name was given', [
+      `name it on the command line, or in a file (-f) as ${at}`,
     ]);
   return name;
 };
@@ -87,7 +87,7 @@ const yamlIn = async (text: string, file: string): Promise<unknown> => {
   if (fault)
     throw new CliFailure(
       `${nameOf(file)} is neither YAML nor JSON: ${fault.message.split('\n')[0] ?? ''}`,
-      fault.code === 'MULTIPLE_DOCS' ? ['name one thing a file'] : [],
+      fault.code === 'MULTIPLE_DOCS' ? ['use one file for each document'] : [],
     );
   try {
     return document.toJS() as unknown;

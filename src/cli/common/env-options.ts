@@ -53,19 +53,22 @@ export const addEnvOptions = (command: Command): Command =>
   command
     .option(
       '-f, --file <file>',
-      'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+      'YAML or JSON with the fields of the REST API; - is standard input. Options override it',
     )
     .option('--template <name>', 'the template of all members')
     .addOption(
       new Option(
         '--access <who>',
-        'who claims from it: user is you alone, team every user of your team',
+        'who may claim: user is only you, team is every user of your team',
       ).choices(['user', 'team']),
     )
-    .option('--template-version <version>', `the version of it to stay at; ${LATEST} follows it`)
+    .option(
+      '--template-version <version>',
+      `template version to stay on; ${LATEST} follows the template`,
+    )
     .option('--image <image>', 'the image of the first container, instead of the template’s')
     .addOption(
-      new Option('--image-policy <policy>', 'whether new instances take that image').choices([
+      new Option('--image-policy <policy>', 'whether new instances use that image').choices([
         'PoolDefaultImage',
         'EnvOverrideImage',
       ]),
@@ -73,28 +76,26 @@ export const addEnvOptions = (command: Command): Command =>
     .option('--startup-timeout <duration>', 'how long a start may take, such as 90s')
     .option(
       '--idle-timeout <duration>',
-      'a claimed sandbox that is not used for so long ends; 0 is never',
+      'end a claimed sandbox after this long without use; 0 is never',
     )
     .addOption(switchOption('--gateway', 'whether endpoints are published'))
+    .addOption(switchOption('--verbose', "whether Sandpool's process in the sandbox logs more"))
     .addOption(
-      switchOption('--verbose', 'whether what runs inside the sandbox for Sandpool says more'),
-    )
-    .addOption(
-      switchOption('--auto-update', 'off: changes of what instances are made from wait for sync'),
+      switchOption('--auto-update', 'off: changes to how instances are made wait for sync'),
     )
     .option(
       '--max-unavailable <n>',
-      'how many idle instances of a member a rollout may leave away at a time, such as 2 or 25%',
+      'how many idle instances of a member may be missing during a rollout, such as 2 or 25%',
     )
     .option(
       '--volume <claim:path>',
-      'mount one of your volumes; :ro after it: read only. Repeatable, and together ' +
-        'instead of those there are',
+      'mount one of your volumes; append :ro for read-only. Repeatable; replaces the current ' +
+        'mounts',
       volumeMount,
     )
     .option('--label <name=value>', 'a label; repeatable', nameAndValue)
     .option('--annotation <name=value>', 'an annotation; repeatable', nameAndValue)
-    .option('--docs <file>', 'a text file for people, at length');
+    .option('--docs <file>', 'text file with a longer documentation for people');
 
 /** Fields of an env from file and options. If both set a field of one object, the options win. */
 export const envFieldsOf = async (
@@ -133,7 +134,7 @@ export const envFieldsOf = async (
 
 export const nothingToDo = (what: string, example: string): CliFailure =>
   new CliFailure(`there is nothing to ${what}`, [
-    `name what, such as ${example}, or a file: -f FILE`,
+    `name a change, such as ${example}, or a file: -f FILE`,
   ]);
 
 const volumeMount = (text: string, before: readonly VolumeMount[] = []): readonly VolumeMount[] => {

@@ -12,7 +12,7 @@ export class CliFailure extends Error {
   }
 }
 
-export const START_HINT = 'start one with script/server, or with: sandpool serve';
+export const START_HINT = 'start a daemon with script/server, or with: sandpool serve';
 
 /** Explains an error: one line about what went wrong, then what to do. */
 export const explain = (error: unknown): readonly string[] => {
@@ -23,16 +23,14 @@ export const explain = (error: unknown): readonly string[] => {
 };
 
 const connectionHints = ({ code }: ConnectionFailed): readonly string[] => {
-  if (code === 'ECONNREFUSED') return [`no daemon listens there; ${START_HINT}`];
+  if (code === 'ECONNREFUSED') return [`no daemon is listening there; ${START_HINT}`];
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return ['check the name in --server or SANDPOOL_SERVER'];
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return ['name the daemon with --server by a name that its certificate has'];
+    return ['name the daemon in --server by a name in its certificate'];
   if (/CERT|VERIFY/.test(code))
-    return [
-      'if its certificate is of an authority of your own: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …',
-    ];
-  if (code === 'DEADLINE') return ['the daemon is busy or stuck; its log may say why'];
+    return ['if your own authority signed its certificate: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …'];
+  if (code === 'DEADLINE') return ['the daemon is busy or stuck; see its log'];
   return [];
 };
 
@@ -59,9 +57,9 @@ const apiHints = ({ errorCode = '', detail = {} }: ApiError): readonly string[] 
   const names = namesOf(detail['availablePools'] ?? detail['availableTemplates']);
   const pools = namesOf(detail['pools']);
   const hints = [
-    ...(pools.length > 0 ? [`pools of it: ${pools.join(', ')}`] : []),
+    ...(pools.length > 0 ? [`its pools: ${pools.join(', ')}`] : []),
     ...(OWN_HINTS[errorCode] ?? []),
-    ...(names.length > 0 ? [`there are: ${names.join(', ')}`] : []),
+    ...(names.length > 0 ? [`available: ${names.join(', ')}`] : []),
     ...(errorCode === 'POOL_NOT_FOUND' ? unknownPoolHints(detail) : []),
     ...failuresOf(detail['failed']),
     ...(errorCode === 'CONFLICT' ? memberHints(detail) : []),
@@ -73,7 +71,7 @@ const apiHints = ({ errorCode = '', detail = {} }: ApiError): readonly string[] 
 const textsOf = (value: unknown): readonly string[] => (typeof value === 'string' ? [value] : []);
 
 const unknownPoolHints = (detail: ApiError['detail']): readonly string[] => [
-  'see which there are: sandpool pools list',
+  'list your pools: sandpool pools list',
   `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
 ];
 
@@ -95,10 +93,10 @@ const approvalHints = ({
   clusterID,
 }: Readonly<Record<string, unknown>>): readonly string[] => [
   String(summary),
-  `an operator decides until ${String(expiresAt)}, in the console of ` +
+  `an operator can decide until ${String(expiresAt)}, in the console of ` +
     `${typeof clusterID === 'string' ? `the cluster ${clusterID}` : 'the daemon'} at ` +
     `/console/approvals/${String(approvalId)}`,
-  'then repeat the same command; or let it wait: --wait-approval',
+  'then repeat the command, or let it wait: --wait-approval',
 ];
 
 /** Gives the operator's reason for the denial, if any, and where to see who denied it. */
@@ -150,7 +148,7 @@ const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[
   running === 0
     ? enlarge
     : [
-        'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
+        'delete a sandbox: sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
         ...enlarge.map((line) => `or ${line}`),
       ];
 
@@ -164,12 +162,12 @@ const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, strin
     [
       /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
       ({ env, member }) =>
-        `enlarge the env:  sandpool envs members update ${env} ${member} ` +
-        `--max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
+        `enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; for ` +
+        `its limits: sandpool envs explain ${env}`,
     ],
     [
       /\bhave (?<owner>\S+), whose pool it is/,
-      ({ owner }) => `have ${owner}, whose pool it is, enlarge it`,
+      ({ owner }) => `ask ${owner}, the pool's owner, to enlarge it`,
     ],
   ];
 
@@ -181,20 +179,23 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
   QUOTA_EXCEEDED: [
-    'see what you have and may have: sandpool quotas',
+    'see your usage and limits: sandpool quotas',
     'an admin can raise it: sandpool quotas set TEAM USER --admin',
   ],
-  ENV_NOT_FOUND: ['see which there are: sandpool envs list'],
-  ENV_MEMBER_NOT_FOUND: ['see which there are: sandpool envs members list ENV'],
-  AUTOSCALING_GROUP_NOT_FOUND: ['see which there are: sandpool envs groups list ENV'],
-  ENV_HAS_RUNNING_SANDBOXES: ['end them with it: sandpool envs delete ENV --force'],
-  ENV_SYNC_PARTIAL: ['what was synced stays; do the rest: sandpool envs sync ENV'],
+  ENV_NOT_FOUND: ['list the envs: sandpool envs list'],
+  ENV_MEMBER_NOT_FOUND: ['list the members: sandpool envs members list ENV'],
+  AUTOSCALING_GROUP_NOT_FOUND: ['list the groups: sandpool envs groups list ENV'],
+  ENV_HAS_RUNNING_SANDBOXES: ['end them too: sandpool envs delete ENV --force'],
+  ENV_SYNC_PARTIAL: ['synced members stay synced; sync the others: sandpool envs sync ENV'],
   TEMPLATE_IN_USE: [
-    'delete them, or give them another: sandpool pools update POOL --template TEMPLATE',
+    'delete these pools, or give them another template: sandpool pools update POOL ' +
+      '--template TEMPLATE',
   ],
-  SANDBOX_TEMPLATE_NOT_FOUND: ['see which there are: sandpool templates list'],
-  SANDBOX_NOT_FOUND: ['see those that finished lately: sandpool sandboxes list --phase Completed'],
-  POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
+  SANDBOX_TEMPLATE_NOT_FOUND: ['list the templates: sandpool templates list'],
+  SANDBOX_NOT_FOUND: [
+    'list recently finished sandboxes: sandpool sandboxes list --phase Completed',
+  ],
+  POOL_NOT_OWNED: ['create your own pool: sandpool pools create NAME --template TEMPLATE'],
 };
 
 /** Lists the members of an env that failed to sync, each with its error. */

@@ -43,7 +43,7 @@ export const leaf = ({
   const command = new Command(name)
     .summary((summary.split(/[.;] /, 1)[0] ?? '').replace(/\.$/, ''))
     .description(summary)
-    .showHelpAfterError('(--help shows what there is)');
+    .showHelpAfterError('(--help shows the commands and options)');
   for (const operand of operands) command.argument(operand);
   return withUsageExit(command, usageExit).addHelpText(
     'after',

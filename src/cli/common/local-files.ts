@@ -51,7 +51,7 @@ async function* bytesOf(
       left -= chunk.length;
       yield Buffer.from(chunk);
     }
-    if (left > 0) throw new CliFailure(`${path} became shorter while it was copied`);
+    if (left > 0) throw new CliFailure(`${path} became shorter during the copy`);
   } catch (error) {
     throw unusable(path, error);
   }
@@ -104,7 +104,7 @@ export const unusable = (path: string, error: unknown): Error => {
   if (code === undefined) return error instanceof Error ? error : new Error(String(error));
   const why: Readonly<Record<string, string>> = {
     ENOENT: 'does not exist',
-    EACCES: 'may not be used by this user',
+    EACCES: 'is not accessible to this user',
     EISDIR: 'is a folder',
     ENOSPC: 'does not fit: the disk is full',
   };

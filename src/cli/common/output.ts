@@ -15,7 +15,7 @@ export interface Shown {
 
 export const addOutputOption = (command: Command): Command =>
   command.addOption(
-    new Option('-o, --output <form>', 'the form of what is printed')
+    new Option('-o, --output <form>', 'output format')
       .choices(['table', 'wide', 'json', 'yaml'])
       .default('table'),
   );

@@ -12,8 +12,8 @@ export interface PageOptions extends OutputOptions {
 
 export const addPageOptions = (command: Command): Command =>
   command
-    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999));
+    .option('--limit <n>', 'maximum number, 20 by default', wholeNumber(1, 1_000))
+    .option('--offset <n>', 'number of first items to skip', wholeNumber(0, 999_999_999));
 
 /** Prints a notice if the list has more than this page. */
 export const showPage = async <T>(
@@ -27,5 +27,8 @@ export const showPage = async <T>(
   await show(context, options, { value: page, text: (wide) => table(page.items, wide) });
   const { items, total, offset } = page;
   if (offset + items.length < total)
-    await say(context, `${items.length} of ${total} shown; --limit and --offset show others`);
+    await say(
+      context,
+      `${items.length} of ${total} shown; see the others with --limit and --offset`,
+    );
 };

@@ -34,30 +34,27 @@ export const switchOption = (flag: string, description: string): Option =>
 export const addFileOption = (command: Command): Command =>
   command.option(
     '-f, --file <file>',
-    'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+    'YAML or JSON with the fields of the REST API; - is standard input. Options override it',
   );
 
 export const addInstanceTypeOptions = (command: Command): Command =>
   command
-    .option('--instance-type <name>', 'the size of the first container, by its name')
-    .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber);
+    .option('--instance-type <name>', 'instance type: a named size of the first container')
+    .option('--multiplier <n>', 'multiplier of the instance type', positiveNumber);
 
 /** With `--auto-update off`, changes wait for `waitsFor`, such as a command. */
 export const addRolloutOptions = (command: Command, waitsFor: string): Command =>
   command
     .addOption(
-      switchOption(
-        '--auto-update',
-        `off: changes of what instances are made from wait for ${waitsFor}`,
-      ),
+      switchOption('--auto-update', `off: changes to how instances are made wait for ${waitsFor}`),
     )
     .option(
       '--max-unavailable <n>',
-      'how many idle instances a rollout may leave away at a time, such as 2 or 25%',
+      'how many idle instances may be missing during a rollout, such as 2 or 25%',
     )
     .option(
       '--label <name=value>',
-      'a label; repeatable, and together instead of those there are',
+      'a label; repeatable; replaces the current labels',
       nameAndValue,
     );
 
@@ -69,16 +66,16 @@ export const addPoolOptions = (command: Command): Command =>
         .addOption(
           new Option(
             '--access <who>',
-            'who claims from it: user is you alone, team every user of your team',
+            'who may claim: user is only you, team is every user of your team',
           ).choices(['user', 'team']),
         )
         .option('--image <image>', 'the image of the first container, instead of the template’s'),
     )
-      .option('--cpu <quantity>', 'of the first container, such as 500m')
-      .option('--memory <quantity>', 'of the first container, such as 256Mi')
-      .option('--replicas <n>', 'instances, idle and running together; 1 unless told', replicaCount)
-      .option('--min-replicas <n>', 'the least that replicas may become', replicaCount)
-      .option('--max-replicas <n>', 'the most that replicas may become', replicaCount),
+      .option('--cpu <quantity>', 'CPU of the first container, such as 500m')
+      .option('--memory <quantity>', 'memory of the first container, such as 256Mi')
+      .option('--replicas <n>', 'instances, idle and running together; 1 by default', replicaCount)
+      .option('--min-replicas <n>', 'minimum of replicas', replicaCount)
+      .option('--max-replicas <n>', 'maximum of replicas', replicaCount),
     'sync-template',
   );
 

@@ -32,7 +32,7 @@ export const lasting = <T>(
         return found;
       } catch (error) {
         if (!seen || !mayPass(error) || tries >= MOST_TRIES) throw error;
-        if (tries === 0) await print(stderr, `sandpool: ${error.message}; asking again\n`);
+        if (tries === 0) await print(stderr, `sandpool: ${error.message}; retrying\n`);
         await pause(pauseBefore(tries));
       }
     }

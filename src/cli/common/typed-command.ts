@@ -26,7 +26,7 @@ export const typedCommand = (argv: readonly string[]): string => {
     .join('');
   const line = ` exec /bin/sh -c "$(printf %b '${encoded}')"\r`;
   if (line.length > MAX_LINE_BYTES) {
-    throw new CliFailure('the command is too long to be typed into a terminal', [
+    throw new CliFailure('the command is too long for a terminal', [
       'run it without -t, or put it into a script inside the sandbox',
     ]);
   }

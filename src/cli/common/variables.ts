@@ -18,12 +18,12 @@ export const addVariableOptions = (command: Command): Command =>
   command
     .option(
       '-e, --env <name[=value]>',
-      'a variable of what is run in it; without a value, as it is here; repeatable',
+      'an environment variable for the sandbox; without a value, copied from here; repeatable',
       repeated,
     )
     .option(
       '--env-file <file>',
-      'variables, as NAME=VALUE a line; - is standard input; repeatable',
+      'file of variables, one NAME=VALUE per line; - is standard input; repeatable',
       repeated,
     );
 
@@ -45,7 +45,7 @@ export const variablesOf = async (
     requireName(name, '--env');
     const value = at < 0 ? context.env[name] : text.slice(at + 1);
     if (value === undefined)
-      throw new CliFailure(`--env ${name}: there is no such variable here`, [
+      throw new CliFailure(`--env ${name}: this variable is not set here`, [
         `give it a value: --env ${name}=…`,
       ]);
     found.set(name, value);
@@ -60,14 +60,15 @@ const linesOf = (file: string, text: string): readonly (readonly [string, string
     const at = line.indexOf('=');
     const where = `line ${index + 1} of ${file === '-' ? 'standard input' : file}`;
     if (at < 0)
-      throw new CliFailure(`${where} is no NAME=VALUE`, ['lines that begin with # are left out']);
+      throw new CliFailure(`${where} is not NAME=VALUE`, ['lines that begin with # are ignored']);
     requireName(line.slice(0, at), where);
     return [[line.slice(0, at), line.slice(at + 1)] as const];
   });
 
 const requireName = (name: string, where: string): void => {
   if (!VARIABLE_NAME.test(name))
-    throw new CliFailure(`${where}: a variable's name is of letters, digits and underscores`, [
-      'it begins with none of the digits, and is 128 characters long at most',
-    ]);
+    throw new CliFailure(
+      `${where}: the name of a variable consists of letters, digits and underscores`,
+      ['it must not begin with a digit, and has at most 128 characters'],
+    );
 };

@@ -62,7 +62,7 @@ export const unpackHere = async (
       else
         leftOut.add(
           path,
-          /symbolic/.test(message) ? 'lies behind a link' : 'leads out of the folder',
+          /symbolic/.test(message) ? 'is behind a link' : 'leads out of the folder',
         );
     },
   });
@@ -85,7 +85,7 @@ interface Entry {
 const whyLeftOut = (path: string, { type, linkpath = '' }: Entry): string | undefined => {
   if (!KEPT.has(type)) return NO_FILE;
   return type === 'SymbolicLink' && leadsOut(path, linkpath)
-    ? `is a link out of the folder, to ${linkpath}`
+    ? `is a link that leads out of the folder, to ${linkpath}`
     : undefined;
 };
 

@@ -31,7 +31,7 @@ const askWhatIsMissing = async (copy: Copy, from: SandboxPlace, folder: string):
     copy.progress.end();
     await say(
       copy.context,
-      `${folder} is copied; whether something was left out could not be asked`,
+      `${folder} was copied; could not check whether something was skipped`,
       ...explain(error),
     );
   }
@@ -58,14 +58,14 @@ const openThere = async (from: SandboxPlace): Promise<ReadContent> => {
 const downloadFile = async (copy: Copy, { from, content }: Opened, to: Place): Promise<void> => {
   const { size, mode = 0o644, bytes } = content;
   if (size === 0 && /^\/(proc|sys)\//.test(from.path))
-    throw new CliFailure(`${from.path} is made by the kernel as it is read`, [
-      `show it by a command: sandpool exec ${from.sandboxId} -- cat ${from.path}`,
+    throw new CliFailure(`the kernel generates ${from.path} while it is read`, [
+      `print it with a command: sandpool exec ${from.sandboxId} -- cat ${from.path}`,
     ]);
   const name = basename(from.path);
   const path =
     to.kind !== 'here' ? '' : (await isFolderHere(to.path)) ? join(to.path, name) : to.path;
   const after = (): string =>
-    to.kind === 'here' ? `${path} is as it was before` : 'what was written is its beginning alone';
+    to.kind === 'here' ? `${path} is unchanged` : 'only the beginning was written';
   const transfer = new Transfer({ ...copy, name, size, after });
   await transfer.run(() =>
     to.kind === 'here'
@@ -83,12 +83,12 @@ const downloadFolder = async (
   const name = basename(from.path);
   const isThere = to.kind === 'here' ? await isFolderHere(to.path) : undefined;
   if (to.kind === 'here' && isThere === false)
-    throw new CliFailure(`${to.path} is a file, and ${from.path} a folder`);
+    throw new CliFailure(`${to.path} is a file, but ${from.path} is a folder`);
   const folder = to.kind !== 'here' ? undefined : isThere ? join(to.path, name) : to.path;
   const after = (): string =>
     folder === undefined
-      ? 'what was written is its beginning alone'
-      : `what arrived of it stays in ${folder}, the last file perhaps in part`;
+      ? 'only the beginning was written'
+      : `the part that arrived is in ${folder}; its last file may be incomplete`;
   const transfer = new Transfer({ ...copy, name, size, after });
   await transfer.run(() =>
     folder === undefined
@@ -125,7 +125,7 @@ const noteMissing = async (
         const below = posix.relative(root, path);
         if (kind === 'Other') leftOut.add(below, 'is neither a file, a folder nor a link');
         else if (kind === 'File' && !(await isHere(join(folder, below))))
-          leftOut.add(below, 'can’t be read there, or came meanwhile');
+          leftOut.add(below, 'can’t be read there, or was created during the copy');
         else if (kind === 'Folder' && depthOf(posix.relative(at, path)) === DEPTH)
           if (waiting.length < MOST_FOLDERS) waiting.push(path);
       }

@@ -18,7 +18,7 @@ export class LeftOut {
 
   /** Prints one line each on standard error. */
   tell({ stderr }: Pick<CliContext, 'stderr'>): void {
-    for (const text of this.#named) stderr.write(`sandpool: left out ${printable(text)}\n`);
-    if (this.#others > 0) stderr.write(`sandpool: left out ${this.#others} more\n`);
+    for (const text of this.#named) stderr.write(`sandpool: skipped ${printable(text)}\n`);
+    if (this.#others > 0) stderr.write(`sandpool: skipped ${this.#others} more\n`);
   }
 }

@@ -62,8 +62,8 @@ const homeOf = async (
   });
   const home = stdout.replace(/\n$/, '');
   if (exitCode !== 0 || !posix.isAbsolute(home))
-    throw new CliFailure('no shell in the sandbox says where a path without / begins', [
-      `name it from the root, such as ${sandboxId}:/tmp/note`,
+    throw new CliFailure('the sandbox has no shell that tells where relative paths begin', [
+      `use an absolute path, such as ${sandboxId}:/tmp/note`,
     ]);
   return home;
 };

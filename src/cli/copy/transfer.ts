@@ -74,7 +74,7 @@ export class Transfer {
 
   #where(): string {
     const { name, size } = this.#terms;
-    return `the copy of ${name} broke off after ${byteProgress(this.#done, size)}`;
+    return `the copy of ${name} was interrupted after ${byteProgress(this.#done, size)}`;
   }
 
   #show(): void {
@@ -85,7 +85,7 @@ export class Transfer {
   }
 }
 
-const NOT_RESUMED = 'a copy is not resumed: the next one begins anew';
+const NOT_RESUMED = 'it cannot be resumed: copy again from the beginning';
 
 const barOf = (part: number): string => {
   const full = Math.round(Math.min(1, part) * BAR_WIDTH);

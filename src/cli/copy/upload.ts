@@ -27,8 +27,8 @@ const uploadFile = async (copy: Copy, source: Source, to: SandboxPlace): Promise
     size: source.size,
     after: (whole) =>
       whole
-        ? `${path} is as it was before, or all of the copy is there`
-        : `${path} in the sandbox is as it was before`,
+        ? `${path} is unchanged, or the copy is complete`
+        : `${path} in the sandbox is unchanged`,
   });
   const content = transfer.through(source.bytes);
   const { mode } = source;
@@ -55,13 +55,13 @@ const uploadFolder = async (copy: Copy, source: Source, to: SandboxPlace): Promi
   const { name = '', bytes, size } = source;
   const isThere = await isFolderThere(to);
   if (isThere === false)
-    throw new CliFailure(`${to.path} in the sandbox is a file, and ${name} a folder`);
+    throw new CliFailure(`${to.path} in the sandbox is a file, but ${name} is a folder`);
   const path = isThere ? posix.join(to.path, name) : to.path;
   const { api, sandboxId, signal } = to;
   const folder = { ...to, path };
   if ((await isFolderThere(folder)) === undefined)
     await api.call('makeFolder', { params: { sandboxId }, body: { path, parents: true }, signal });
-  const after = (): string => `what arrived of it stays in ${path} in the sandbox`;
+  const after = (): string => `the part that arrived is in ${path} in the sandbox`;
   const transfer = new Transfer({ ...copy, name, size, after });
   await transfer.run(() =>
     unpackArchive(api, { sandboxId, path, signal }, transfer.through(bytes)),

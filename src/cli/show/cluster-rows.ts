@@ -28,7 +28,7 @@ const troublesOf = ({ copyRefusedAt, route }: Cluster) => {
   return [
     [
       'pepper',
-      remade > 0 ? `${remade} promoted keys were of another one, and made anew` : undefined,
+      remade > 0 ? `${remade} promoted keys had another pepper and were stored again` : undefined,
     ],
     [
       'runs twice',

@@ -22,7 +22,7 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
       ],
     ]),
     section('Why', actor.why.map((line) => `  ${printable(line)}\n`).join('')),
-    section('Where it stands', stateChart(machine, actor.state)),
+    section('Current state', stateChart(machine, actor.state)),
     section(
       'Waits for',
       actor.deadlines
@@ -33,7 +33,7 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
         .join(''),
     ),
     section(
-      'Asked for, and not answered',
+      'Requested, and not answered yet',
       actor.pending
         .map(
           ({ intent, forMs, epoch }) =>

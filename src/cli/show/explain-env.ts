@@ -53,8 +53,8 @@ export const explainEnv = ({ env, decisions }: EnvStory): string => {
     ]),
     ...alone.flatMap((member) => [
       '',
-      `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} that ` +
-        'its pool asks for',
+      `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} replicas ` +
+        'of its pool',
       ...memberLines(member, now),
     ]),
   ];
@@ -108,7 +108,7 @@ const nowWords = (members: readonly ObservedMember[]): string => {
     sum((member) => member.idleCount),
     sum((member) => member.pendingRequests),
   ];
-  const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} more asked for`;
+  const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} more waited`;
   return (
     `now it has ${desired}: ${running} running, ${idle} idle, ` +
     `${Math.max(0, desired - running - idle)} on the way${asked}`
@@ -122,10 +122,10 @@ const boundWords = ({
 }: GroupStory): readonly string[] => {
   const desired = members.reduce((total, member) => total + member.desiredReplicas, 0);
   if (desired >= maxReplicas)
-    return [`that is its most; let it have more: sandpool envs groups set ${env} ${name} --max N`];
+    return [`that is its maximum; raise it: sandpool envs groups set ${env} ${name} --max N`];
   if (members.every(({ scaleUpHeadroom }) => scaleUpHeadroom === 0))
-    return ['it can’t grow: none of its members has room for more'];
-  return desired <= minReplicas ? ['that is its least'] : [];
+    return ['it can’t grow: none of its members may grow further'];
+  return desired <= minReplicas ? ['that is its minimum'] : [];
 };
 
 /** Lines about cooldown, protection and the windows before a shrink. */
@@ -143,22 +143,22 @@ const timeWords = ({
   return [
     ...(cooling > 0
       ? [
-          `it cools down: it does not grow again for ${rounded(cooling)}, ` +
-            `${inSeconds(up.cooldownSeconds)} in ` +
-            `all${up.mode === 'Aggressive' ? ', unless more is asked for than is starting' : ''}`,
+          `it is cooling down: it does not grow again for ${rounded(cooling)} ` +
+            `(${inSeconds(up.cooldownSeconds)} in ` +
+            `all)${up.mode === 'Aggressive' ? ', unless demand exceeds what is starting' : ''}`,
         ]
       : []),
     ...(protecting > 0
       ? [
-          `nothing goes for ${rounded(protecting)}, being ` +
-            `${inSeconds(down.protectionWindowSeconds)} from when it grew`,
+          `no instance is removed for ${rounded(protecting)}, which is ` +
+            `${inSeconds(down.protectionWindowSeconds)} from the last growth`,
         ]
       : []),
     down.idleTimeoutSeconds === 0
       ? 'it never shrinks: its idle timeout is 0'
-      : `it shrinks by what was idle all of the last ${inSeconds(down.idleTimeoutSeconds)}, ` +
-        'to the highest size that it wanted in the last ' +
-        `${inSeconds(down.stabilizationSeconds)}`,
+      : 'it removes instances that were idle for all of the last ' +
+        `${inSeconds(down.idleTimeoutSeconds)}, down to the highest size that it wanted in the ` +
+        `last ${inSeconds(down.stabilizationSeconds)}`,
   ];
 };
 
@@ -187,8 +187,8 @@ const memberLines = (
   const left = saturatedUntil === undefined ? 0 : Date.parse(saturatedUntil) - now;
   if (left > 0)
     return [
-      `  member ${name} is saturated: its last instances could not start, and it is left ` +
-        `out for ${rounded(left)}`,
+      `  member ${name} is saturated: its last instances could not start, and it is skipped ` +
+        `for ${rounded(left)}`,
     ];
   return state === 'Active' || state === 'Saturated' ? [] : [`  member ${name} is ${state}`];
 };

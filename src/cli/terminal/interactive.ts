@@ -148,7 +148,7 @@ const exitCodeOf = ({ exitCode, code, reason }: TerminalEnd): number => {
 
 const ENDS: Readonly<Record<number, string>> = {
   1006: 'the connection to the daemon broke',
-  1012: 'the daemon stops',
+  1012: 'the daemon is stopping',
   4001: 'the key was revoked',
   4004: 'the sandbox ended',
   4008: 'its output was not read for a minute',

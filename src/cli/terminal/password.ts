@@ -15,7 +15,7 @@ export const readPassword = async (context: CliContext): Promise<string> => {
   try {
     const first = await typed(context, 'Password: ');
     const second = await typed(context, 'Again: ');
-    if (first !== second) throw new CliFailure('the two are not the same');
+    if (first !== second) throw new CliFailure('the two passwords differ');
     return first;
   } finally {
     stdin.setRawMode(false);
@@ -34,7 +34,7 @@ const allOf = async (stdin: CliContext['stdin']): Promise<string> => {
 
 const firstLine = (text: string): string => {
   const line = text.split('\n', 1)[0]?.replace(/\r$/, '') ?? '';
-  if (line === '') throw new CliFailure('there is no password on the standard input');
+  if (line === '') throw new CliFailure('there is no password on standard input');
   return line;
 };
 

@@ -60,7 +60,7 @@ export const approvalMachine = setup({
       ],
     },
     pending: {
-      description: 'waits for a person',
+      description: 'waits for approval',
       entry: 'arm',
       on: { DEADLINE: { guard: 'due', actions: ['askExpire', 'arm'] } },
     },

@@ -9,7 +9,7 @@ import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-se
 import { line } from '../../support/harness/line.ts';
 
 const AWAY = /is out of reach; try again/;
-const GOES_ON = /^sandpool: .* is out of reach; .*; asking again\n/gm;
+const GOES_ON = /^sandpool: .* is out of reach; .*; retrying\n/gm;
 
 /**
  * That the command line leads an owner and an admin through all of a pool's life, each command at
@@ -127,7 +127,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
         ...line`envs members add ${env} --name ${big} --replicas 1 --group ${small} --priority -1`,
       );
       expect(await sandpool('envs', 'status', env, '--watch', ...timeout)).to.match(
-        new RegExp(`${env} is as it should: \\d idle, 0 running\n$`),
+        new RegExp(`${env} is in its wanted state: \\d idle, 0 running\n$`),
       );
 
       await sandpool('envs', 'update', env, '--idle-timeout', '20m', '--label', 'for=tests');

@@ -33,9 +33,9 @@ export const listLeaf = (action: Action): Command =>
       leaf({
         usage: 'list',
         summary:
-          'Shows who changed what lately, the oldest first, for an admin. Of all ' +
-          'replicas, from the last 5,000 lines; the files of the audit have more. With -f ' +
-          'it goes on.',
+          'Shows recent changes, oldest first, for an admin: who changed what on any replica, ' +
+          'from the last 5,000 lines. The audit files have more. With -f it continues with new ' +
+          'lines.',
         examples: [
           'sandpool audit --admin',
           'sandpool audit --user ada --outcome refused --admin -o wide',
@@ -44,14 +44,14 @@ export const listLeaf = (action: Action): Command =>
       }),
     ),
   )
-    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-    .option('-f, --follow', 'go on with what is written from now on; with -o json a line each')
+    .option('--limit <n>', 'maximum number of lines, 20 by default', wholeNumber(1, 1_000))
+    .option('-f, --follow', 'continue with new lines; with -o json one line each')
     .option(...CLUSTER_OPTION)
-    .option('--team <team>', 'of this team')
-    .option('--user <user>', 'of this user')
-    .option('--operation <operation>', 'of this operation, such as claimSandbox')
+    .option('--team <team>', 'only this team')
+    .option('--user <user>', 'only this user')
+    .option('--operation <operation>', 'only this operation, such as claimSandbox')
     .addOption(
-      new Option('--outcome <outcome>', 'with this outcome').choices(['done', 'refused', 'failed']),
+      new Option('--outcome <outcome>', 'only this outcome').choices(['done', 'refused', 'failed']),
     )
     .action(
       action(1, async (context, _operands, options: ListOptions) => {
@@ -119,7 +119,7 @@ const follow = async (
     const before = seen;
     const fresh = items.filter(({ hash }) => !before?.has(hash));
     if (before && before.size > 0 && fresh.length === FOLLOWED_AT_ONCE)
-      await say(context, 'there were more than could be shown');
+      await say(context, 'some lines could not be shown: too many were written at once');
     for (const record of fresh.toReversed()) await print(context.stdout, textOf(record, options));
     seen = new Set(
       [...fresh.map(({ hash }) => hash), ...(before ?? [])].slice(0, 2 * FOLLOWED_AT_ONCE),

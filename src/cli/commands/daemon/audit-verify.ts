@@ -31,11 +31,11 @@ export const verifyLeaf = (action: Action): Command =>
     leaf({
       usage: 'verify [file...]',
       summary:
-        'Says whether the audit is whole: finds lines that were changed, removed or cut ' +
-        'off, files that are gone or out of place, and what the daemon itself could not ' +
-        'write. Needs no daemon. Without files, those of the local daemon, or of a ' +
-        'folder. Ends with 0 where all is well, 1 where something was found, 3 where it ' +
-        'can’t be read.',
+        'Verifies that the audit is complete. Finds lines that were changed, removed or cut ' +
+        'off, missing or misplaced files, and lines that the daemon could not write. Needs no ' +
+        'running daemon. Reads the local daemon’s files by default, or the given files or ' +
+        'folder. Exits with 0 if all is well, 1 if it finds a problem, 3 if it can’t read the ' +
+        'files.',
       examples: [
         'sandpool audit verify',
         'sandpool audit verify --data-dir /var/lib/sandpool -o json',
@@ -48,18 +48,18 @@ export const verifyLeaf = (action: Action): Command =>
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
     .option(
       '--config <file>',
-      'the daemon’s file of settings, where it names the folder of the audit [SANDPOOL_CONFIG]',
+      'the daemon’s file of settings, if it names the folder of the audit [SANDPOOL_CONFIG]',
     )
     .option(
       '--head <seq:hash>',
-      'number and hash of a line as you kept them elsewhere: finds a chain that was cut ' +
-        'before it, or written anew',
+      'number and hash of a line that you stored elsewhere; finds a chain that was cut ' +
+        'before that line, or rewritten',
       chainEnd,
     )
     .option(
       '--anchors <file>',
-      'the lines that audit.anchor told of this chain, as a file; what else is in a line ' +
-        'before them, such as a system log’s words, does not matter',
+      'file of the lines that audit.anchor sent; text before them on a line, such as from a ' +
+        'system log, is ignored',
     )
     .action(
       action(UNREADABLE, async (context, [files], options: VerifyOptions) => {
@@ -87,7 +87,7 @@ const inFolder = (folder: string): ToVerify => {
   const paths = auditFiles(folder);
   if (paths.length === 0)
     throw new CliFailure(`there is no audit in ${folder}`, [
-      'name its files, or its folder, or the data folder with --data-dir DIR',
+      'name its files or its folder, or the data folder with --data-dir DIR',
     ]);
   return { paths, head };
 };
@@ -151,19 +151,19 @@ const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): 
         )}\n`;
   const extent =
     first === undefined || last === undefined
-      ? 'no line of an audit'
+      ? 'not a line of an audit'
       : `lines ${first} to ${last.seq}, the last with hash ${last.hash}`;
   const ended =
     crashes === 0
       ? ''
-      : `${pluralize(crashes, 'run')} did not end in order: the last moments of each may be ` +
+      : `${pluralize(crashes, 'run')} did not stop cleanly: the last lines of each may be ` +
         'missing\n';
   const earlier =
     first !== undefined && first > 1
-      ? `lines before ${first} are in files that are no longer kept\n`
+      ? `lines before ${first} are in files that were deleted\n`
       : '';
   const verdict =
-    findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding');
+    findings.length === 0 ? 'the chain is complete' : pluralize(findings.length, 'finding');
   return (
     `${found}${pluralize(files, 'file')}, ${pluralize(lines, 'line')}: ` +
     `${extent}\n${earlier}${ended}${verdict}\n`

@@ -6,6 +6,6 @@ import { verifyLeaf } from './audit-verify.ts';
 
 /** `audit [list|verify]`; `list` is the default. */
 export const auditGroup = ({ action }: Actions): Command =>
-  group('audit', 'Shows who changed what, and verifies that the record of it is whole', [])
+  group('audit', 'Shows who changed what, and verifies that the audit is complete', [])
     .addCommand(listLeaf(action), { isDefault: true })
     .addCommand(verifyLeaf(action));

@@ -16,10 +16,9 @@ export const backupLeaf = (action: Action): Command =>
   leaf({
     usage: 'backup <file>',
     summary:
-      'Writes a backup of the running local daemon to a file: its database as it is now, ' +
-      'and its keys. Requests go on meanwhile. The file is a gzipped tar that holds ' +
-      'secrets; sandpool restore puts it back. ' +
-      '- is the standard output.',
+      'Writes a backup of the running local daemon to a file: its current database and its ' +
+      'keys. The daemon keeps serving requests. The file is a gzipped tar with secrets; ' +
+      'sandpool restore restores it. - is standard output.',
     examples: [
       'sandpool backup sandpool-backup.tar.gz',
       'sandpool backup - | ssh safe "cat > sandpool.tar.gz"',
@@ -30,8 +29,8 @@ export const backupLeaf = (action: Action): Command =>
       action(1, async (context, [file], options: { readonly dataDir?: string }) => {
         const target = String(file);
         if (target === '-' && context.stdout.isTTY)
-          throw new CliFailure('a backup is no text for a terminal', [
-            'name a file, or send it through a pipe',
+          throw new CliFailure('a backup cannot be printed on a terminal', [
+            'name a file, or use a pipe',
           ]);
         const dataDir = await dataDirOf(options, context.env);
         return await withInterrupts(async (signal) => {
@@ -69,7 +68,7 @@ async function* receive(
   } catch (error) {
     throw new CliFailure(
       'the daemon ended the backup before it was complete',
-      ['its log says why'],
+      ["see the daemon's log for the cause"],
       { cause: error },
     );
   } finally {

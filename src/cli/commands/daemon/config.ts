@@ -20,18 +20,15 @@ const printLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'print',
     summary:
-      'Shows every setting as the daemon would take it, with where its value comes from: ' +
-      'a flag, a variable, a file or the default. Secrets are masked. It takes the flags ' +
-      'of serve.',
+      'Shows every setting with its value and the source of the value: a flag, a variable, a ' +
+      'file or the default. Secrets are masked. It takes the flags of serve.',
     examples: [
       'sandpool config print',
       'sandpool config print --config sandpool.yaml --listen 127.0.0.1:8090',
       'sandpool config print -o json',
     ],
   }).addOption(
-    new Option('-o, --output <form>', 'the form of what is printed')
-      .choices(['yaml', 'json'])
-      .default('yaml'),
+    new Option('-o, --output <form>', 'output format').choices(['yaml', 'json']).default('yaml'),
   );
   for (const { flags, description } of configFlags()) command.option(flags, description);
   return command.action(
@@ -51,8 +48,8 @@ const checkLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'check [file]',
     summary:
-      'Checks a file of settings, with the variables that are set: names every fault and ' +
-      'where it came from, and ends with 1 where there is one. Nothing is started.',
+      'Checks a file of settings together with the variables of the environment. Prints ' +
+      'every error and its source, and exits with 1 if there is an error. Starts nothing.',
     examples: ['sandpool config check sandpool.yaml', 'SANDPOOL_PIDS_MAX=64 sandpool config check'],
   });
   return command.action(
@@ -63,8 +60,8 @@ const checkLeaf = (action: Action): Command => {
       const changed = loaded.given.filter(({ origin }) => origin !== 'default').length;
       await print(
         context.stdout,
-        `the configuration is good: ${loaded.given.length} settings, ${changed} of them ` +
-          'not the default\n',
+        `the configuration is valid: ${loaded.given.length} settings, ${changed} of them not ` +
+          'the default\n',
       );
       return 0;
     }),

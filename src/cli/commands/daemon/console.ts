@@ -19,7 +19,7 @@ interface ShownSession {
 
 /** `console login|sessions|end-session|end-sessions`. */
 export const consoleGroup = (action: Action): Command =>
-  group('console', 'Lets you in to the console, where people decide approvals', [
+  group('console', 'Opens the console, where people decide on approvals, and lists its sessions', [
     loginLeaf(action),
     sessionsLeaf(action),
     endLeaf(action),
@@ -31,10 +31,10 @@ const loginLeaf = (action: Action): Command =>
     leaf({
       usage: 'login',
       summary:
-        'Prints a link that logs one browser in to the console of the running local daemon, ' +
-        'once and within five minutes.',
+        'Prints a link that logs one browser in to the console of the running local daemon. ' +
+        'The link works once, within five minutes.',
       examples: ['sandpool console login', 'sandpool console login --as ada'],
-    }).option('--as <operator>', 'whose login it is, where there are operators'),
+    }).option('--as <operator>', 'log in as this operator, if there are operators'),
   ).action(
     action(1, async (context, _operands, options: Place & { readonly as?: string }) => {
       const { url } = await askLocalDaemon(context, options, {
@@ -51,7 +51,7 @@ const sessionsLeaf = (action: Action): Command =>
     addOutputOption(
       leaf({
         usage: 'sessions',
-        summary: 'Lists who is logged in at the console, the newest session first.',
+        summary: 'Lists who is logged in to the console, newest session first.',
         examples: ['sandpool console sessions', 'sandpool console sessions -o json'],
       }),
     ),
@@ -94,7 +94,7 @@ const endLeaf = (action: Action): Command =>
   withPlace(
     leaf({
       usage: 'end-session <session>',
-      summary: 'Logs one session out, on every replica at once.',
+      summary: 'Ends one session, on every replica at once.',
       examples: ['sandpool console end-session i2vOq1l7mTz5B0c3kqH0Qn8m1b6V4JpV5v0S8hXx2Zs'],
     }),
   ).action(
@@ -114,9 +114,9 @@ const endAllLeaf = (action: Action): Command =>
   withPlace(
     leaf({
       usage: 'end-sessions',
-      summary: 'Logs everybody out, or all sessions of one person.',
+      summary: 'Ends all sessions, or all sessions of one person.',
       examples: ['sandpool console end-sessions', 'sandpool console end-sessions --of ada'],
-    }).option('--of <identity>', 'of this operator, or this person of OpenID Connect'),
+    }).option('--of <identity>', 'sessions of this operator, or of this OpenID Connect identity'),
   ).action(
     action(1, async (context, _operands, options: Place & { readonly of?: string }) => {
       const { sessionsEnded } = await askLocalDaemon(context, options, {
@@ -125,7 +125,7 @@ const endAllLeaf = (action: Action): Command =>
           operator: options.of,
         },
       });
-      await print(context.stdout, `sessions that ended: ${String(sessionsEnded)}\n`);
+      await print(context.stdout, `sessions ended: ${String(sessionsEnded)}\n`);
       return 0;
     }),
   );

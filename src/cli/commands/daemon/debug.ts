@@ -23,7 +23,7 @@ interface Asked {
 
 /** `debug sandbox|pool|member|group|approval`. */
 export const debugGroup = (action: Action): Command =>
-  group('debug', 'Looks into a sandbox, pool, env or approval, for an admin', [
+  group('debug', 'Shows the state of a sandbox, pool, env or approval, for an admin', [
     actorLeaf(action, {
       kind: 'sandbox',
       operands: '<sandbox>',
@@ -75,8 +75,8 @@ const actorLeaf = (
       leaf({
         usage: `${kind} ${operands}`,
         summary:
-          `Shows the state of ${of}, why it is in this state, what it waits for, and how it ` +
-          'came there. With -f it prints each further move, as the leading replica sees it.',
+          `Shows the state of ${of}, the reason for it, what it waits for, and how it got there. ` +
+          'With -f it prints each further transition, as the leading replica sees it.',
         examples: [
           `sandpool debug ${kind} ${example} --admin`,
           `sandpool debug ${kind} ${example} -f --admin`,
@@ -84,7 +84,10 @@ const actorLeaf = (
       }),
     ),
   )
-    .option('-f, --follow', 'go on with its moves, until it is no more; with -o json a line each')
+    .option(
+      '-f, --follow',
+      'continue with transitions until it is gone; with -o json one line each',
+    )
     .action(
       action(1, async (context, names, options: DebugOptions) => {
         const api = await connect(options, context);
@@ -134,9 +137,9 @@ const follow = async (
         asJson ? `${JSON.stringify(news.data)}\n` : transitionLine(news.data),
       );
     else if (news.type === 'seen-by') await say(context, seenByText(news.data));
-    else if (news.type === 'end') return await say(context, 'it is no more');
+    else if (news.type === 'end') return await say(context, 'it is gone');
     else if (news.type === 'reset' || (news.type === 'open' && opened > 0))
-      await say(context, 'some moves may be missing here');
+      await say(context, 'some transitions may be missing here');
     else if (news.type === 'open' && !asJson) await look(api, context, asked);
     if (news.type === 'open') opened += 1;
   }

@@ -27,16 +27,16 @@ export const doctorLeaf = async (action: Action): Promise<Command> => {
   const command = leaf({
     usage: 'doctor',
     summary:
-      'Looks for what keeps the daemon from working on this machine, and says what to do. ' +
-      'It works with and without a running daemon, and changes nothing. Ends with 1 where ' +
-      'there is a problem; warnings are none.',
+      'Checks for problems that keep the daemon from working on this machine, and says how ' +
+      'to fix them. Works with and without a running daemon, and changes nothing. Exits with ' +
+      '1 if there is a problem; warnings do not count.',
     examples: [
       'sandpool doctor',
       'sandpool doctor -o json',
       'sandpool doctor --data-dir /srv/sandpool',
     ],
   }).addOption(
-    new Option('-o, --output <form>', 'the form of what is printed')
+    new Option('-o, --output <form>', 'output format')
       .choices(['table', 'json', 'yaml'])
       .default('table'),
   );
@@ -85,7 +85,7 @@ const examination = async (
       name: 'configuration',
       status: 'problem',
       message,
-      advice: 'correct it; sandpool config check shows all faults',
+      advice: 'correct it; sandpool config check shows all errors',
     }));
     // Defaults, with the given data folder.
     const { HOME, SANDPOOL_DATA_DIR } = env;

@@ -19,15 +19,15 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'log-level',
         summary:
-          'Shows or changes how much the running daemon logs, for an admin. Of several ' +
-          'replicas that of the one that answers. A restart has the level of the settings ' +
-          'again.',
+          'Shows or changes the log level of the running daemon, for an admin. With several ' +
+          'replicas, applies to the replica that answers. A restart restores the level of the ' +
+          'settings.',
         examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
       }),
     ),
   )
     .addArgument(
-      new Argument('[level]', 'the least that is logged').choices([
+      new Argument('[level]', 'lowest level to log').choices([
         'trace',
         'debug',
         'info',
@@ -37,7 +37,7 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
     )
     .option(
       '--for <duration>',
-      'for so long, 24h at most, such as 10m; then that of the settings again',
+      'how long, at most 24h, such as 10m; then the level of the settings applies again',
       wholeSeconds(86_400),
     )
     .action(
@@ -58,7 +58,7 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
 const textOf = ({ level, configured, until, replica }: LogLevelReport): string => {
   const then = until === undefined ? 'until a restart' : `until ${shortTime(until)}`;
   return (
-    `${level}${level === configured ? '' : `, ${then}; ${configured} by the settings`} ` +
+    `${level}${level === configured ? '' : `, ${then}; ${configured} in the settings`} ` +
     `(${replica})\n`
   );
 };

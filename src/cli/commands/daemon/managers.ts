@@ -7,19 +7,21 @@ import { addOutputOption, type OutputOptions, show } from '../../common/output.t
 
 /** `managers get|cut-off|let-in`; `get` is the default. */
 export const managersGroup = (action: ServiceAction): Command =>
-  group('managers', 'Shows the managers of this cluster, cuts them off and lets them in', [
+  group('managers', 'Shows the managers of this cluster, cuts them off and allows them again', [
     changeLeaf(action, {
       usage: 'cut-off',
       cutOff: true,
       summary:
-        'Cuts all managers of this cluster off, for an admin with a key of it: every replica ' +
-        'ends its links within seconds and opens none, over restarts too, and promoted keys are ' +
-        'good no more. Sandboxes run on.',
+        'Cuts off all managers of this cluster, for an admin with a key of this cluster. Every ' +
+        'replica closes its links within seconds and opens no new ones, even after a restart. ' +
+        'Promoted keys stop working. Sandboxes keep running.',
     }),
     changeLeaf(action, {
       usage: 'let-in',
       cutOff: false,
-      summary: 'Has this cluster link to its managers again, for an admin with a key of it.',
+      summary:
+        'Allows this cluster to link to its managers again, for an admin with a key of this ' +
+        'cluster.',
     }),
   ]).addCommand(getLeaf(action), { isDefault: true });
 
@@ -29,8 +31,8 @@ const getLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'get',
         summary:
-          'Shows the managers of this cluster, whether they are cut off, and how many links ' +
-          'there are of the replica that answers, for an admin.',
+          'Shows the managers of this cluster, whether they are cut off, and the number of links ' +
+          'of the replica that answers, for an admin.',
         examples: ['sandpool managers --admin', 'sandpool managers get --admin -o json'],
       }),
     ),

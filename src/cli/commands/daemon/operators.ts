@@ -24,14 +24,14 @@ interface ShownOperators {
 
 /** `operators add|list|lock|unlock|remove|entry`. */
 export const operatorsGroup = (action: Action): Command =>
-  group('operators', 'Says who logs in to the console with a password', [
+  group('operators', 'Manages the people who log in to the console with a password', [
     addLeaf(action),
     listLeaf(action),
     changeLeaf(action, {
       name: 'lock',
       summary:
         'Locks a person out of the console and ends their sessions: an operator by name, or ' +
-        'anybody by the identity that sessions show.',
+        'anyone by the identity that sessions show.',
       operand: 'identity',
       examples: [
         'sandpool operators lock ada',
@@ -41,7 +41,7 @@ export const operatorsGroup = (action: Action): Command =>
     }),
     changeLeaf(action, {
       name: 'unlock',
-      summary: 'Lets a locked person in again.',
+      summary: 'Allows a locked person to log in again.',
       operand: 'identity',
       examples: ['sandpool operators unlock ada'],
       done: 'is no longer locked',
@@ -62,8 +62,8 @@ const addLeaf = (action: Action): Command =>
       leaf({
         usage: 'add <name>',
         summary:
-          'Adds an operator, or gives one another password, role and users. The password is ' +
-          'asked on the terminal, else read from the standard input.',
+          "Adds an operator, or changes an operator's password, role and users. Asks for the " +
+          'password on the terminal, or else reads it from standard input.',
         examples: [
           'sandpool operators add ada',
           'sandpool operators add ada --role admin --user ada-ci < password.txt',
@@ -94,7 +94,7 @@ const listLeaf = (action: Action): Command =>
     addOutputOption(
       leaf({
         usage: 'list',
-        summary: 'Lists the operators with a password, and who else is locked out.',
+        summary: 'Lists the operators with a password, and other people who are locked out.',
         examples: ['sandpool operators list', 'sandpool operators list -o json'],
       }),
     ),
@@ -111,7 +111,7 @@ const listLeaf = (action: Action): Command =>
 
 const tableOf = ({ operators, locked }: ShownOperators): string => {
   if (operators.length + locked.length === 0)
-    return 'no operators yet; sandpool operators add NAME adds one\n';
+    return 'no operators yet; add one: sandpool operators add NAME\n';
   const rows = [
     ['NAME', 'ROLE', 'USERS', 'STATUS'],
     ...operators.map(({ name, role, users, locked: isLocked }) => [
@@ -151,8 +151,7 @@ const changeLeaf = (action: Action, { name, summary, operand, examples, done }: 
           [operand]: String(whom),
         },
       });
-      const ended =
-        typeof sessionsEnded === 'number' ? `; sessions that ended: ${sessionsEnded}` : '';
+      const ended = typeof sessionsEnded === 'number' ? `; sessions ended: ${sessionsEnded}` : '';
       await print(context.stdout, `${String(whom)} ${done}${ended}\n`);
       return 0;
     }),
@@ -163,8 +162,8 @@ const entryLeaf = (action: Action): Command =>
     leaf({
       usage: 'entry <name>',
       summary:
-        'Prints an operator as operators.json has it, for the Secret of replicas on Kubernetes. ' +
-        'Asks no daemon.',
+        'Prints an operator in the form of operators.json, for the Secret of replicas on ' +
+        'Kubernetes. Sends nothing to a daemon.',
       examples: ['sandpool operators entry ada --role operator < password.txt'],
     }),
   ).action(
@@ -193,7 +192,7 @@ const withRole = (command: Command): Command =>
     )
     .option(
       '--user <user>',
-      'another user whose API keys are the person’s own; may be repeated',
+      'another user whose API keys belong to the person; may be repeated',
       (user: string, users: readonly string[]) => [...users, user],
       [],
     );

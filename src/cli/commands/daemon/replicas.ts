@@ -21,7 +21,7 @@ export const replicasLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'replicas',
         summary:
-          'Lists the replicas with the shards that each leads, and under which epoch, for ' +
+          'Lists the replicas with the shards that each leads and the epoch of each lease, for ' +
           'an admin.',
         examples: ['sandpool replicas --admin', 'sandpool replicas --admin -o wide'],
       }),

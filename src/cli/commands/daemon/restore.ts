@@ -12,9 +12,9 @@ export const restoreLeaf = (action: Action): Command =>
     leaf({
       usage: 'restore <file>',
       summary:
-        'Puts the database and the keys of a backup into the data folder of a stopped daemon. ' +
-        'Sandboxes that the backup knows go on if they still run; idle ones are replaced. ' +
-        'The files that it replaces stay in a new folder of the data folder.',
+        'Restores the database and the keys from a backup into the data folder of a stopped ' +
+        'daemon. Sandboxes in the backup continue if they still run; idle ones are replaced. ' +
+        'The replaced files are moved to a new folder in the data folder.',
       examples: [
         'sandpool restore sandpool-backup.tar.gz',
         'sandpool restore sandpool-backup.tar.gz --data-dir /srv/sandpool',

@@ -8,7 +8,7 @@ export const serveLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'serve',
     summary:
-      'Runs the daemon until SIGINT or SIGTERM. Sandboxes outlive it; `sandpool stop ' +
+      'Runs the daemon until SIGINT or SIGTERM. Sandboxes keep running; `sandpool stop ' +
       '--all` ends them.',
     examples: ['sandpool serve', 'sandpool serve --listen 127.0.0.1:8090 --data-dir /tmp/sandpool'],
   });

@@ -25,15 +25,15 @@ export const stopLeaf = (action: Action): Command =>
   leaf({
     usage: 'stop',
     summary:
-      'Ends the local daemon and its helpers. Sandboxes stay and are found again at the ' +
-      'next start, unless --all.',
+      'Stops the local daemon and its helper processes. Sandboxes keep running, and the next ' +
+      'start finds them, unless --all is given.',
     examples: [
       'sandpool stop',
       'sandpool stop --all',
       'sandpool stop --all --data-dir /tmp/sandpool',
     ],
   })
-    .option('--all', 'end all sandboxes too, running ones and idle ones; pools and keys stay')
+    .option('--all', 'end all running and idle sandboxes too; pools and keys stay')
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
     .option('--config <file>', 'the daemon’s file of settings [SANDPOOL_CONFIG]')
     .action(
@@ -45,7 +45,7 @@ export const stopLeaf = (action: Action): Command =>
           await endDaemon(daemon);
           await print(context.stdout, `the daemon (pid ${daemon.pid}) has stopped\n`);
         } else {
-          await print(context.stdout, `no daemon runs on ${dataDir}\n`);
+          await print(context.stdout, `no daemon is running on ${dataDir}\n`);
         }
         if (options.all)
           await endInstances(context, {
@@ -71,8 +71,8 @@ const endDaemon = async (daemon: PidFile): Promise<void> => {
   while (isRunning(daemon)) {
     if (Date.now() > deadline)
       throw new CliFailure(
-        `the daemon (pid ${daemon.pid}) has not stopped in ${STOP_WITHIN_MS / 1_000} s`,
-        [`if it must be: kill -9 ${daemon.pid}`],
+        `the daemon (pid ${daemon.pid}) did not stop within ${STOP_WITHIN_MS / 1_000} s`,
+        [`as a last resort: kill -9 ${daemon.pid}`],
       );
     await new Promise((resolve) => {
       setTimeout(resolve, LOOK_EVERY_MS);

@@ -40,8 +40,8 @@ export const topLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'top',
         summary:
-          'Shows the busiest pools with what is idle, starting and running, and what ' +
-          'waits, for an admin; on a terminal again each second.',
+          'Shows the busiest pools: idle, starting and running instances, and waiting claims, ' +
+          'for an admin; on a terminal, refreshes each second.',
         examples: [
           'sandpool top --admin',
           'sandpool top --broken --admin',
@@ -50,8 +50,8 @@ export const topLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--broken', 'the pools that can’t start instances alone, and why: Failed and Degraded')
-    .option('--limit <n>', 'pools that are shown', wholeNumber(1, MOST_POOLS), SHOWN_POOLS)
+    .option('--broken', 'only the pools that can’t start instances (Failed and Degraded), and why')
+    .option('--limit <n>', 'maximum number of pools', wholeNumber(1, MOST_POOLS), SHOWN_POOLS)
     .action(
       action(async ({ api, context }, _, options: TopOptions) => {
         const look = lasting(context, () => pageOf(api, options));

@@ -19,17 +19,18 @@ interface ShownReceiver {
 
 /** `webhooks list|retry`. */
 export const webhooksGroup = (action: Action): Command =>
-  group('webhooks', 'Shows which messages about approvals nobody took, and sends them again', [
-    listLeaf(action),
-    retryLeaf(action),
-  ]);
+  group(
+    'webhooks',
+    'Lists messages about approvals that could not be delivered, and sends them again',
+    [listLeaf(action), retryLeaf(action)],
+  );
 
 const listLeaf = (action: Action): Command =>
   withPlace(
     addOutputOption(
       leaf({
         usage: 'list',
-        summary: 'Lists the dead letters of each webhook, of all replicas, newest first.',
+        summary: 'Lists the dead letters of each webhook on all replicas, newest first.',
         examples: ['sandpool webhooks list', 'sandpool webhooks list -o json'],
       }),
     ),
@@ -69,7 +70,7 @@ const retryLeaf = (action: Action): Command =>
   withPlace(
     leaf({
       usage: 'retry [message]',
-      summary: 'Sends a dead letter again to each webhook that did not take it.',
+      summary: 'Sends a dead letter again to each webhook that did not accept it.',
       examples: [
         'sandpool webhooks retry 01a21a8e-a887-7738-8b09-9f212a599a4d.requested',
         'sandpool webhooks retry --all',
@@ -78,8 +79,8 @@ const retryLeaf = (action: Action): Command =>
   ).action(
     action(1, async (context, [message], options: Place & { readonly all?: boolean }) => {
       if ((message === undefined) === (options.all !== true))
-        throw new CliFailure('name a message, or say --all', [
-          'see which there are: sandpool webhooks list',
+        throw new CliFailure('name a message, or use --all', [
+          'list the messages: sandpool webhooks list',
         ]);
       const { retried } = await askLocalDaemon(context, options, {
         path: '/webhooks/retry',

@@ -82,8 +82,8 @@ const setLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'set <env> [group]',
         summary:
-          'Changes how a group grows and shrinks; what is not named stays. Bounds are ' +
-          'kept at once.',
+          'Changes how a group grows and shrinks. Options that you omit stay unchanged. New ' +
+          'bounds apply at once.',
         examples: [
           'sandpool envs groups set default default --max 128',
           'sandpool envs groups set default default --mode Aggressive --cooldown 10s',
@@ -94,39 +94,43 @@ const setLeaf = (action: ServiceAction): Command =>
   )
     .option(
       '-f, --file <file>',
-      'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+      'YAML or JSON with the fields of the REST API; - is standard input. Options override it',
     )
     .addOption(
-      switchOption('--enabled', 'off: its members keep their size, and their replicas are yours'),
+      switchOption('--enabled', 'off: members keep their size, and you set their replicas'),
     )
-    .option('--min <n>', 'the least that its members may have together', replicaCount)
-    .option('--max <n>', 'the most that its members may have together', replicaCount)
+    .option('--min <n>', 'minimum of its members together', replicaCount)
+    .option('--max <n>', 'maximum of its members together', replicaCount)
     .addOption(new Option('--mode <mode>', 'how eagerly it grows').choices(SCALE_UP_MODES))
-    .option('--cooldown <duration>', 'least time between two scale-ups', wholeSeconds)
-    .option('--idle-threshold <duration>', 'how long too few must have been idle', wholeSeconds)
+    .option('--cooldown <duration>', 'minimum time between two scale-ups', wholeSeconds)
+    .option(
+      '--idle-threshold <duration>',
+      'how long idle instances must have been too few before it grows',
+      wholeSeconds,
+    )
     .option(
       '--quiet-window <duration>',
-      'with nothing idle it grows where a claim came in this time; 0: always',
+      'with no idle instances, it grows only if a claim came within this time; 0: always',
       wholeSeconds,
     )
     .option(
       '--saturation-cooldown <duration>',
-      'for how long a member that could not grow is left out',
+      'how long a member that could not grow is skipped',
       wholeSeconds,
     )
     .option(
       '--idle-timeout <duration>',
-      'what stayed idle for so long is surplus; 0: it never scales down',
+      'instances that were idle for this long are surplus; 0: it never scales down',
       wholeSeconds,
     )
     .option(
       '--stabilization <duration>',
-      'it goes down to the highest size that it wanted in this time',
+      'it scales down to the highest size that it wanted within this time',
       wholeSeconds,
     )
     .option(
       '--protection <duration>',
-      'no scale-down so soon after a scale-up, and no instance younger than this goes',
+      'no scale-down this soon after a scale-up, and no instance younger than this is removed',
       wholeSeconds,
     )
     .action(
@@ -147,7 +151,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     addNamespacedOptions(
       leaf({
         usage: 'delete <env> <group>',
-        summary: 'Deletes a group. Its members keep their size, which is then yours to set.',
+        summary: 'Deletes a group. Its members keep their size; you set it from then on.',
         examples: ['sandpool envs groups delete default default'],
       }),
     ),
@@ -169,8 +173,8 @@ const decisionsLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'decisions <env> <group>',
         summary:
-          'Lists what a group decided lately, the newest first: what it saw, did, why, ' +
-          'and why not more.',
+          'Lists recent decisions of a group, newest first: what it saw, what it did, why, and ' +
+          'why not more.',
         examples: [
           'sandpool envs groups decisions default default',
           'sandpool envs groups decisions default default -o wide',

@@ -21,8 +21,8 @@ export const statusLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'status <env>',
         summary:
-          'Shows how an env’s members stand. Ends with 1 where something keeps them from ' +
-          'being as they should, and says what.',
+          'Shows the status of an env’s members. Exits with 1 if a member cannot reach its ' +
+          'wanted state, and says why.',
         examples: [
           'sandpool envs status default',
           'sandpool envs status default --watch --timeout 10m',
@@ -32,10 +32,10 @@ export const statusLeaf = (action: ServiceAction): Command =>
   )
     .option(
       '-w, --watch',
-      'show each change, a line each, until all members are as they should; with -o json ' +
-        'the env a line each',
+      'print each change on a line, until all members are in their wanted state; with -o ' +
+        'json the env on each line',
     )
-    .option('--timeout <duration>', 'with --watch: give up after so long', durationText, '5m')
+    .option('--timeout <duration>', 'with --watch: how long to wait', durationText, '5m')
     .action(
       action(async ({ api, context }, [name], options: StatusOptions) => {
         if (options.watch) {
@@ -46,10 +46,11 @@ export const statusLeaf = (action: ServiceAction): Command =>
             },
             late: () =>
               new CliFailure(
-                `the members of ${String(name)} are not as they should after ${options.timeout}`,
+                `the members of ${String(name)} did not reach their wanted state within ` +
+                  `${options.timeout}`,
                 [
-                  'they go on; look again, or wait longer with --timeout',
-                  `see why: sandpool envs explain ${String(name)}`,
+                  'they continue; check again, or wait longer with --timeout',
+                  `to see why: sandpool envs explain ${String(name)}`,
                 ],
               ),
           });
@@ -79,7 +80,7 @@ const standingOf = (env: Env): Standing => {
       kind: 'stopped',
       why:
         `env ${name}: ` +
-        `${bad.type === 'QuotaOk' ? 'its owner’s quota leaves no room for ' : ''}${bad.message}`,
+        `${bad.type === 'QuotaOk' ? 'its owner’s quota is too small for ' : ''}${bad.message}`,
       hints: HINTS[bad.type]?.(name) ?? [],
     };
   const broken = membersOf(env).find(({ state }) => state === 'Error');
@@ -89,8 +90,8 @@ const standingOf = (env: Env): Standing => {
   if (broken)
     return {
       kind: 'stopped',
-      why: `member ${broken.name} of ${name} can’t be served${whySo === '' ? '' : `: ${whySo}`}`,
-      hints: ['it is tried again'],
+      why: `member ${broken.name} of ${name} failed${whySo === '' ? '' : `: ${whySo}`}`,
+      hints: ['Sandpool tries again'],
     };
   const going =
     conditions.some(({ type, status }) => type === 'Progressing' && status === 'True') ||
@@ -103,8 +104,10 @@ const standingOf = (env: Env): Standing => {
 
 const STOPPED_BY = ['TemplateResolved', 'QuotaOk'] as const;
 const HINTS: Readonly<Record<string, (name: string) => readonly string[]>> = {
-  TemplateResolved: (name) => [`name another: sandpool envs update ${name} --template NAME`],
-  QuotaOk: () => ['see what you have and may have: sandpool quotas'],
+  TemplateResolved: (name) => [
+    `use another template: sandpool envs update ${name} --template NAME`,
+  ],
+  QuotaOk: () => ['see your usage and limits: sandpool quotas'],
 };
 
 const statusText = (env: Env, wide: boolean): string => {
@@ -131,7 +134,7 @@ const statusText = (env: Env, wide: boolean): string => {
 const linesOf = (env: Env): string => {
   if (standingOf(env).kind === 'done')
     return (
-      `${env.name} is as it should: ${env.status.idleReplicas} idle, ` +
+      `${env.name} is in its wanted state: ${env.status.idleReplicas} idle, ` +
       `${env.status.runningReplicas} running\n`
     );
   return membersOf(env)

@@ -28,7 +28,7 @@ import { type EnvStory, explainEnv } from '../../show/explain-env.ts';
 export const envsGroup = (action: ServiceAction): Command =>
   group(
     'envs',
-    'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
+    'Lists, creates, changes and deletes envs, with their members and autoscaling groups',
     [
       listLeaf(action),
       getLeaf(action),
@@ -49,7 +49,7 @@ const listLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'list',
-          summary: 'Lists the envs, the newest first.',
+          summary: 'Lists the envs, newest first.',
           examples: ['sandpool envs list', 'sandpool envs list --all --admin -o wide'],
         }),
       ),
@@ -80,7 +80,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--editable', 'only what may be changed of it: a file for create and update')
+    .option('--editable', 'only the fields that can be changed: a file for create and update')
     .action(
       action(
         async (
@@ -105,7 +105,8 @@ const createLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'create [name]',
-          summary: 'Makes an env of a template, without members: add them with envs members add.',
+          summary:
+            'Creates an env from a template, without members. Add members with envs members add.',
           examples: [
             'sandpool envs create web --template default',
             'sandpool envs create web --template default --image python:3.13 --idle-timeout 30m',
@@ -119,9 +120,9 @@ const createLeaf = (action: ServiceAction): Command =>
       const { templateRef, ...spec } = await envFieldsOf(context, options);
       const name = agreedName(operand, spec['name'], 'name');
       if (!isObject(templateRef) || templateRef['name'] === undefined) {
-        throw new CliFailure('it is not said what the instances are made from', [
-          'name a template: --template NAME (there are: sandpool templates list)',
-          'or say it in a file: -f FILE',
+        throw new CliFailure('no template was given', [
+          'name a template: --template NAME (available: sandpool templates list)',
+          'or use a file: -f FILE',
         ]);
       }
       await showEnv(
@@ -146,8 +147,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update [env]',
           summary:
-            'Changes an env; what is not named stays, and null in a file takes away. Its ' +
-            'members’ pools follow by themselves, and running sandboxes are never touched.',
+            'Changes an env. Options that you omit stay unchanged; null in a file removes a value. ' +
+            'The pools of its members follow automatically. Running sandboxes are never changed.',
           examples: [
             'sandpool envs update web --image python:3.13',
             'sandpool envs update web --unset image',
@@ -158,7 +159,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       ),
     ),
   )
-    .option('--unset <override...>', `take these overrides away: ${OVERRIDES.join(', ')}`)
+    .option('--unset <override...>', `remove these overrides: ${OVERRIDES.join(', ')}`)
     .action(
       action(async ({ api, context }, [operand], options: OutputOptions & EnvOptions) => {
         checkUnset(options.unset ?? []);
@@ -202,7 +203,7 @@ const withoutNull = (fields: FileDocument): FileDocument =>
 const checkUnset = (names: readonly string[]): void => {
   const unknown = names.find((name) => !OVERRIDES.some((known) => known === name));
   if (unknown !== undefined)
-    throw new CliFailure(`${unknown} is no override`, [`there are: ${OVERRIDES.join(', ')}`]);
+    throw new CliFailure(`${unknown} is not an override`, [`overrides: ${OVERRIDES.join(', ')}`]);
 };
 
 const deleteLeaf = (action: ServiceAction): Command =>
@@ -211,8 +212,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'delete <env>',
         summary:
-          'Deletes an env with its members and their pools. Refused while any of their ' +
-          'sandboxes runs, unless --force.',
+          'Deletes an env with its members and their pools. Refused while any of their sandboxes ' +
+          'runs, unless --force is given.',
         examples: ['sandpool envs delete web', 'sandpool envs delete web --force'],
       }),
     ),
@@ -239,8 +240,8 @@ const syncLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'sync <env>',
         summary:
-          'Makes the pools of all members anew of the template as it is now and the env’s ' +
-          'overrides. Needed with --auto-update off, and after some of it failed.',
+          'Renders the pools of all members again from the current template and the env’s ' +
+          'overrides. Needed with --auto-update off, and after a partial failure.',
         examples: ['sandpool envs sync web'],
       }),
     ),
@@ -271,8 +272,8 @@ const explainLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'explain <env>',
         summary:
-          'Says in words why an env is the size it is: what its groups decided and why, ' +
-          'what limits them, and what they wait for.',
+          'Explains why an env has its size: what its groups decided and why, what limits them, ' +
+          'and what they wait for.',
         examples: ['sandpool envs explain default'],
       }),
     ),

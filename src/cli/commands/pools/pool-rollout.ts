@@ -15,7 +15,7 @@ import { failWhereStopped, type Standing, watch, type WatchOptions } from '../..
 
 /** `pools rollout status`. */
 export const rolloutGroup = (action: ServiceAction): Command =>
-  group('rollout', 'Tells how far a pool’s change has reached its idle instances', [
+  group('rollout', 'Shows how far a pool’s change has reached its idle instances', [
     statusLeaf(action),
   ]);
 
@@ -29,7 +29,8 @@ const statusLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'status <pool>',
         summary:
-          'Shows how far the rollout of a pool is. Ends with 1 where it has stopped, and says why.',
+          "Shows the progress of a pool's rollout. Exits with 1 if the rollout has stopped, and " +
+          'says why.',
         examples: [
           'sandpool pools rollout status default',
           'sandpool pools rollout status default --watch --timeout 10m',
@@ -39,9 +40,9 @@ const statusLeaf = (action: ServiceAction): Command =>
   )
     .option(
       '-w, --watch',
-      'show each change, a line each, until the rollout is done; with -o json the pool a line each',
+      'print each change on a line, until the rollout is done; with -o json the pool on each line',
     )
-    .option('--timeout <duration>', 'with --watch: give up after so long', durationText, '5m')
+    .option('--timeout <duration>', 'with --watch: how long to wait', durationText, '5m')
     .action(
       action(async ({ api, context }, [name], options: StatusOptions) => {
         if (options.watch) {
@@ -52,8 +53,8 @@ const statusLeaf = (action: ServiceAction): Command =>
             },
             late: () =>
               new CliFailure(
-                `the rollout of ${String(name)} is not done after ${options.timeout}`,
-                ['it goes on; look again, or wait longer with --timeout'],
+                `the rollout of ${String(name)} was not done within ${options.timeout}`,
+                ['it continues; check again, or wait longer with --timeout'],
               ),
           });
         }
@@ -121,8 +122,8 @@ const standingOf = ({ name, status }: Pool): Standing => {
       kind: 'stopped',
       why: `the rollout of ${name} waits: ${progress.message}`,
       hints: [
-        `see it: sandpool pools sync-template ${name} --preview`,
-        `do it:  sandpool pools sync-template ${name}`,
+        `preview it: sandpool pools sync-template ${name} --preview`,
+        `apply it:   sandpool pools sync-template ${name}`,
       ],
     };
   if (progress?.reason === 'RolloutBlocked')
@@ -140,7 +141,7 @@ const standingOf = ({ name, status }: Pool): Standing => {
   if (resolved?.status === 'False')
     return {
       kind: 'stopped',
-      why: `${name} can not take its template: ${resolved.message}`,
+      why: `${name} cannot use its template: ${resolved.message}`,
       hints: mend(name),
     };
   return {
@@ -152,7 +153,7 @@ const standingOf = ({ name, status }: Pool): Standing => {
 };
 
 const mend = (name: string): readonly string[] => [
-  `change what its instances are made from: sandpool pools update ${name}, or its template`,
+  `change the pool or its template: sandpool pools update ${name}`,
 ];
 
 /** One progress line. */

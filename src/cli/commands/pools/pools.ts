@@ -19,7 +19,7 @@ type ListOptions = PageOptions &
 
 /** `pools list|get|create|update|rollout status|sync-template|delete`. */
 export const poolsGroup = (action: ServiceAction): Command =>
-  group('pools', 'Lists, makes, changes and deletes pools', [
+  group('pools', 'Lists, creates, changes and deletes pools', [
     listLeaf(action),
     getLeaf(action),
     createLeaf(action),
@@ -35,7 +35,7 @@ const listLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'list',
-          summary: 'Lists the pools, the newest first.',
+          summary: 'Lists the pools, newest first.',
           examples: [
             'sandpool pools list',
             'sandpool pools list --all --admin -o wide',
@@ -47,7 +47,7 @@ const listLeaf = (action: ServiceAction): Command =>
     ),
   )
     .option('--all', 'of all tenants, for an admin')
-    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(POOL_PHASES))
+    .addOption(new Option('--phase <phase>', 'only in this phase').choices(POOL_PHASES))
     .option(...CLUSTER_OPTION)
     .action(
       action(async ({ api, context }, _operands, options: ListOptions) => {
@@ -81,8 +81,7 @@ const createLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'create [name]',
-          summary:
-            'Makes a pool of instances of a template, or of what a file says. They start at once.',
+          summary: 'Creates a pool from a template, or from a file. Its instances start at once.',
           examples: [
             'sandpool pools create big --template default --replicas 20',
             'sandpool pools create -f pool.yaml',
@@ -93,7 +92,7 @@ const createLeaf = (action: ServiceAction): Command =>
       ),
     ),
   )
-    .option('--cluster <clusterID>', 'where it is made; on the cluster that is asked unless told')
+    .option('--cluster <clusterID>', 'cluster of the pool; by default the cluster that answers')
     .action(
       action(
         async (
@@ -111,9 +110,9 @@ const createLeaf = (action: ServiceAction): Command =>
             spec['template'] === undefined &&
             !hasImage(spec)
           ) {
-            throw new CliFailure('it is not said what the instances are made from', [
-              'name a template: --template NAME (there are: sandpool templates list)',
-              'or say it in a file: -f FILE',
+            throw new CliFailure('no template was given', [
+              'name a template: --template NAME (available: sandpool templates list)',
+              'or use a file: -f FILE',
             ]);
           }
           const { template: pool } = await api.call('createPool', {
@@ -134,8 +133,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update [pool]',
           summary:
-            'Changes a pool; what is not named stays. Running sandboxes are never ' +
-            'touched; idle ones are replaced where what they are made from changes.',
+            'Changes a pool. Options that you omit stay unchanged. Running sandboxes are never ' +
+            'changed. Idle instances are replaced if the change affects how instances are made.',
           examples: [
             'sandpool pools update big --replicas 8',
             'sandpool pools update big --memory 512Mi',
@@ -150,7 +149,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       const name = agreedName(operand, inFile, 'name');
       if (Object.keys(change).length === 0)
         throw new CliFailure('there is nothing to change', [
-          'name what, such as --replicas 8, or a file: -f FILE',
+          'name a change, such as --replicas 8, or a file: -f FILE',
         ]);
       const { template: pool } = await api.call('updatePool', {
         params: { name },
@@ -166,8 +165,8 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'sync-template <pool>',
         summary:
-          'Takes over what a pool’s template and its owner’s wishes are now. Only needed ' +
-          'with --auto-update off.',
+          'Applies the current template and the owner’s settings to a pool. Only needed with ' +
+          '--auto-update off.',
         examples: [
           'sandpool pools sync-template big --preview',
           'sandpool pools sync-template big',
@@ -175,7 +174,7 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option('--preview', 'only show what instances would be made from')
+    .option('--preview', 'only show the resulting specification of instances')
     .action(
       action(
         async (
@@ -201,7 +200,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'delete <pool>',
         summary:
-          'Deletes a pool with its idle instances. Running sandboxes live on, unless --force.',
+          'Deletes a pool with its idle instances. Running sandboxes keep running, unless ' +
+          '--force is given.',
         examples: ['sandpool pools delete big', 'sandpool pools delete big --force'],
       }),
     ),

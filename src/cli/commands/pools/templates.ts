@@ -20,7 +20,7 @@ import { templateFields, templateTable } from '../../show/rows.ts';
 
 /** `templates list|get|create|update|delete`. */
 export const templatesGroup = (action: ServiceAction): Command =>
-  group('templates', 'Lists, makes, changes and deletes templates of pools', [
+  group('templates', 'Lists, creates, changes and deletes templates of pools', [
     listLeaf(action),
     getLeaf(action),
     createLeaf(action),
@@ -34,7 +34,7 @@ const listLeaf = (action: ServiceAction): Command =>
       addConnectionOptions(
         leaf({
           usage: 'list',
-          summary: 'Lists the templates that pools may be made from, the newest first.',
+          summary: 'Lists the templates for pools, newest first.',
           examples: [
             'sandpool templates list',
             'sandpool templates list -o wide',
@@ -70,14 +70,11 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   )
-    .option(
-      '--manifest',
-      'print its document alone, as YAML: to be changed, kept, or given to kubectl',
-    )
+    .option('--manifest', 'print only its document, as YAML: to edit, store, or apply with kubectl')
     .option(...OF_CLUSTER_OPTION)
     .option(
       '--clusters',
-      "at a fleet's manager, for an admin: how each cluster stands to it, where it is global",
+      "on a fleet's manager, for an admin: the state of a global template on each cluster",
     )
     .action(
       action(async ({ api, context }, [name], options: GetOptions) => {
@@ -110,7 +107,7 @@ const createLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'create',
-        summary: 'Makes a template, for an admin.',
+        summary: 'Creates a template, for an admin.',
         examples: [
           'sandpool templates create -f python.yaml --admin',
           'sandpool templates create -f python.yaml --global --admin',
@@ -119,7 +116,7 @@ const createLeaf = (action: ServiceAction): Command =>
     ),
   )
     .requiredOption('-f, --file <file>', 'its document as YAML or JSON; - is standard input')
-    .option('--global', "at a fleet's manager: make it on all its clusters")
+    .option('--global', "on a fleet's manager: create it on all its clusters")
     .action(
       action(async ({ api, context }, _operands, options: CreateOptions) => {
         const { template } = await api.call('createTemplate', {
@@ -151,8 +148,8 @@ const updateLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'update [template]',
         summary:
-          'Changes a template, for an admin: what is not named stays. Its pools follow by ' +
-          'themselves.',
+          'Changes a template, for an admin. Options that you omit stay unchanged. Its pools ' +
+          'follow automatically.',
         examples: [
           'sandpool templates update -f python.yaml --admin',
           'sandpool templates update python --description "Python 3.13" --admin',
@@ -162,13 +159,13 @@ const updateLeaf = (action: ServiceAction): Command =>
     ),
   )
     .option('-f, --file <file>', 'its whole document as YAML or JSON; - is standard input')
-    .option('--description <text>', 'shown where templates are offered; empty removes it')
-    .option('--docs <file>', 'a text file for people, at length')
+    .option('--description <text>', 'description for lists of templates; an empty text removes it')
+    .option('--docs <file>', 'text file with a longer documentation for people')
     .addOption(
-      new Option('--pool-sizing <sizing>', 'shown, and nothing else').choices(POOL_SIZINGS),
+      new Option('--pool-sizing <sizing>', 'shown to people; has no effect').choices(POOL_SIZINGS),
     )
-    .option('--global', "at a fleet's manager: have it on all its clusters from now on")
-    .option('--no-global', 'have it on all clusters no more')
+    .option('--global', "on a fleet's manager: make it global, on all its clusters")
+    .option('--no-global', 'make it local again: remove it from all clusters')
     .action(
       action(async ({ api, context }, [operand], options: UpdateOptions) => {
         const document =
@@ -182,7 +179,7 @@ const updateLeaf = (action: ServiceAction): Command =>
         });
         if (Object.keys(change).length === 0)
           throw new CliFailure('there is nothing to change', [
-            'name a file with -f, or one of --description, --docs, --pool-sizing or --global',
+            'name a file with -f, or use --description, --docs, --pool-sizing or --global',
           ]);
         const { template } = await api.call('updateTemplate', {
           params: { name: agreedName(operand, document && nameIn(document), 'metadata.name') },
@@ -202,7 +199,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'delete <template...>',
-        summary: 'Deletes templates that no pool is made from, for an admin.',
+        summary: 'Deletes templates that no pool uses, for an admin.',
         examples: ['sandpool templates delete python --admin'],
       }),
     ),
