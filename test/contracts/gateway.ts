@@ -9,6 +9,7 @@ import {
   ask,
   EndlessAnswer,
   textOf,
+  WEB_PORT,
   type EndpointWay,
   type GatewayUnderTest,
 } from '../http/gateway-support.ts';
@@ -159,7 +160,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
           .writeHead(302, {
             Location: decodeURIComponent(request.url?.slice(4) ?? '').replace(
               'PORT',
-              String(request.socket.localPort),
+              String(WEB_PORT),
             ),
           })
           .end(),
@@ -188,7 +189,10 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       more('data: 2\n\n');
       expect(String((await once(response, 'data'))[0])).to.equal('data: 2\n\n');
       response.destroy();
-      await eventually(() => under.operations.opened === 0, 'the way to the endpoint is closed');
+      await eventually(
+        () => under.operations.open.endpoints === 0,
+        'the way to the endpoint is closed',
+      );
     });
 
     it('forwards bodies far longer than the API accepts, in both directions at once', async () => {
@@ -291,9 +295,12 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       });
       request.on('error', () => {});
       request.end();
-      await eventually(() => isThere && under.operations.opened === 1, 'the sandbox has it');
+      await eventually(
+        () => isThere && under.operations.open.endpoints === 1,
+        'the sandbox has it',
+      );
       request.destroy();
-      await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
+      await eventually(() => left && under.operations.open.endpoints === 0, 'the sandbox sees it');
     });
 
     it('ends requests in progress when the key is revoked', async () => {
@@ -313,7 +320,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       ).to.equal(200);
 
       await cut;
-      await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
+      await eventually(() => left && under.operations.open.endpoints === 0, 'the sandbox sees it');
     });
 
     it('reuses connections, and retries if the sandbox had just closed one', async () => {
@@ -330,8 +337,14 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
     });
 
     it('counts as activity', async () => {
-      await under.serve((request, response) => void request.pipe(response));
+      const { clock } = under.operations;
+      await under.serve((request, response) => {
+        clock.advance(5_000);
+        request.pipe(response);
+      });
       await textOf(await ask(under, '/', { method: 'POST', body: 'x' }));
-      expect(under.operations.touched).to.be.greaterThan(1);
+      expect(under.operations.sandboxes.get(under.id)?.idleExpiresAt).to.equal(
+        clock.now() + 1_800_000,
+      );
     });
   });

@@ -69,7 +69,7 @@ export const hostileEndpointSuite = (connection: string, way: () => EndpointWay)
         const { status, errorCode, text } = await answerTo(bytes);
         expect(status, text).to.equal(502);
         expect(errorCode).to.equal('ENDPOINT_UNREACHABLE');
-        await eventually(() => under.operations.opened === 0, 'the way is closed');
+        await eventually(() => under.operations.open.endpoints === 0, 'the way is closed');
       });
     }
 
@@ -217,13 +217,16 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
       expect(socket.protocol).to.equal('own.v1');
       expect(seen).to.include({ url: '/socket?a=b' }).and.to.not.have.property('service-api-key');
       const long = Buffer.alloc(5 << 20, 'x');
+      under.operations.clock.advance(5_000);
       socket.send(long);
       const [echoed] = (await once(socket, 'message')) as [Buffer];
       expect(echoed.equals(long)).to.equal(true);
-      expect(under.operations.touched).to.be.greaterThan(1);
+      expect(under.operations.sandboxes.get(under.id)?.idleExpiresAt).to.equal(
+        under.operations.clock.now() + 1_800_000,
+      );
       socket.close(4_321);
       await eventually(
-        () => seen['closed'] === 4_321 && under.operations.opened === 0,
+        () => seen['closed'] === 4_321 && under.operations.open.endpoints === 0,
         'both sides are closed',
       );
       server.close();
@@ -238,7 +241,7 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
       await under.tenant.delete(`/api-keys/${under.key.split('_')[1] ?? ''}`);
       await closed;
       await eventually(
-        () => under.operations.opened === 0 && server.clients.size === 0,
+        () => under.operations.open.endpoints === 0 && server.clients.size === 0,
         'the way is closed',
       );
       server.close();
@@ -252,7 +255,7 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
       const closed = once(socket, 'close');
       for (const client of server.clients) client.terminate();
       await closed;
-      await eventually(() => under.operations.opened === 0, 'the way is closed');
+      await eventually(() => under.operations.open.endpoints === 0, 'the way is closed');
       server.close();
     });
 
@@ -263,8 +266,8 @@ export const endpointSocketSuite = (connection: string, way: () => EndpointWay):
         await refusal(open('/', { 'SERVICE-API-KEY': await under.operations.key('red', 'eve') })),
       ).to.equal(404);
       expect(await refusal(open())).to.equal(426);
-      under.operations.endpoints.set('web', { port: 1, scheme: 'http' });
+      under.lead(1);
       expect(await refusal(open())).to.equal(502);
-      await eventually(() => under.operations.opened === 0, 'the way is closed');
+      await eventually(() => under.operations.open.endpoints === 0, 'the way is closed');
     });
   });

@@ -9,11 +9,12 @@ import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { Turns } from '../../src/http/limits/turns.ts';
 import { anAdmission } from '../support/fakes/an-admission.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
+import { dialHere } from '../support/fakes/channel-dial.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 
 export interface CompatibleApi {
-  readonly operations: FakeOperations;
+  readonly operations: Engine;
   readonly url: string;
   /** Keys of a tenant, and of one of another team. */
   readonly keys: { readonly tenant: string; readonly stranger: string };
@@ -23,15 +24,15 @@ export interface CompatibleApi {
   readonly stop: () => Promise<void>;
 }
 
-/** The compatible API over operations in memory, which have a pool `default` of four. */
+/** The compatible API over an engine of its own, which has a pool `default` of four. */
 export const aCompatibleApi = async ({
   terms,
-  operations = new FakeOperations(),
+  operations = anEngine(),
   trustedProxies = [],
   fleet,
   ...given
 }: Partial<Omit<CompatibleApiDeps, 'terms' | 'operations'>> & {
-  readonly operations?: FakeOperations;
+  readonly operations?: Engine;
   /** From these X-Forwarded-For says who asks. */
   readonly trustedProxies?: readonly string[];
   readonly terms?: Partial<CompatibleApiDeps['terms']>;
@@ -42,6 +43,8 @@ export const aCompatibleApi = async ({
     tenant: await operations.key('blue', 'ada'),
     stranger: await operations.key('red', 'eve'),
   };
+  operations.driver.dial = (_id, port, signal) => dialHere(port, signal);
+  await operations.start();
   const { clock } = operations;
   const gate = given.gate ?? ({ rulesFor: () => [] } as unknown as CompatibleApiDeps['gate']);
   await operations.createPool(operations.authenticate(keys.tenant), {
@@ -51,6 +54,7 @@ export const aCompatibleApi = async ({
     annotations: {},
     source: { templateName: 'default' },
   });
+  await operations.settled();
   const turns = new Turns({ metrics: silentMetrics });
   const served = {
     clusterId: 'local',

@@ -8,7 +8,7 @@ import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
@@ -48,7 +48,7 @@ export const aCompatibleFleet = async (
   const cuts = new Map<string, () => void>();
   for (const clusterId of clusterIds) {
     const checks = new WeakMap<Duplex, IdentityCheck>();
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const clients = linkedClients({
       clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),
       checkOf: (connection) => checks.get(connection),

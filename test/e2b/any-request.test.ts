@@ -127,7 +127,7 @@ describe('a random request to the compatible API', function () {
         const status = await statusOf(asked);
         // 501 says that there is no such operation, and 502 that a sandbox, or what listens there, is gone.
         if (status >= 500) expect(status).to.be.oneOf(isForOne(asked) ? [501, 502] : [501]);
-        api.operations.clock.time += 60_000; // else wrong keys have everybody wait
+        api.operations.clock.advance(60_000); // else wrong keys have everybody wait
       }),
       { numRuns: runs(500) },
     );

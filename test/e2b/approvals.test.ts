@@ -4,7 +4,7 @@ import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import { approvalParts } from '../../src/services/approvals/approval-parts.ts';
 import { aServer } from '../http/a-server.ts';
 import { aSession, rulesOf, TERMS } from '../http/an-approving-server.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -17,7 +17,7 @@ interface Given {
 
 /** The compatible API, and the REST API over the same operations and approvals. */
 const anApprovingApi = async (...rules: readonly string[]) => {
-  const operations = new FakeOperations();
+  const operations = anEngine();
   const records = new MemoryApprovals();
   const parts = approvalParts({
     approvals: records,

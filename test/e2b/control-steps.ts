@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { callsOf } from '../support/harness/engine-operations.ts';
 import type { CompatibleApi } from './a-compatible-api.ts';
 import type { Sdk, SdkOptions } from './a-sdk.ts';
 
@@ -26,7 +27,7 @@ export interface ControlWorld {
 
 export type ControlStep = (world: ControlWorld) => Promise<void>;
 
-/** Returns the world of an API with operations in memory. */
+/** Returns the world of an API over an engine. */
 export const controlWorld = (
   { operations, keys, url }: CompatibleApi,
   { version, Sandbox }: { readonly version: string; readonly Sandbox: Sdk },
@@ -36,12 +37,13 @@ export const controlWorld = (
     apiUrl: url,
     sandboxUrl: url,
   });
+  const claims = callsOf(operations, 'claimSandbox');
   return {
     ...{ Sandbox, version },
     options: optionsOf(keys.tenant),
     stranger: optionsOf(keys.stranger),
     now: () => operations.clock.now(),
-    claimedEnv: () => operations.claimedEnv.at(-1),
+    claimedEnv: () => claims.at(-1)?.[1].env,
   };
 };
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { aCompatibleApi } from './a-compatible-api.ts';
 
 const WAIT_MS = 10_000;
@@ -11,7 +11,7 @@ const WAIT_MS = 10_000;
 /** The compatible API over claims in earnest, by a clock that is moved, of a pool without instances. */
 const anEmptyPool = async () => {
   const world = await aSupervisor({ pool: { replicas: 0 } });
-  const operations = Object.assign(new FakeOperations(), {
+  const operations = Object.assign(anEngine(), {
     claimSandbox: (_caller: unknown, ...[request, signal]: Claim) =>
       world.claim(alice, request, signal),
   });

@@ -3,7 +3,7 @@ import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { anEnvWorld } from '../support/harness/an-env-world.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 
 describe('a template that is an env', () => {
   it('provides an instance of a member with stock', async () => {
@@ -22,7 +22,7 @@ describe('a template that is an env', () => {
       () => world.supervisor.pools.get(world.pool('stocked')?.uid ?? '')?.counts.idle === 1,
       'a member has one idle',
     );
-    const { deleteSandbox, featureGates, getTemplate } = new FakeOperations();
+    const { deleteSandbox, featureGates, getTemplate } = anEngine();
 
     const made = await createSandbox(
       {

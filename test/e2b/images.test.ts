@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
 import type { ClaimRequest } from '../../src/actors/sandbox/commands/sandbox-operations.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('a template with an image', () => {
   const asked: ClaimRequest[] = [];
-  const operations = new FakeOperations();
+  const operations = anEngine();
   const create = (templateID: string, images: readonly string[] = ['registry.test:5000/team']) =>
     createSandbox(
       {

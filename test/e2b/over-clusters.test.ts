@@ -4,12 +4,13 @@ import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import type { ClaimPlace } from '../../src/actors/env/claim-places.ts';
-import { FakeClock } from '../support/fakes/fake-operations.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import {
   compatibleClient,
   type HttpAnswer,
   type HttpClient,
 } from '../support/harness/http-client.ts';
+import { callsOf } from '../support/harness/engine-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aCompatibleFleet, type CompatibleFleet } from './a-compatible-fleet.ts';
 import { SDKS } from './a-sdk.ts';
@@ -79,7 +80,7 @@ describe("the compatible API over a manager's clusters", () => {
     const made: string[] = [];
     for (const pool of ['w1::default', 'default', 'w2::default', 'w1::default', 'w2::default']) {
       for (const { operations } of [fleet.manager, ...Object.values(fleet.workers)])
-        operations.clock.time += 1_000;
+        operations.clock.advance(1_000);
       made.push((await created(pool))['sandboxID'] ?? '');
     }
     const listed = async (query: string): Promise<readonly string[]> => {
@@ -201,7 +202,7 @@ for (const [waitMs, workerWaitMs] of [
   [0, 9_000],
 ] as const)
   it(`makes a claim wait ${waitMs} ms in total, the manager's setting, if workers have ${workerWaitMs}`, async () => {
-    const clock = new FakeClock();
+    const clock = new TestClock();
     const given = { terms: { waitMs } };
     const fleet = await aCompatibleFleet(['w1', 'w2'], given, {
       passingClock: clock,
@@ -215,7 +216,7 @@ for (const [waitMs, workerWaitMs] of [
       Object.assign(at.operations, {
         claimSandbox: async (_caller: unknown, asked: { readonly waitMs?: number }) => {
           waited.push(`${clusterId} ${asked.waitMs}`);
-          clock.time += asked.waitMs ?? 0;
+          clock.advance(asked.waitMs ?? 0);
           throw noIdleInstance({ name: 'default' }, NO_INSTANCES);
         },
       });
@@ -280,11 +281,12 @@ describe('the control API of a manager with sandboxes of a worker', () => {
   for (const [title, step] of Object.entries(CONTROL_STEPS))
     it(title, () => {
       const { operations } = fleet.workers['w1']!;
+      const claims = callsOf(operations, 'claimSandbox');
       return step({
         ...controlWorld(fleet.manager, { version: VERSION, Sandbox }),
         clusterId: 'w1',
         now: () => operations.clock.now(),
-        claimedEnv: () => operations.claimedEnv.at(-1),
+        claimedEnv: () => claims.at(-1)?.[1].env,
       });
     });
 });

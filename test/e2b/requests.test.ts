@@ -6,7 +6,7 @@ import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, failing } from '../support/harness/engine-operations.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
@@ -116,14 +116,18 @@ describe('the compatible API', () => {
     const { operations } = api;
     const [pool] = [...operations.pools.values()];
     if (!pool) throw new Error('there is no pool');
-    const key = `${pool.owner.namespace}/${pool.name}`;
+    const withNetwork = (network: 'host' | 'none') =>
+      operations.supervisor.pools.change(pool.uid, (record) => ({
+        ...record,
+        definition: { ...record.definition, network },
+      }));
     const closes = [
       ['allow_internet_access', { allow_internet_access: false }],
       ['network.denyOut', { network: { denyOut: ['0.0.0.0/0'] } }],
     ] as const;
     for (const [, more] of closes) await end((await created(more)).sandboxID);
 
-    operations.pools.set(key, { ...pool, definition: { ...pool.definition, network: 'host' } });
+    await withNetwork('host');
     for (const [field, more] of closes) {
       const { status, body } = await ask('/sandboxes', { body: { templateID: 'base', ...more } });
       expect([status, body['message']]).to.deep.equal([
@@ -133,7 +137,7 @@ describe('the compatible API', () => {
       ]);
     }
     await end((await created({ allow_internet_access: true, network: {} })).sandboxID);
-    operations.pools.set(key, pool);
+    await withNetwork('none');
     const { status, body } = await ask('/sandboxes', {
       body: { templateID: 'base', allow_internet_access: 'yes' },
     });
@@ -172,13 +176,14 @@ describe('the compatible API', () => {
       withoutPause: 'refuse' | 'end',
       pauses: boolean,
     ): Promise<string | undefined> => {
-      const operations = new FakeOperations();
-      Object.assign(operations.described, { pauses });
+      const operations = anEngine();
+      operations.driver.description = { ...operations.driver.description, pauses };
       const other = await aCompatibleApi({ operations, terms: { withoutPause } });
       try {
         const at = { key: other.keys.tenant };
         const body = { templateID: 'base', autoPause: true };
         const made = await ask(`${other.url}/v2/sandboxes`, { ...at, body });
+        if (made.status !== 201) return `${made.status}`;
         const shown = await ask(`${other.url}/sandboxes/${String(made.body['sandboxID'])}`, at);
         return (shown.body['lifecycle'] as { onTimeout: string }).onTimeout;
       } finally {
@@ -188,7 +193,7 @@ describe('the compatible API', () => {
 
     expect(await onTimeout('end', false)).to.equal('kill');
     expect(await onTimeout('end', true)).to.equal('pause');
-    expect(await onTimeout('refuse', false)).to.equal('pause'); // the claim itself refuses it
+    expect(await onTimeout('refuse', false)).to.equal('501');
   });
 
   it('closes the connection of an endless body', async () => {
@@ -316,9 +321,17 @@ describe('the compatible API', () => {
   it('gives back a sandbox whose client disconnected during the claim', async () => {
     const { operations, keys } = api;
     const before = operations.sandboxes.size;
+    const left = new AbortController();
     const create = createSandbox(
       {
-        operations,
+        operations: {
+          ...operations,
+          claimSandbox: async (...call) => {
+            const view = await operations.claimSandbox(...call);
+            left.abort(new Error('the client left'));
+            return view;
+          },
+        },
         terms: {
           clusterId: 'local',
           templates: new Map(),
@@ -334,7 +347,7 @@ describe('the compatible API', () => {
         body: { templateID: 'default' },
         lifetimeSeconds: 9,
         more: {},
-        signal: AbortSignal.abort(new Error('the client left')),
+        signal: left.signal,
       },
     );
 
@@ -347,10 +360,10 @@ describe('the compatible API', () => {
   it('returns 409 only for a pause of a paused sandbox', async () => {
     const { sandboxID } = await created();
     const pause = (): Promise<Told> => ask(`/sandboxes/${sandboxID}/pause`, { body: {} });
-    api.operations.failWith = new EffectIsOver();
+    const mend = failing(api.operations, new EffectIsOver(), 'setSandboxState');
 
     expect((await pause()).status).to.equal(412);
-    api.operations.failWith = undefined;
+    mend();
     expect((await pause()).status).to.equal(204);
     const { status, body } = await pause();
     expect([status, body['code'], body['message']]).to.deep.equal([

@@ -11,7 +11,7 @@ import {
   type HttpServerDeps,
 } from '../../src/http/server/http-server.ts';
 import { anAdmission } from '../support/fakes/an-admission.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -22,9 +22,9 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A listening server over operations in memory, with a key for each sort of caller. */
+/** A listening server over an engine of its own, with a key for each sort of caller. */
 export interface TestServer {
-  readonly operations: FakeOperations;
+  readonly operations: Engine;
   readonly port: number;
   readonly log: LogLine[];
   readonly tenant: HttpClient;
@@ -34,7 +34,7 @@ export interface TestServer {
   readonly stranger: HttpClient;
   readonly admin: HttpClient;
   readonly anyone: HttpClient;
-  /** Makes the tenant's pool `shells`. */
+  /** Makes the tenant's pool `shells`, and waits until it is filled. */
   readonly makeShells: (replicas: number) => Promise<void>;
   readonly leave: () => void;
   readonly renew: HttpServer['renew'];
@@ -72,12 +72,13 @@ export const aServer = async ({
   readonly limits?: Partial<AdmissionBounds>;
   /** Makes it a manager. */
   readonly fleet?: FleetDeps;
-  readonly operations?: FakeOperations;
+  readonly operations?: Engine;
   readonly trustedProxies?: readonly string[];
   readonly requests?: Requests;
 } = {}): Promise<TestServer> => {
-  const operations = given.operations ?? new FakeOperations();
-  if (requests) operations.kept = requests;
+  const operations = given.operations ?? anEngine();
+  if (requests) Object.assign(operations.coordination, requests);
+  await operations.start();
   const log: LogLine[] = [];
   const keys = {
     tenant: await operations.key('blue', 'ada'),
@@ -119,6 +120,7 @@ export const aServer = async ({
     makeShells: async (replicas) => {
       const pool = { name: 'shells', templateName: 'default', replicas };
       await asking.tenant.post('/sandboxpools', pool);
+      await operations.settled();
     },
     leave: () => {
       http.leave();

@@ -5,11 +5,13 @@ import { approvalParts, type ApprovalParts } from '../../src/services/approvals/
 import { heldSubject } from '../../src/http/corridor/held-subject.ts';
 import type { Records } from '../../src/contracts/record-store.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
+import type { Caller } from '../../src/model/tenant.ts';
 import type { AuditSink } from '../../src/contracts/audit.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
@@ -17,7 +19,7 @@ export const TERMS = { pendingMs: 900_000, grantMs: 600_000, sessionMs: 8 * 3_60
 
 export interface ApprovingServer {
   readonly server: TestServer;
-  readonly operations: FakeOperations;
+  readonly operations: Engine;
   readonly records: MemoryApprovals;
   /** Of approvals. */
   readonly clock: TestClock;
@@ -51,7 +53,7 @@ export const aSession = (part: Partial<ConsoleSession> = {}): ConsoleSession => 
 export const anApprovingServer = async (
   rules: readonly string[],
   {
-    operations = new FakeOperations(),
+    operations = anEngine(),
     records = new MemoryApprovals(),
     store = records,
     clock = new TestClock(),
@@ -66,7 +68,7 @@ export const anApprovingServer = async (
     >;
     readonly audit?: AuditSink;
     readonly severalDecide?: () => boolean;
-    readonly operations?: FakeOperations;
+    readonly operations?: Engine;
     readonly records?: MemoryApprovals;
     /** In place of records in memory. */
     readonly store?: Records<ApprovalRecord>;
@@ -109,6 +111,21 @@ export const anApprovingServer = async (
     approve: (id, scope = 'once') => decide(id, { decision: 'approve', scope }),
     stop: () => server.stop(),
   };
+};
+
+/** Deletes the tenant's pool, and makes another one of its name. */
+export const madeAnew = async (operations: Engine, name: string): Promise<void> => {
+  const owner = operations.pools.get(`team-blue/${name}`)?.owner;
+  if (!owner) throw new Error('there is no pool');
+  const caller: Caller = { ...owner, role: 'user', keyId: 'k' };
+  await operations.deletePool(caller, name, { force: true });
+  await eventually(() => operations.pools.size === 0, 'it is gone');
+  await operations.createPool(caller, {
+    name,
+    source: { templateName: 'default' },
+    labels: {},
+    annotations: {},
+  });
 };
 
 /** The id that a refusal tells; fails where it is none. */

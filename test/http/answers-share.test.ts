@@ -3,7 +3,7 @@ import { aPool } from '../support/builders/a-pool.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
-import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -18,7 +18,7 @@ const annotations = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`a$
 describe('a tenant that has used up its memory for answers', () => {
   /** A server whose tenant `ada` has all of her share but so many bytes. */
   const almostUsed = async (leftBytes: number) => {
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const budget = new AnswerBudget({ metrics: silentMetrics, mostBytes: MOST, tenantPercent: 50 });
     const server = await aServer({ operations, answers: budget });
     const ids: string[] = [];
@@ -28,8 +28,8 @@ describe('a tenant that has used up its memory for answers', () => {
       ids.push(json.sandbox!.sandboxId!);
     }
     const [id = '', foreign = ''] = ids;
-    operations.logged.print(id, 'words\n');
-    operations.logged.print(foreign, 'words\n');
+    operations.driver.logged.print(id, 'words\n');
+    operations.driver.logged.print(foreign, 'words\n');
     const held = budget.room(ADA);
     held.hold(MOST / 2 - leftBytes);
     return { server, operations, budget, held, id, foreign };
@@ -55,9 +55,9 @@ describe('a tenant that has used up its memory for answers', () => {
   it('is refused a command before the command runs', async () => {
     const { server, operations, held, id } = await almostUsed(1_024);
     let ran = 0;
-    operations.runExec = async () => {
+    operations.driver.onExec = async () => {
       ran += 1;
-      return outcome({});
+      return {};
     };
     const command = { command: 'true' };
 
@@ -88,7 +88,7 @@ describe('a tenant that has used up its memory for answers', () => {
     });
     reader.read();
     await eventually(() => reader.text.includes('words'), 'the first lines');
-    server.operations.logged.print(id, 'more\n');
+    server.operations.driver.logged.print(id, 'more\n');
     await eventually(() => reader.text.includes('more'), 'it is followed');
 
     expect(isFree()).to.equal(true);

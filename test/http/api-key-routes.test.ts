@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { routesOf } from '../../src/http/server/app.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { exchangeRaw, parseRaw } from '../support/harness/http-client.ts';
+import { anEngine, CONFIG } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const KEY = /^spk_[0-9A-Za-z]{12,}_[0-9A-Za-z]{38,}$/;
@@ -32,7 +33,7 @@ describe('API keys over HTTP', () => {
       const good = await server.operations.key('blue', 'zoe');
       expect((await server.anyone.get('/sandboxes', { key: good })).status).to.equal(200);
       const expired = await server.operations.key('blue', 'old', 'user', 1_000);
-      server.operations.clock.time += 1_000;
+      server.operations.clock.advance(1_000);
       const [, keyId = '', rest = ''] = good.split('_');
       const wrong = [
         expired,
@@ -131,7 +132,7 @@ describe('API keys over HTTP', () => {
         description: 'for the CI',
         expiresAt: '2026-03-02T00:00:00.000Z',
       });
-      server.operations.clock.time = Date.parse('2026-03-02T00:00:00Z');
+      server.operations.clock.advance(43_200_000);
       expect(
         (await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).json,
       ).to.deep.equal(INVALID);
@@ -156,10 +157,10 @@ describe('API keys over HTTP', () => {
       { team: 'blue', user: 'ada', role: 'user' },
     ]) {
       it(`returns 403 to a tenant that sends ${JSON.stringify(body)}`, async () => {
-        const before = server.operations.keyRecords.records.size;
+        const before = server.operations.records.apiKeys.records.size;
         const answer = await server.tenant.post('/api-keys', body);
         expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
-        expect(server.operations.keyRecords.records.size).to.equal(before);
+        expect(server.operations.records.apiKeys.records.size).to.equal(before);
       });
     }
 
@@ -309,7 +310,7 @@ describe('API keys over HTTP', () => {
 
   describe('GET /api-keys', () => {
     it("lists the caller's keys, newest first, without a secret or a hash", async () => {
-      server.operations.clock.time += 1_000;
+      server.operations.clock.advance(1_000);
       const { json: issued } = await server.tenant.post('/api-keys', {
         name: 'ci',
         description: 'for ci',
@@ -476,8 +477,10 @@ describe('API keys over HTTP', () => {
 
   describe('with keys made by admins only', () => {
     it('a tenant cannot create keys, but can list and revoke them', async () => {
-      const { json } = await server.tenant.post('/api-keys', {});
-      server.operations.closeKeys();
+      await server.stop();
+      const config = { keys: { ...CONFIG.keys, creation: 'admins' as const } };
+      server = await aServer({ operations: anEngine({ config }) });
+      const key = await server.operations.key('blue', 'ada');
       const answer = await server.tenant.post('/api-keys', {});
       expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
       expect((await server.admin.post('/api-keys', {})).status).to.equal(201);
@@ -485,7 +488,9 @@ describe('API keys over HTTP', () => {
         (await server.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' })).status,
       ).to.equal(201);
       expect((await server.tenant.get('/api-keys')).status).to.equal(200);
-      expect((await server.tenant.delete(`/api-keys/${json.keyId}`)).status).to.equal(200);
+      expect((await server.tenant.delete(`/api-keys/${key.split('_')[1] ?? ''}`)).status).to.equal(
+        200,
+      );
     });
   });
 
@@ -511,9 +516,9 @@ describe('API keys over HTTP', () => {
     for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
       it(`returns 409 for a global key, whether or not a cluster is connected: ${path}`, async () => {
         const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
-        const record = server.operations.keyRecords.records.get(json.keyId!)!;
-        await server.operations.keyRecords.remove(record);
-        await server.operations.keyRecords.create({
+        const record = server.operations.records.apiKeys.records.get(json.keyId!)!;
+        await server.operations.records.apiKeys.remove(record);
+        await server.operations.records.apiKeys.create({
           ...record,
           keyId: 'promotedpromoted',
           global: true,

@@ -6,6 +6,7 @@ import {
   anApprovingServer,
   approvalIdOf,
   type ApprovingServer,
+  madeAnew,
 } from './an-approving-server.ts';
 
 const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
@@ -359,6 +360,7 @@ describe('attacks on approvals', () => {
       ...{ name: 'web', replicas: 1, labels: {}, annotations: {} },
       source: { templateName: 'default' },
     });
+    await operations.settled();
     const { id } = await operations.claimSandbox(caller, { poolName: 'web' });
     const ask = (client: HttpClient) => [
       client.get(`/sandboxes/${id}`),
@@ -394,9 +396,7 @@ describe('attacks on approvals', () => {
   it('fail for a new resource with the name of the approved one', async () => {
     const { server, approve, operations } = await renamed();
     await approve(approvalIdOf(await server.tenant.delete('/sandboxpools/web')));
-    const [key, pool] = [...operations.pools][0] ?? [];
-    if (!key || !pool) throw new Error('there is no pool');
-    operations.pools.set(key, { ...pool, uid: 'another' });
+    await madeAnew(operations, 'web');
 
     expect((await server.tenant.delete('/sandboxpools/web')).json.errorCode).to.equal(
       'APPROVAL_REQUIRED',
@@ -415,8 +415,9 @@ describe('attacks on approvals', () => {
     const remove = (name = 'web') => tenant.delete(`/envs/e/sandboxpools/${name}`);
     const id = approvalIdOf(await remove());
     await approve(id);
-    for (const [key, env] of operations.envs)
-      operations.envs.set(key, {
+    const { envs } = operations.records;
+    for (const env of envs.records.values())
+      await envs.update({
         ...env,
         members: env.members.map((member) => ({ ...member, createdAt: member.createdAt + 1 })),
       });

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { eventually } from '../support/harness/eventually.ts';
-import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
+import {
+  anApprovingServer,
+  approvalIdOf,
+  type ApprovingServer,
+  madeAnew,
+} from './an-approving-server.ts';
 
 const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
 
@@ -64,13 +69,10 @@ describe('requests that need an approval', () => {
     const held = new Promise<void>((resolve) => {
       keep = resolve;
     });
-    const { requests } = operations;
-    operations.kept = {
-      ...requests,
-      keepAnswer: async (...call) => {
-        await held;
-        return await requests.keepAnswer(...call);
-      },
+    const { keepAnswer } = operations.coordination;
+    operations.coordination.keepAnswer = async (...call) => {
+      await held;
+      return await keepAnswer(...call);
     };
 
     expect((await ask()).status).to.equal(201);
@@ -269,9 +271,7 @@ describe('requests that need an approval', () => {
     await server.tenant.post('/sandboxpools', A_POOL);
     const asked = server.tenant.delete('/sandboxpools/web?waitApprovalSeconds=300');
     await eventually(() => parts.gate.waits.size === 1, 'it waits');
-    const [key, pool] = [...operations.pools][0] ?? [];
-    if (!key || !pool) throw new Error('there is no pool');
-    operations.pools.set(key, { ...pool, uid: 'another' });
+    await madeAnew(operations, 'web');
     const id = [...records.records.keys()][0] ?? '';
 
     await approve(id);

@@ -44,7 +44,7 @@ describe('GET /admin/audit', () => {
     ]) {
       const next = chainLine(end, { time: '2026-01-01T00:00:00.000Z', replica: 'r', ...fields });
       end = next.end;
-      server.operations.audit.add([next.line]);
+      server.operations.recentAudit.add([next.line]);
     }
   });
   afterEach(() => server.stop());
@@ -124,7 +124,7 @@ describe('GET /admin/audit', () => {
   });
 
   it('omits invalid lines', async () => {
-    server.operations.audit.add(['nonsense']);
+    server.operations.recentAudit.add(['nonsense']);
 
     expect(await numbers('')).to.deep.equal([4, 3, 2, 1]);
   });

@@ -33,7 +33,7 @@ describe('the catalogue over HTTP', () => {
       storageClass: 'fast',
       phase: 'Bound' as const,
     });
-    server.operations.volumes
+    server.operations.volumesOf
       .set('team-blue', [volume('a'), volume('b')])
       .set('team-red', [volume('c')]);
 
@@ -93,7 +93,7 @@ describe('the catalogue over HTTP', () => {
   });
 
   it('counts sandboxes', async () => {
-    await server.makeShells(2);
+    await server.makeShells(1);
     await server.tenant.post('/sandboxes', { poolName: 'shells' });
 
     expect((await server.admin.get('/admin/statistics/sandboxes')).json).to.deep.equal({

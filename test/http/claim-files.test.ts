@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { callsOf, type Engine } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const aFile = (part: object = {}): object => ({ path: '/tmp/a', content: 'x', ...part });
@@ -9,8 +10,10 @@ const base64 = (bytes: number): object => ({
 
 describe('files of a claim over HTTP', () => {
   let server: TestServer;
+  let claims: Parameters<Engine['claimSandbox']>[];
   beforeEach(async () => {
     server = await aServer();
+    claims = callsOf(server.operations, 'claimSandbox');
     await server.makeShells(9);
   });
   afterEach(() => server.stop());
@@ -25,7 +28,7 @@ describe('files of a claim over HTTP', () => {
     ]);
 
     expect(answer.status, answer.text).to.equal(201);
-    expect(server.operations.claimedFiles.at(-1)).to.deep.equal([
+    expect(claims.at(-1)?.[1].files).to.deep.equal([
       { path: Buffer.from('/tmp/a'), content: Buffer.from('ä\0\n') },
       { path: Buffer.from('/tmp/b'), content: Buffer.from([0xff]), mode: 0o755 },
       { path: Buffer.from('/tmp/ä'), content: Buffer.alloc(0), mode: 0o600 },
@@ -43,7 +46,7 @@ describe('files of a claim over HTTP', () => {
 
   it('can be an empty list', async () => {
     expect((await claim([])).status).to.equal(201);
-    expect(server.operations.claimedFiles.at(-1)).to.equal(undefined);
+    expect(claims.at(-1)?.[1].files).to.equal(undefined);
   });
 
   it('are refused beyond the bounds, by name, and their content is not repeated or logged', async () => {
@@ -83,6 +86,6 @@ describe('files of a claim over HTTP', () => {
       expect([answer.status, answer.json.detail?.['field']], name).to.deep.equal([400, field]);
       expect(answer.text + JSON.stringify(server.log)).to.not.include(secret);
     }
-    expect(server.operations.claimedFiles).to.have.length(0);
+    expect(claims).to.have.length(0);
   });
 });

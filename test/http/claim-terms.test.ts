@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { callsOf, type Engine } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const many = (count: number, prefix: string): Record<string, string> =>
@@ -6,8 +7,12 @@ const many = (count: number, prefix: string): Record<string, string> =>
 
 describe('variables and metadata of a claim over HTTP', () => {
   let server: TestServer;
+  let claims: Parameters<Engine['claimSandbox']>[];
+  let listed: Parameters<Engine['listSandboxes']>[];
   beforeEach(async () => {
     server = await aServer();
+    claims = callsOf(server.operations, 'claimSandbox');
+    listed = callsOf(server.operations, 'listSandboxes');
     await server.makeShells(9);
   });
   afterEach(() => server.stop());
@@ -22,7 +27,7 @@ describe('variables and metadata of a claim over HTTP', () => {
     const answer = await claim({ env, metadata });
 
     expect(answer.status).to.equal(201);
-    expect(server.operations.claimedEnv.at(-1)).to.deep.equal(env);
+    expect(claims.at(-1)?.[1].env).to.deep.equal(env);
     expect(answer.json.sandbox).to.deep.include({ metadata });
     expect(answer.text).to.not.include('BIG');
     expect((await claim({ metadata: { k: 'x'.repeat(4_095) } })).status).to.equal(201);
@@ -32,13 +37,13 @@ describe('variables and metadata of a claim over HTTP', () => {
     const answer = await claim({ env: {}, metadata: {} });
 
     expect(answer.json.sandbox).to.not.have.property('metadata');
-    expect(server.operations.claimedEnv.at(-1)).to.equal(undefined);
+    expect(claims.at(-1)?.[1].env).to.equal(undefined);
   });
 
   it("can have any names that a user's process can have", async () => {
     const env = { LD_PRELOAD: '/tmp/mine.so', PATH: '/opt', IFS: ' ', LINES: 'a\nb\u0001ä' };
     expect((await claim({ env })).status).to.equal(201);
-    expect(server.operations.claimedEnv.at(-1)).to.deep.equal(env);
+    expect(claims.at(-1)?.[1].env).to.deep.equal(env);
   });
 
   it('are refused beyond the bounds, by name, and their content is not repeated', async () => {
@@ -99,7 +104,7 @@ describe('variables and metadata of a claim over HTTP', () => {
     ).to.deep.equal([200, 1, undefined]);
     expect(await found('metadata.job=9')).to.deep.equal([200, 0, undefined]);
     expect(await found('')).to.deep.equal([200, 4, undefined]);
-    expect(server.operations.lastFilter).to.not.have.property('metadata');
+    expect(listed.at(-1)?.[1]).to.not.have.property('metadata');
   });
 
   it('do not match a malformed pair', async () => {

@@ -10,7 +10,7 @@ import { LoginLimits } from '../../src/services/console/login-limits.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { heldSubject } from '../../src/http/corridor/held-subject.ts';
 import { approvalParts } from '../../src/services/approvals/approval-parts.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rulesOf, TERMS } from './an-approving-server.ts';
@@ -66,7 +66,7 @@ export const aConsole = async ({
       audit: { note: (entry) => void audit.push(entry), count: () => undefined },
     });
   const access = accessWith(provider);
-  const fake = new FakeOperations();
+  const fake = anEngine();
   const records = new MemoryApprovals();
   const held = approvalParts({
     approvals: records,

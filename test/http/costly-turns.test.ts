@@ -4,7 +4,7 @@ import { Turns } from '../../src/http/limits/turns.ts';
 import { MOST_PREVIEWS_WAITING, PoolPreviews } from '../../src/http/resources/pools/previews.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { within } from '../support/harness/a-daemon.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
@@ -14,7 +14,7 @@ describe('costly requests', () => {
   it('let a later request of another tenant overtake', async () => {
     let time = 0;
     const now = (): number => performance.now() + time;
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const order: string[] = [];
     const list = operations.listPools;
     Object.assign(operations, {
@@ -47,7 +47,7 @@ describe('costly requests', () => {
 describe('a flood of previews', () => {
   /** A server whose previews are large, and wait until they are let go. */
   const aPreviewingServer = async () => {
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const args = Array.from({ length: 2_000 }, (_, at) => `${at}: ${'x'.repeat(50)}`);
     const view = {
       record: aPool({ name: 'p' }),

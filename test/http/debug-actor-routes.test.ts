@@ -1,12 +1,16 @@
 import { expect } from 'chai';
+import { FakeDebug } from '../support/fakes/fake-debug.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('the debug routes of actors', () => {
   let server: TestServer;
+  let debug: FakeDebug;
   beforeEach(async () => {
-    server = await aServer();
+    debug = new FakeDebug();
+    server = await aServer({ operations: Object.assign(anEngine(), debug) });
   });
   afterEach(() => server.stop());
 
@@ -46,7 +50,7 @@ describe('the debug routes of actors', () => {
       ],
       replica: 'one',
     });
-    expect(server.operations.asked).to.deep.equal([
+    expect(debug.asked).to.deep.equal([
       { kind: 'sandbox', state: 'idle', pool: 'shells', limit: 7 },
       { limit: 20, after: { kind: 'pool', group: 'g', state: 's', entry: { at: 1, id: 'i' } } },
     ]);
@@ -126,13 +130,13 @@ describe('the debug routes of actors', () => {
       },
       seenBy: { replica: 'one' },
     });
-    expect(server.operations.asked).to.deep.equal([{ kind: 'sandbox', text: 'k', replica: 'two' }]);
+    expect(debug.asked).to.deep.equal([{ kind: 'sandbox', text: 'k', replica: 'two' }]);
   });
 
   it('accept names with a slash', async () => {
     await server.admin.get('/debug/actors/pool/team-blue%2Fshells');
 
-    expect(server.operations.asked).to.deep.equal([{ kind: 'pool', text: 'team-blue/shells' }]);
+    expect(debug.asked).to.deep.equal([{ kind: 'pool', text: 'team-blue/shells' }]);
   });
 
   it('return 404 for an unknown kind or key', async () => {

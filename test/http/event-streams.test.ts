@@ -32,7 +32,7 @@ describe('event streams', () => {
 
   /** More than the kernel holds for a client that does not read. */
   const fillItsConnection = async (): Promise<void> => {
-    server.operations.logged.print(id, `${'x'.repeat(2_000)}\n`.repeat(LINES));
+    server.operations.driver.logged.print(id, `${'x'.repeat(2_000)}\n`.repeat(LINES));
     const before = clock.waiting;
     reader = await open();
     await eventually(
@@ -51,20 +51,20 @@ describe('event streams', () => {
 
   it('end as soon as their key is revoked', async () => {
     reader = (await open()).read();
-    await eventually(() => server.operations.followers === 1, 'it follows');
+    await eventually(() => server.operations.open.followers === 1, 'it follows');
     const keyId = (server.tenant.key ?? '').split('_')[1] ?? '';
     expect((await server.tenant.delete(`/api-keys/${keyId}`)).status).to.equal(200);
-    await eventually(() => reader.ended && server.operations.followers === 0, 'it has ended');
+    await eventually(() => reader.ended && server.operations.open.followers === 0, 'it has ended');
     expect(reader.text).to.equal('retry: 1000\n\n');
   });
 
   it('close a client that reads nothing for 30 s', async () => {
     await fillItsConnection();
-    expect(server.operations.followers).to.equal(1);
+    expect(server.operations.open.followers).to.equal(1);
 
     clock.advance(30_000);
 
-    await eventually(() => server.operations.followers === 0, 'it is cut');
+    await eventually(() => server.operations.open.followers === 0, 'it is cut');
     expect(server.log.some(({ event }) => event === 'event-stream-cut')).to.equal(true);
   });
 
@@ -75,7 +75,7 @@ describe('event streams', () => {
     reader.read();
 
     await eventually(() => reader.events.length === LINES, 'all have come');
-    expect(server.operations.followers).to.equal(1);
+    expect(server.operations.open.followers).to.equal(1);
   });
 
   it('end even if they open while the daemon stops', async () => {

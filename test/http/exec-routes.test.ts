@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { outcome, uuidV7 } from '../support/fakes/fake-operations.ts';
+import type { ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { v7 } from 'uuid';
 import { aServer, type TestServer } from './a-server.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
@@ -16,13 +17,12 @@ describe('commands in a sandbox over HTTP', () => {
 
   describe('POST /sandboxes/{sandboxId}/exec', () => {
     it('returns the outcome, even a non-zero exit', async () => {
-      server.operations.runExec = async () =>
-        outcome({
-          stdout: Buffer.from('héllo\n'),
-          stderr: Buffer.from('oops'),
-          exitCode: 3,
-          durationMs: 12.4,
-        });
+      server.operations.driver.onExec = async () => ({
+        stdout: Buffer.from('héllo\n'),
+        stderr: Buffer.from('oops'),
+        exitCode: 3,
+        durationMs: 12.4,
+      });
       const answer = await server.tenant.post(`/sandboxes/${id}/exec`, {
         command: 'echo héllo; exit 3',
       });
@@ -38,8 +38,14 @@ describe('commands in a sandbox over HTTP', () => {
     });
 
     it('passes text to a shell, and an array directly', async () => {
+      let asked: Partial<ExecRequest> = {};
+      server.operations.driver.onExec = async (_id, { gathered, ...request }) => {
+        expect(gathered).to.be.a('function');
+        asked = request;
+        return {};
+      };
       await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'echo $HOME | cat' });
-      expect(server.operations.lastExec).to.deep.equal({
+      expect(asked).to.deep.equal({
         argv: ['/bin/sh', '-c', 'echo $HOME | cat'],
         timeoutMs: 300_000,
         outputLimit: 1_048_576,
@@ -52,7 +58,7 @@ describe('commands in a sandbox over HTTP', () => {
         stdin: 'in',
         container: 'main',
       });
-      expect(server.operations.lastExec).to.deep.equal({
+      expect(asked).to.deep.equal({
         argv: ['printf', '%s', 'a b'],
         timeoutMs: 5_000,
         outputLimit: 1_048_576,
@@ -64,7 +70,7 @@ describe('commands in a sandbox over HTTP', () => {
     });
 
     it('is marked as deprecated, with its successor', async () => {
-      for (const path of [`/sandboxes/${id}/exec`, `/sandboxes/${uuidV7(77)}/exec`]) {
+      for (const path of [`/sandboxes/${id}/exec`, `/sandboxes/${v7()}/exec`]) {
         const answer = await server.tenant.post(path, { command: 'true' });
         expect(answer.headers.deprecation).to.match(/^@[0-9]+$/);
         expect(answer.headers.link).to.equal(
@@ -74,18 +80,19 @@ describe('commands in a sandbox over HTTP', () => {
     });
 
     it('shows bytes that are not UTF-8 as U+FFFD', async () => {
-      server.operations.runExec = async () =>
-        outcome({ stdout: Buffer.from([0x61, 0xff, 0x62]), stderr: Buffer.from([0xe2, 0x82]) });
+      server.operations.driver.onExec = async () => ({
+        stdout: Buffer.from([0x61, 0xff, 0x62]),
+        stderr: Buffer.from([0xe2, 0x82]),
+      });
       const { json } = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'x' });
       expect(json).to.include({ stdout: 'a\ufffdb', stderr: '\ufffd' });
     });
 
     it('truncates each stream at 1 MiB, between characters', async () => {
-      server.operations.runExec = async () =>
-        outcome({
-          stdout: Buffer.from(`x${'é'.repeat(600_000)}`),
-          stderr: Buffer.alloc(2_000_000, 'y'),
-        });
+      server.operations.driver.onExec = async () => ({
+        stdout: Buffer.from(`x${'é'.repeat(600_000)}`),
+        stderr: Buffer.alloc(2_000_000, 'y'),
+      });
       const { json } = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'x' });
       expect(json.truncated).to.equal(true);
       expect(json.stdout).to.equal(`x${'é'.repeat(524_287)}`);
@@ -94,10 +101,10 @@ describe('commands in a sandbox over HTTP', () => {
 
     it('aborts the command when the client disconnects', async () => {
       const seen: Promise<AbortSignal> = new Promise((resolve) => {
-        server.operations.runExec = async (_request, signal) => {
+        server.operations.driver.onExec = async (_id, _request, signal) => {
           resolve(signal);
           await once(signal, 'abort', { signal: AbortSignal.timeout(NEVER_COMES_MS) });
-          return outcome({});
+          return {};
         };
       });
       const leaving = new AbortController();
@@ -117,7 +124,7 @@ describe('commands in a sandbox over HTTP', () => {
         json: { apiKey = '', keyId = '' },
       } = await server.tenant.post('/api-keys', {});
       const seen: Promise<void> = new Promise((resolve) => {
-        server.operations.runExec = (_request, signal) =>
+        server.operations.driver.onExec = (_id, _request, signal) =>
           new Promise((_, reject) => {
             signal.addEventListener('abort', () => {
               reject(signal.reason as Error);
@@ -140,9 +147,9 @@ describe('commands in a sandbox over HTTP', () => {
 
     it('does not abort an answered command', async () => {
       let seen: AbortSignal | undefined;
-      server.operations.runExec = async (_request, signal) => {
+      server.operations.driver.onExec = async (_id, _request, signal) => {
         seen = signal;
-        return outcome({});
+        return {};
       };
       const {
         json: { apiKey = '', keyId = '' },

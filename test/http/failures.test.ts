@@ -17,7 +17,7 @@ import {
   documentedOperations,
   type DocumentedOperation,
 } from '../support/harness/documented-answers.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 import {
   requestsTo,
   type GeneratedRequest,
@@ -89,13 +89,13 @@ const ASKS_NOBODY: ReadonlySet<string> = new Set(['getHealth', 'getReadiness']);
 
 /** Operations that reject with the failure; `asked`: which were. */
 const failing = (
-  operations: FakeOperations,
+  operations: Engine,
 ): {
-  readonly operations: FakeOperations;
+  readonly operations: Engine;
   readonly asked: Set<string>;
   failure: Error | undefined;
 } => {
-  const under: { operations: FakeOperations; asked: Set<string>; failure: Error | undefined } = {
+  const under: { operations: Engine; asked: Set<string>; failure: Error | undefined } = {
     operations,
     asked: new Set(),
     failure: undefined,
@@ -160,7 +160,7 @@ function* requestsOf(operation: DocumentedOperation): Generator<GeneratedRequest
 }
 
 describe('a failure below the operations', function () {
-  const under = failing(new FakeOperations());
+  const under = failing(anEngine());
   let server: TestServer;
   /** Of each operation of the document, one request that reaches what carries it out. */
   const reaching = new Map<DocumentedOperation, GeneratedRequest>();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
@@ -162,7 +162,7 @@ describe('an approved claim by the name of an env over clusters', () => {
       losesAnswers();
       await approved();
       expect(await inTime(claimed())).to.equal('CLUSTER_UNAVAILABLE');
-      servers.manager.operations.kept = new FakeOperations().requests;
+      Object.assign(servers.manager.operations.coordination, anEngine().coordination);
       preferring('w2');
       expect(await claimed()).to.equal('UNAVAILABLE');
       expect(made()).to.deep.equal([1, 0, 0]);
@@ -175,7 +175,7 @@ describe('an approved claim by the name of an env over clusters', () => {
       const { operations } = serverOf('w1');
       const { claimSandbox } = operations;
       const { tenant, operations: hub } = servers.manager;
-      const key = [...hub.keyRecords.records.values()].find(({ user }) => user === 'ada')!;
+      const key = [...hub.records.apiKeys.records.values()].find(({ user }) => user === 'ada')!;
       Object.assign(operations, {
         claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
           const view = await claimSandbox(...of);
@@ -232,10 +232,10 @@ describe('an approved claim by the name of an env over clusters', () => {
     await stock('w1', 3);
     const { operations } = serverOf('w1');
     const { claimSandbox } = operations;
-    const asked: (boolean | undefined)[] = [];
+    const asked: unknown[] = [];
     Object.assign(operations, {
       claimSandbox: (...of: Parameters<typeof claimSandbox>) => {
-        asked.push(of[1].opening?.mayBeDone);
+        asked.push([of[1].opening?.mayBeDone, of[1].waitMs]);
         return claimSandbox(...of);
       },
     });
@@ -248,7 +248,9 @@ describe('an approved claim by the name of an env over clusters', () => {
     expect((await post()).status).to.equal(201);
     await approving.approve(approvalIdOf(await post(servers.manager, 'e')));
     expect((await post(servers.manager, 'e')).status).to.equal(201);
-    expect(asked).to.deep.equal([false, false]);
-    expect(operations.waits).to.deep.equal([0, 0]);
+    expect(asked).to.deep.equal([
+      [false, 0],
+      [false, 0],
+    ]);
   });
 });

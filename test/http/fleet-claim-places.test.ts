@@ -40,19 +40,18 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
       Object.values(servers.workers).map(({ operations }) => operations.sandboxes.size);
     /** A replica stands still before it notes this place, and another one goes on meanwhile. */
     const standsStillBefore = (noted: string, meanwhile: () => Promise<void>): void => {
-      const { operations } = servers.manager;
+      const { coordination } = servers.manager.operations;
       const { one, other } = places;
-      operations.kept = {
-        ...one,
-        placeRequest: async (mark, owner, place) => {
-          if (place !== noted) return await one.placeRequest(mark, owner, place);
-          await places.endLeases(mark, owner);
-          operations.kept = other;
-          await meanwhile();
-          operations.kept = one;
-          return await one.placeRequest(mark, owner, place);
-        },
+      const { placeRequest } = one;
+      const standing: typeof placeRequest = async (mark, owner, place) => {
+        if (place !== noted) return await placeRequest(mark, owner, place);
+        await places.endLeases(mark, owner);
+        Object.assign(coordination, other);
+        await meanwhile();
+        Object.assign(coordination, one);
+        return await placeRequest(mark, owner, place);
       };
+      Object.assign(coordination, one, { placeRequest: standing });
     };
 
     beforeEach(async () => {
@@ -96,10 +95,10 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
   });
 
 placesOfClaims('in the process', async ({ manager }) => {
-  const { requests } = manager.operations;
+  const own = { ...manager.operations.coordination };
   return {
-    ...{ one: requests, other: requests },
-    endLeases: requests.giveUpRequest,
+    ...{ one: own, other: own },
+    endLeases: own.giveUpRequest,
     stop: async () => undefined,
   };
 });

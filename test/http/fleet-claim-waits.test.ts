@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { FakeClock } from '../support/fakes/fake-operations.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { aServer } from './a-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
@@ -13,7 +13,7 @@ const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
 
 describe('a waiting claim by the name of an env', () => {
   let servers: FleetOfServers;
-  let clock: FakeClock;
+  let clock: TestClock;
   /** Which cluster was asked to wait for how many ms. */
   let waited: string[];
 
@@ -23,7 +23,7 @@ describe('a waiting claim by the name of an env', () => {
     Object.assign(operations, {
       claimSandbox: async (...[, { waitMs = 0 }]: Parameters<typeof operations.claimSandbox>) => {
         waited.push(`${clusterId} ${waitMs}`);
-        clock.time += Math.min(waitMs, afterMs);
+        clock.advance(Math.min(waitMs, afterMs));
         throw refusal;
       },
     });
@@ -32,7 +32,7 @@ describe('a waiting claim by the name of an env', () => {
     servers.manager.tenant.post('/sandboxes', { poolName: 'e', ...more }, { headers });
 
   beforeEach(async () => {
-    clock = new FakeClock();
+    clock = new TestClock();
     waited = [];
     servers = await aFleetOfServers(['w1', 'w2'], aServer, clock);
   });

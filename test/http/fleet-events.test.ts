@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { EventRecord } from '../../src/model/event.ts';
+import { happens as note } from '../support/harness/engine-operations.ts';
 import { EventReader, type ReadEvent } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
@@ -20,7 +21,7 @@ describe('GET /events of a manager', () => {
 
   const serverOf = (clusterId: string) => servers.workers[clusterId] ?? servers.manager;
   const happens = (clusterId: string, pool: string, owner = ADA): void =>
-    serverOf(clusterId).operations.happens({
+    note(serverOf(clusterId).operations, {
       reason: 'Filled',
       at: Date.now(),
       owner,
@@ -141,7 +142,7 @@ describe('GET /events of a manager', () => {
   it('closes its cluster streams when its client disconnects', async () => {
     const reader = await followAll();
     const followers = (): readonly number[] =>
-      ['hub', 'w1', 'w2'].map((clusterId) => serverOf(clusterId).operations.followers);
+      ['hub', 'w1', 'w2'].map((clusterId) => serverOf(clusterId).operations.open.followers);
     expect(followers()).to.deep.equal([1, 1, 1]);
     reader.close();
     await eventually(() => followers().every((count) => count === 0), 'none follows');
@@ -153,7 +154,7 @@ describe('GET /events of a manager', () => {
     });
     readers.push(reader);
     await eventually(
-      () => ['w1', 'w2'].every((id) => serverOf(id).operations.followers === 1),
+      () => ['w1', 'w2'].every((id) => serverOf(id).operations.open.followers === 1),
       'both are followed',
     );
     for (let n = 0; n < 2_000; n += 1)

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { chainLine, CHAIN_START } from '../../src/services/audit/audit-chain.ts';
-import type { FakeOperations } from '../support/fakes/fake-operations.ts';
+import type { Engine } from '../support/harness/engine-operations.ts';
+import { FakeDebug } from '../support/fakes/fake-debug.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { eachResource } from '../../src/model/pools/quota.ts';
@@ -15,7 +16,7 @@ describe("a manager's view of all clusters", () => {
   });
   afterEach(() => servers.stop());
 
-  const everyOne = (): Readonly<Record<string, FakeOperations>> => ({
+  const everyOne = (): Readonly<Record<string, Engine>> => ({
     hub: servers.manager.operations,
     ...Object.fromEntries(
       Object.entries(servers.workers).map(([id, { operations }]) => [id, operations]),
@@ -109,7 +110,7 @@ describe("a manager's view of all clusters", () => {
     beforeEach(async () => {
       const all = { hub: servers.manager, ...servers.workers };
       for (const [at, server] of Object.values(all).entries()) {
-        const pool = { name: 'shells', templateName: 'default', replicas: 9 };
+        const pool = { name: 'shells', templateName: 'default', replicas: at + 1 };
         await server.tenant.post('/sandboxpools', pool);
         for (let claims = 0; claims <= at; claims += 1)
           await server.tenant.post('/sandboxes', { poolName: 'shells' });
@@ -180,7 +181,7 @@ describe("a manager's view of all clusters", () => {
             status: 201,
           });
           end = next.end;
-          operations.audit.add([next.line]);
+          operations.recentAudit.add([next.line]);
         }
       }
     });
@@ -267,6 +268,17 @@ describe("a manager's view of all clusters", () => {
       readonly incomplete?: true;
     }
 
+    let debugs: Readonly<Record<string, FakeDebug>>;
+    beforeEach(() => {
+      debugs = Object.fromEntries(
+        Object.entries(everyOne()).map(([id, operations]) => {
+          const debug = new FakeDebug();
+          Object.assign(operations, debug);
+          return [id, debug];
+        }),
+      );
+    });
+
     it('are listed by cluster, under names that can be requested', async () => {
       for (const operations of Object.values(everyOne())) {
         const { listActors } = operations;
@@ -295,7 +307,7 @@ describe("a manager's view of all clusters", () => {
     it('can be limited to one cluster or one pool', async () => {
       const askedOf = async (query: string) => {
         await ask(`/debug/actors?limit=1&${query}`);
-        return Object.entries(everyOne()).flatMap(([clusterId, { asked }]) =>
+        return Object.entries(debugs).flatMap(([clusterId, { asked }]) =>
           asked.splice(0).map((request) => [clusterId, 'pool' in request ? request.pool : '']),
         );
       };
@@ -319,11 +331,11 @@ describe("a manager's view of all clusters", () => {
         });
         await reader.read().until((all) => all.at(-1)?.event === 'end', 'it is no more');
         reader.close();
-        expect(everyOne()[clusterId]?.asked.splice(0)).to.have.length(3);
+        expect(debugs[clusterId]?.asked.splice(0)).to.have.length(3);
       }
       const { json } = await servers.manager.admin.get('/debug/actors/pool/w2::blue%2Fshells');
       expect(json.errorCode).to.equal('NOT_FOUND');
-      expect(everyOne()['w2']?.asked).to.deep.equal([{ kind: 'pool', text: 'blue/shells' }]);
+      expect(debugs['w2']?.asked).to.deep.equal([{ kind: 'pool', text: 'blue/shells' }]);
     });
 
     it('belong to replicas that each cluster knows', async () => {

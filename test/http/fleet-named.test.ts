@@ -125,7 +125,7 @@ describe('clusterID on a manager', () => {
       const { admin, operations } = serverOf(each);
       await admin.post('/admin/sandbox-templates', { crdJson: template(`from-${each}`) });
       operations.types.push(type(`type-${each}`));
-      operations.volumes.set('team-blue', [volume(`volume-${each}`)]);
+      operations.volumesOf.set('team-blue', [volume(`volume-${each}`)]);
     }
     const { tenant } = servers.manager;
     for (const query of ['', '?clusterID=hub', '?clusterID=w1', '?clusterID=w2']) {

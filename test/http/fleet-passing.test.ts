@@ -16,7 +16,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
 import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -172,7 +172,7 @@ describe('a forwarded request', () => {
 
   describe('to a terminal', () => {
     let manager: TestServer;
-    let operations: FakeOperations;
+    let operations: Engine;
     const ends: Duplex[] = [];
     /** What the worker says in place of agreeing. */
     let refusal: string | undefined;
@@ -188,7 +188,7 @@ describe('a forwarded request', () => {
       refusal = undefined;
       toldKey = undefined;
       owners.clear();
-      operations = new FakeOperations();
+      operations = anEngine();
       const { clock } = operations;
       const clients = clientsOf({ operations, clock, log: quietLog });
       passing = new Passing(systemClock());
@@ -387,7 +387,7 @@ describe("a connection to another cluster's sandbox", () => {
 describe('an exception during a forwarded request', () => {
   it('is logged, and not shown to others', async () => {
     const logged: object[] = [];
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const clients = clientsOf({ operations, clock: operations.clock, log: quietLog });
     const nothing = (_request: unknown, socket: Duplex): void => void socket.destroy();
     const broken = {

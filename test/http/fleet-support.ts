@@ -7,7 +7,7 @@ import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { FleetUnderTest, type JoinTerms, type TestWorker } from '../fleet/a-fleet.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
@@ -43,7 +43,7 @@ export const aFleetOfServers = async (
   const serves = new Map<string, JoinTerms['serve']>();
   for (const clusterId of clusterIds) {
     const checks = new WeakMap<Duplex, IdentityCheck>();
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const clients = linkedClients({
       clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),
       checkOf: (connection) => checks.get(connection),

@@ -15,14 +15,15 @@ describe('long answers of an endpoint through a forwarder', () => {
   let forwarder: Awaited<ReturnType<typeof aForwarder>>;
 
   beforeEach(async () => {
-    under = await aGateway();
     forwarder = await aForwarder();
-    under.operations.dial = async (port, signal) => {
-      const socket = await openWay(forwarder.socket, signal, (why) => new PortUnreachable(why));
-      if (!socket) throw new Error('no forwarder listens');
-      socket.choose(port, signal);
-      return socket;
-    };
+    under = await aGateway({
+      dial: async (port, signal) => {
+        const socket = await openWay(forwarder.socket, signal, (why) => new PortUnreachable(why));
+        if (!socket) throw new Error('no forwarder listens');
+        socket.choose(port, signal);
+        return socket;
+      },
+    });
   });
 
   afterEach(async () => {
@@ -76,7 +77,7 @@ describe('long answers of an endpoint through a forwarder', () => {
         (error: unknown) => error,
       );
     expect(failure).to.have.property('code', 'ECONNRESET');
-    await eventually(() => under.operations.opened === 0, 'the way is closed');
+    await eventually(() => under.operations.open.endpoints === 0, 'the way is closed');
   });
 
   it('that are longer than announced end at the announced length', async () => {
@@ -111,7 +112,10 @@ describe('long answers of an endpoint through a forwarder', () => {
     await answer.untilItWaits();
     expect(answer.written).to.be.below(64 << 20);
     response.destroy();
-    await eventually(() => answer.isClosed && under.operations.opened === 0, 'the way is closed');
+    await eventually(
+      () => answer.isClosed && under.operations.open.endpoints === 0,
+      'the way is closed',
+    );
   });
 
   it('become 502 if nothing listens', async () => {

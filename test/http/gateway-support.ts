@@ -14,11 +14,12 @@ import {
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
+import type { PortConnection } from '../../src/contracts/sandbox-driver.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { createGateway, type GatewayDeps } from '../../src/http/gateway/gateway.ts';
-import { dialThroughChannel } from '../support/fakes/channel-dial.ts';
+import { dialHere, dialThroughChannel } from '../support/fakes/channel-dial.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
 import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
@@ -34,6 +35,8 @@ export interface GatewayUnderTest extends TestServer {
   readonly serve: (
     answer: (...exchange: Parameters<RequestListener>) => unknown,
   ) => Promise<Server>;
+  /** Makes `web` lead to a port of this machine. */
+  readonly lead: (port: number) => void;
   /** Makes `web` lead to what does with bytes as it likes. */
   readonly serveBytes: (take: (socket: Socket) => void) => Promise<TcpServer>;
 }
@@ -47,7 +50,7 @@ export const CONNECTIONS = {
 /** What leads to endpoints. */
 export interface EndpointWay {
   /** To a port of this machine; by a socket where unset. */
-  readonly dial?: FakeOperations['dial'];
+  readonly dial?: (port: number, signal: AbortSignal) => Promise<PortConnection>;
   /**
    * The address of this machine that servers behind endpoints listen on; the loopback where unset.
    */
@@ -56,20 +59,27 @@ export interface EndpointWay {
   readonly mostHeld?: number;
 }
 
+/** The port of `web`, as a server in the sandbox knows it. */
+export const WEB_PORT = 8_080;
+
 interface GivenGateway
   extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'>, Pick<AdmissionDeps, 'turns'> {
   readonly limits?: Partial<AdmissionBounds>;
+  /** Of `web`, in the sandbox. */
+  readonly port?: number;
 }
 
 export const aGateway = async ({
-  dial,
+  dial = dialHere,
+  port = WEB_PORT,
   host = '127.0.0.1',
   audit,
   gate,
   ...given
 }: GivenGateway = {}): Promise<GatewayUnderTest> => {
-  const operations = new FakeOperations();
-  if (dial) operations.dial = dial;
+  const operations = anEngine({ spec: { endpoints: [{ name: 'web', port }] } });
+  let leadsTo = 1;
+  operations.driver.dial = (_id, _port, signal) => dial(leadsTo, signal);
   const gateway = createGateway({
     metrics: silentMetrics,
     operations,
@@ -92,10 +102,7 @@ export const aGateway = async ({
     upstream.listen(0, host);
     await once(upstream, 'listening');
     opened.push(upstream);
-    operations.endpoints.set('web', {
-      port: (upstream.address() as AddressInfo).port,
-      scheme: 'http',
-    });
+    leadsTo = (upstream.address() as AddressInfo).port;
     return upstream;
   };
   await operations.createPool(operations.authenticate(key), {
@@ -105,6 +112,7 @@ export const aGateway = async ({
     labels: {},
     annotations: {},
   });
+  await operations.settled();
   const { id } = await operations.claimSandbox(operations.authenticate(key), {
     poolName: 'default',
   });
@@ -112,6 +120,9 @@ export const aGateway = async ({
     ...own,
     id,
     key,
+    lead: (to) => {
+      leadsTo = to;
+    },
     serve: (answer) =>
       listening(createServer((request, response) => void answer(request, response))),
     serveBytes: (take) =>

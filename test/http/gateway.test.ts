@@ -94,21 +94,25 @@ describe('refusals of the gateway', () => {
   });
 
   it('are 409 for a sandbox that is not running, and 502 if nothing listens', async () => {
-    const view = under.operations.sandboxes.get(under.id);
-    if (!view) throw new Error('no sandbox');
-    under.operations.sandboxes.set(under.id, { ...view, status: 'Stopping' });
-    expect(
-      (await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`)).json.errorCode,
-    ).to.equal('SANDBOX_NOT_RUNNING');
-    under.operations.sandboxes.set(under.id, view);
-    under.operations.endpoints.set('web', { port: 1, scheme: 'http' });
+    under.lead(1);
     const { status, json, headers } = await under.tenant.get(
       `/sandboxes/${under.id}/endpoints/web/`,
     );
     expect(status).to.equal(502);
     expect(json.errorCode).to.equal('ENDPOINT_UNREACHABLE');
     expect(headers['content-type']).to.equal('application/json; charset=utf-8');
-    expect(under.operations.opened).to.equal(0);
+    under.operations.driver.hold('release');
+    const deleted = under.tenant.delete(`/sandboxes/${under.id}`);
+    await eventually(
+      () => under.operations.sandboxes.get(under.id)?.status === 'Stopping',
+      'it is being ended',
+    );
+    expect(
+      (await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`)).json.errorCode,
+    ).to.equal('SANDBOX_NOT_RUNNING');
+    under.operations.driver.letGo('release');
+    await deleted;
+    expect(under.operations.open.endpoints).to.equal(0);
   });
 
   it('of a long body come before its end', async () => {
@@ -139,6 +143,7 @@ describe('refusals of the gateway', () => {
         rules.filter((rule) => mayConcern(rule, { operation, method })),
     };
     const held = await aGateway({ gate });
+    const interpreter = await aGateway({ gate, port: 49_999 });
     try {
       await held.serve((_, response) => response.end('reached'));
       const path = `/sandboxes/local.${held.id}/endpoints/web/`;
@@ -153,11 +158,14 @@ describe('refusals of the gateway', () => {
 
       rules = rulesOf('deny operation=execInSandbox');
       expect((await held.tenant.get(path)).text).to.equal('reached');
-      held.operations.endpoints.set('web', { port: 49_999, scheme: 'http' });
-      expect((await held.tenant.get(path)).json.errorCode).to.equal('APPROVAL_DENIED');
-      expect(held.operations.opened).to.equal(0);
+      const toInterpreter = `/sandboxes/local.${interpreter.id}/endpoints/web/`;
+      expect((await interpreter.tenant.get(toInterpreter)).json.errorCode).to.equal(
+        'APPROVAL_DENIED',
+      );
+      expect(held.operations.open.endpoints).to.equal(0);
     } finally {
       await held.stop(0);
+      await interpreter.stop(0);
     }
   });
 });

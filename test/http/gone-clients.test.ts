@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
-import { outcome } from '../support/fakes/fake-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { aServer } from './a-server.ts';
@@ -49,16 +48,16 @@ describe('a client that disconnects before its first answer', () => {
     const { server, path, request, send, stop } = await aSlowServer();
     const { operations } = server;
     const { socket } = await send(request(`GET ${path}/logs?follow=true`));
-    await eventually(() => operations.followers === 1, 'the second one follows');
+    await eventually(() => operations.open.followers === 1, 'the second one follows');
     socket.resetAndDestroy();
-    await eventually(() => operations.followers === 0, 'nobody follows');
+    await eventually(() => operations.open.followers === 0, 'nobody follows');
     await stop();
   });
 
   it('ends its commands', async () => {
     const { server, path, request, send, stop } = await aSlowServer();
     let isAborted: boolean | undefined;
-    server.operations.runExec = (_request, signal) =>
+    server.operations.driver.onExec = (_id, _request, signal) =>
       new Promise((_, reject) => {
         isAborted = false;
         signal.addEventListener('abort', () => {
@@ -81,9 +80,9 @@ describe('a client that disconnects before its first answer', () => {
     });
     const { server, path, request, send, stop } = await aSlowServer(answers);
     let ran = false;
-    server.operations.runExec = async () => {
+    server.operations.driver.onExec = async () => {
       ran = true;
-      return outcome({ stdout: OUTPUT });
+      return { stdout: OUTPUT };
     };
     const isFree = (): boolean => {
       const room = answers.room('another');

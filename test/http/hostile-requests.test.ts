@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import { v7 } from 'uuid';
 import { expect } from 'chai';
-import type { EnvRecord } from '../../src/model/envs/env.ts';
-import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import {
   type DocumentedOperation,
   documentedOperations,
@@ -14,6 +12,8 @@ import {
   requestsTo,
 } from '../support/builders/generated-requests.ts';
 import { Dice, mutated } from '../support/builders/hostile-values.ts';
+import { FakeDebug } from '../support/fakes/fake-debug.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { runs } from '../support/harness/runs.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -57,14 +57,18 @@ describe('random requests based on the document', function () {
   const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
   let server: TestServer;
   let known: Known;
-  let template: TemplateRecord | undefined;
-  let env: EnvRecord | undefined;
 
-  before(async () => {
+  before(() => {
     console.info(`    HOSTILE_SEED=${seed}`);
     process.on('unhandledRejection', onUnhandled);
-    server = await aServer();
-    await server.makeShells(5_000);
+  });
+  after(() => {
+    process.off('unhandledRejection', onUnhandled);
+  });
+  /** A world of its own for each operation: what its requests take away is there for the next. */
+  beforeEach(async () => {
+    server = await aServer({ operations: Object.assign(anEngine(), new FakeDebug()) });
+    await server.makeShells(200);
     const sandboxId =
       (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox?.[
         'sandboxId'
@@ -78,14 +82,11 @@ describe('random requests based on the document', function () {
     );
     await server.admin.post('/admin/sandbox-templates', { crdJson: TEMPLATE('shells') });
     await server.tenant.post('/envs', { name: 'shells', templateRef: { name: 'default' } });
-    await server.tenant.post('/envs/shells/sandboxpools', { name: 'shells' });
+    await server.tenant.post('/envs/shells/sandboxpools', { name: 'member' });
     await startProcesses(sandboxId);
     await aFile(sandboxId);
-    env = server.operations.envs.get('team-blue/shells');
-    template = server.operations.templates.records.get('shells');
-    server.operations.managerAddresses.push('wss://hub.example.com');
-    await server.operations.startApprovals();
-    const { id: approvalId } = await server.operations.approvalRecords.create({
+    server.operations.managers.push('wss://hub.example.com');
+    const { id: approvalId } = await server.operations.records.approvals.create({
       id: v7(),
       principal: {
         namespace: 'team-blue',
@@ -118,14 +119,15 @@ describe('random requests based on the document', function () {
         keyId: ['none', ...spare.slice(0, 10)],
         namespace: ['team-blue'],
         shortName: ['spare-13', 'spare-14'],
-        pool: ['shells', 'local::shells'],
-        groupName: ['shells'],
+        pool: ['member', 'local::member'],
+        groupName: ['member'],
         kind: ['sandbox', 'pool'],
         key: ['k', 'shells'],
       },
       fields: {
         namespace: ['team-blue'],
         poolName: ['shells', 'local::shells'],
+        container: ['main'],
         templateName: ['default'],
         templateRef: [{ name: 'default' }],
         crdJson: [TEMPLATE('shells'), TEMPLATE('another')],
@@ -136,20 +138,14 @@ describe('random requests based on the document', function () {
       },
     };
   });
-  after(async () => {
-    process.off('unhandledRejection', onUnhandled);
+  afterEach(async () => {
     await server.stop();
-  });
-  afterEach(() => {
     expect(unhandled).to.deep.equal([]);
     expect(server.log.filter(({ level }) => level === 'error')).to.deep.equal([]);
-    server.log.length = 0;
   });
 
   const startProcesses = async (sandboxId: string): Promise<void> => {
-    const { processes } = server.operations;
-    for (const { processId } of await processes.list(sandboxId))
-      await processes.remove(sandboxId, processId);
+    const { processes } = server.operations.driver;
     for (const processId of [ENDED, ...LIVING])
       await processes.start(sandboxId, {
         processId,
@@ -163,29 +159,15 @@ describe('random requests based on the document', function () {
   const aFile = async (id: string): Promise<void> => {
     for (const path of ['/tmp', '/tmp/file']) {
       const place = { id, path: Buffer.from(path) };
-      const { files } = server.operations;
+      const { files } = server.operations.driver;
       const request = { content: Readable.from(['x']), overwrite: true, parents: true };
       const { signal } = new AbortController();
-      if (path === '/tmp') await files.mkdir(place, { parents: true }, signal);
-      else await files.write(place, request, signal).catch(() => undefined);
+      const made =
+        path === '/tmp'
+          ? files.mkdir(place, { parents: true }, signal)
+          : files.write(place, request, signal);
+      await made.catch(() => undefined);
     }
-  };
-
-  /** What a run of requests took away from the next is there again. */
-  const restore = async (): Promise<void> => {
-    const { pools, sandboxes, templates, envs } = server.operations;
-    envs.clear();
-    if (env) envs.set('team-blue/shells', env);
-    templates.records.clear();
-    if (template) templates.records.set(template.name, template);
-    const pool = pools.get('team-blue/shells');
-    const sandbox = sandboxes.get(known.path['sandboxId']?.[0] ?? '');
-    if (!pool || !sandbox) throw new Error('what the requests aim at is gone');
-    pools.clear();
-    pools.set('team-blue/shells', { ...pool, deleting: false, replicas: 5_000 });
-    sandboxes.clear();
-    sandboxes.set(sandbox.id, { ...sandbox, status: 'Running' });
-    await startProcesses(sandbox.id);
   };
 
   const sendAll = async (
@@ -199,7 +181,6 @@ describe('random requests based on the document', function () {
         const { method, target, headers, raw } = request;
         const client =
           /^\/admin\/|[?&]namespace=/.test(target) || next % 4 === 0 ? server.admin : server.tenant;
-        if (next % 50 === 0) await restore();
         if (next % 10 === 0) await aFile(known.path['sandboxId']?.[0] ?? '');
         try {
           const answer = await client.send(
@@ -238,7 +219,6 @@ describe('random requests based on the document', function () {
       // no worker is connected, and nobody is logged in
       if (!/\/(promote|decision)$/.test(documented.path))
         expect(good, 'some are good').to.be.greaterThan(0);
-      await restore();
     });
   }
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
-import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harness/http-client.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -19,7 +19,7 @@ describe('the HTTP server', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const { clock } = operations;
     const clients = clientsOf({ operations, clock, log: quietLog });
     const server = createHttpServer({
@@ -45,11 +45,11 @@ describe('the HTTP server', () => {
     let finish: () => void = () => {};
     let aborted: AbortSignal | undefined;
     const started = new Promise<void>((begun) => {
-      server.operations.runExec = (_request, signal) =>
+      server.operations.driver.onExec = (_id, _request, signal) =>
         new Promise((resolve, reject) => {
           aborted = signal;
           signal.addEventListener('abort', () => reject(new Error('aborted')));
-          finish = () => resolve(outcome({ exitCode: 5 }));
+          finish = () => resolve({ exitCode: 5 });
           begun();
         });
     });

@@ -3,6 +3,7 @@ import { unavailable } from '../../src/model/refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { MemoryAnswerRows } from '../support/fakes/memory-answer-rows.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,9 +14,7 @@ describe('Idempotency-Key', () => {
 
   beforeEach(async () => {
     rows = new MemoryAnswerRows();
-    let started: TestServer | undefined;
-    const clock = { now: (): number => started?.operations.clock.now() ?? 0, at: () => () => {} };
-    server = started = await aServer({ requests: aCoordination(clock, rows) });
+    server = await aServer({ operations: anEngine({ answers: rows }) });
     await server.makeShells(5);
   });
   afterEach(() => server.stop());
@@ -30,7 +29,7 @@ describe('Idempotency-Key', () => {
 
   it('returns the first answer to a repetition, byte for byte, and marks it', async () => {
     const first = await claim();
-    server.operations.clock.time += DAY_MS / 2;
+    server.operations.clock.advance(DAY_MS / 2);
     const again = await claim();
 
     expect(first.status).to.equal(201);
@@ -134,9 +133,9 @@ describe('Idempotency-Key', () => {
       (await server.tenant.post('/sandboxes', { poolName: 'shells' }, { key, ...under('k1') }))
         .text;
     const first = await ask();
-    server.operations.clock.time += DAY_MS - 1;
+    server.operations.clock.advance(DAY_MS - 1);
     expect(await ask()).to.equal(first);
-    server.operations.clock.time += 1;
+    server.operations.clock.advance(1);
 
     expect(await ask()).not.to.equal(first);
   });
@@ -295,9 +294,9 @@ describe('Idempotency-Key', () => {
       const made = async () =>
         (await forgetful.anyone.post('/api-keys', {}, { ...under('k1'), key })).json.keyId;
       const first = await made();
-      forgetful.operations.clock.time += DAY_MS - 1;
+      forgetful.operations.clock.advance(DAY_MS - 1);
       const sameDay = await made();
-      forgetful.operations.clock.time += 1;
+      forgetful.operations.clock.advance(1);
       const later = await made();
 
       expect(first).to.be.a('string');
@@ -333,8 +332,7 @@ describe('Idempotency-Key', () => {
       (await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).status,
     ).to.equal(201);
 
-    expect(
-      (await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).json.errorCode,
-    ).to.equal('ALREADY_EXISTS');
+    const again = await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)));
+    expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([201, undefined]);
   });
 });

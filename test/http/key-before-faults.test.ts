@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { routesOf } from '../../src/http/server/app.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 /** Whoever has no key learns of no other fault: 401 comes before 400, 404, 413 and 415. */
@@ -21,7 +21,7 @@ describe('a request without a key', () => {
     expect([status, json.errorCode], `${method} ${path}`).to.deep.equal([401, 'API_KEY_REQUIRED']);
   };
 
-  for (const { method, path, access } of routesOf(new FakeOperations())) {
+  for (const { method, path, access } of routesOf(anEngine())) {
     if (access === 'open') continue;
     it(`is refused for that before any other fault: ${method} ${path}`, async () => {
       const odd = path.replaceAll(/\{\w+\}/g, 'Not%20a%20name');

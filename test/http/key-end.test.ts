@@ -20,7 +20,7 @@ describe('the expiry of an API key', () => {
       server.port,
       await server.operations.key('alpha', 'eve', 'user', lifetimeMs),
     );
-    server.operations.clock.time += afterMs;
+    server.operations.clock.advance(afterMs);
     try {
       const { headers } = await (body
         ? client.post('/sandboxpools', body)

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
-import { uuidV7 } from '../support/fakes/fake-operations.ts';
+import { v7 } from 'uuid';
 import { aServer, type TestServer } from './a-server.ts';
 
 const TIME = '2026-01-31T12:00:00.000000000Z';
@@ -10,7 +10,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
   let server: TestServer;
   let id: string;
   const readers: EventReader[] = [];
-  const print = (text: string): void => server.operations.logged.print(id, text, TIME);
+  const print = (text: string): void => server.operations.driver.logged.print(id, text, TIME);
   const follow = async (
     query = '',
     headers: Readonly<Record<string, string>> = {},
@@ -55,7 +55,8 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
 
   it('returns nothing older than sinceSeconds', async () => {
     print('old\n');
-    server.operations.clock.time = Date.parse(TIME) + 60_000;
+    const { clock } = server.operations;
+    clock.advance(Date.parse(TIME) + 60_000 - clock.now());
     expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=59`)).json).to.deep.include(
       { logs: '', truncated: false },
     );
@@ -107,7 +108,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
         'SANDBOX_NOT_FOUND',
       );
     }
-    expect((await server.tenant.get(`/sandboxes/${uuidV7(99)}/logs`)).status).to.equal(404);
+    expect((await server.tenant.get(`/sandboxes/${v7()}/logs`)).status).to.equal(404);
     expect((await server.anyone.get(`/sandboxes/${id}/logs`)).status).to.equal(401);
   });
 
@@ -123,7 +124,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
       print('three\n');
       await reader.until((events) => events.length === 2, 'the next line');
       await server.tenant.delete(`/sandboxes/${id}`);
-      server.operations.logged.changed();
+      server.operations.driver.logged.changed();
 
       const events = await reader.until((all) => all.length === 3, 'the end');
       expect(events).to.deep.equal([
@@ -132,14 +133,14 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
         { event: 'end', data: { sandboxId: id } },
       ]);
       await eventually(
-        () => reader.ended && server.operations.followers === 0,
+        () => reader.ended && server.operations.open.followers === 0,
         'the stream is over',
       );
     });
 
     it('keeps carriage returns, odd bytes and split characters within their line', async () => {
       print('a\rb\u2028c\n');
-      server.operations.logged.print(id, 'x');
+      server.operations.driver.logged.print(id, 'x');
       const reader = await follow('&timestamps=true');
 
       const events = await reader.until((all) => all.length === 2, 'both');
@@ -169,9 +170,9 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
 
     it('closes when the client disconnects', async () => {
       const reader = await follow();
-      await eventually(() => server.operations.followers === 1, 'it follows');
+      await eventually(() => server.operations.open.followers === 1, 'it follows');
       reader.close();
-      await eventually(() => server.operations.followers === 0, 'it lets go');
+      await eventually(() => server.operations.open.followers === 0, 'it lets go');
     });
 
     it('ends at once when the daemon stops', async () => {

@@ -5,7 +5,7 @@ describe('/admin/managers', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
-    server.operations.managerAddresses.push('wss://hub.example.com');
+    server.operations.managers.push('wss://hub.example.com');
   });
   afterEach(() => server.stop());
 
@@ -29,7 +29,7 @@ describe('/admin/managers', () => {
         'INVALID_ARGUMENT',
       ]);
     }
-    server.operations.managerAddresses.length = 0;
+    server.operations.managers.length = 0;
     const none = await server.admin.put('/admin/managers', { cutOff: true });
     expect([none.status, none.json.error]).to.deep.equal([
       400,

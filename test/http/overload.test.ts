@@ -7,7 +7,6 @@ import {
   parseRaw,
   type HttpClient,
 } from '../support/harness/http-client.ts';
-import { outcome } from '../support/fakes/fake-operations.ts';
 import { Turns } from '../../src/http/limits/turns.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 import { aServer } from './a-server.ts';
@@ -108,10 +107,10 @@ describe('a server overload', () => {
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     let finish: () => void = () => {};
     let started = 0;
-    server.operations.runExec = () =>
+    server.operations.driver.onExec = () =>
       new Promise((resolve) => {
         started += 1;
-        finish = () => resolve(outcome({}));
+        finish = () => resolve({});
       });
     const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, {
       command: 'sleep',

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { anEngine, hangs } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('pools over HTTP', () => {
@@ -13,7 +14,7 @@ describe('pools over HTTP', () => {
     namespace: 'team-blue',
     cpu: '500m',
     memory: '256Mi',
-    containerImages: {},
+    containerImages: { main: 'host' },
     network: 'none',
     ports: {},
     team: 'blue',
@@ -31,7 +32,7 @@ describe('pools over HTTP', () => {
       startingReplicas: 0,
       stoppingReplicas: 0,
       failedReplicas: 0,
-      updateRevision: 'abc',
+      updateRevision: 'f539b027c9c74344',
       updatedReplicas: 3,
       outdatedReplicas: 0,
       observedTemplateVersion: '1',
@@ -67,9 +68,18 @@ describe('pools over HTTP', () => {
     status: {
       ...POOL.status,
       template: {
-        containers: [],
+        containers: [
+          {
+            name: 'main',
+            image: 'host',
+            command: ['sleep', 'infinity'],
+            env: [],
+            workingDir: '/home/sandbox',
+            resources: { limits: { cpu: '500m', memory: '256Mi' } },
+          },
+        ],
         network: 'none',
-        startupTimeout: '10s',
+        startupTimeout: '30s',
         idleTimeout: '30m',
         maxLifetime: '0s',
       },
@@ -94,7 +104,9 @@ describe('pools over HTTP', () => {
     it('returns 201 with the pool as a template', async () => {
       const answer = await create();
       expect(answer.status).to.equal(201);
-      expect(answer.json).to.deep.equal({ template: POOL_ALONE });
+      const { status } = POOL_ALONE;
+      const begun = { ...status, phase: 'Pending', idleReplicas: 0, startingReplicas: 3 };
+      expect(answer.json).to.deep.equal({ template: { ...POOL_ALONE, status: begun } });
     });
 
     it('creates one replica by default', async () => {
@@ -197,7 +209,24 @@ describe('pools over HTTP', () => {
       });
     }
 
+    /** What this deployment has, to name in a pool. */
+    const offer = async (): Promise<void> => {
+      await server.stop();
+      server = await aServer({ operations: anEngine({ images: ['busybox', 'x'] }) });
+      server.operations.types.push({
+        ...{ name: 'small', showName: 'Small', description: '', maxMultiplier: 4 },
+        ...{ extensions: {}, baseResources: { requests: {}, limits: { cpu: '1' } } },
+      });
+      const volume = {
+        ...{ displayName: '', capacity: '1Gi', accessModes: ['ReadWriteMany'] },
+        ...{ storageClass: 'fast', phase: 'Bound' as const },
+      };
+      const claims = ['data', 'c'].map((claimName) => ({ ...volume, claimName }));
+      server.operations.volumesOf.set('team-blue', claims);
+    };
+
     it('shows the requested values unchanged, and never a password', async () => {
+      await offer();
       const source = {
         template: {
           containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '1' } } }],
@@ -229,15 +258,20 @@ describe('pools over HTTP', () => {
       });
 
       expect(answer.status).to.equal(201);
-      expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, ...source, overrides });
+      expect(answer.json.template!.spec).to.deep.equal({
+        ...{ replicas: 3, minReplicas: 2, maxReplicas: 9, ...source },
+        updateStrategy: { autoUpdate: false, maxUnavailable: '25%' },
+        overrides: { ...overrides, imagePullSecretConfigured: true },
+      });
       expect(answer.text).to.not.contain('hunter2');
-      expect(server.operations.registries).to.deep.equal([
+      expect([...server.operations.passwords.values()].flat()).to.deep.equal([
         { registry: 'r.example', username: 'u', password: 'hunter2' },
       ]);
       expect(answer.json.template!.annotations).to.deep.equal({});
     });
 
     it('names unknown fields, including nested ones, in a Warning', async () => {
+      await offer();
       const answer = await create({
         colour: 'red',
         overrides: {
@@ -288,7 +322,10 @@ describe('pools over HTTP', () => {
     });
 
     it('page, newest first', async () => {
-      for (const name of ['a', 'b', 'c']) await create({ name });
+      for (const name of ['a', 'b', 'c']) {
+        await create({ name });
+        server.operations.clock.advance(1);
+      }
       const answer = await server.tenant.get('/sandboxpools?limit=1&offset=1');
       expect(answer.json).to.include({ total: 3, limit: 1, offset: 1 });
       expect(answer.json.items![0]!.name).to.equal('b');
@@ -297,7 +334,13 @@ describe('pools over HTTP', () => {
 
     it('can be filtered by phase', async () => {
       for (const name of ['a', 'b', 'c']) await create({ name });
-      server.operations.degraded.add('b');
+      const { driver, settled, supervisor } = server.operations;
+      await settled();
+      const [one = ''] = supervisor
+        .ids()
+        .filter((id) => supervisor.sandbox(id)?.context.record?.poolName === 'b');
+      driver.becomeUnavailable(one);
+      await settled();
       const answer = await server.tenant.get('/sandboxpools?phase=Degraded');
       expect(answer.json).to.include({ total: 1, limit: 20, offset: 0 });
       expect(answer.json.items!.map(({ name }) => name)).to.deep.equal(['b']);
@@ -398,6 +441,7 @@ describe('pools over HTTP', () => {
     ] as const) {
       it(`interprets ?${query} as ${expected}`, async () => {
         await create();
+        server.operations.records.pools.remove = hangs;
         expect((await server.tenant.delete(`/sandboxpools/shells?${query}`)).status).to.equal(200);
         expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal(expected);
       });

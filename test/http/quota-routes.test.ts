@@ -25,8 +25,16 @@ describe('quotas over HTTP', () => {
   afterEach(() => server.stop());
 
   it("GET /quotas shows the caller's limits and usage", async () => {
-    await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 1, limit: 10 });
-    await server.operations.requests.reserve(ADA, 'replicas', { name: 'p', amount: 7, limit: 10 });
+    await server.operations.coordination.reserve(ADA, 'sandboxes', {
+      name: 'a',
+      amount: 1,
+      limit: 10,
+    });
+    await server.operations.coordination.reserve(ADA, 'replicas', {
+      name: 'p',
+      amount: 7,
+      limit: 10,
+    });
 
     const answer = await server.tenant.get('/quotas');
 
@@ -44,7 +52,11 @@ describe('quotas over HTTP', () => {
   });
 
   it('PUT /admin/quotas/{team}/{user} changes the named fields, and answers like GET', async () => {
-    await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 5, limit: 10 });
+    await server.operations.coordination.reserve(ADA, 'sandboxes', {
+      name: 'a',
+      amount: 5,
+      limit: 10,
+    });
 
     const answer = await server.admin.put('/admin/quotas/blue/ada', { sandboxes: 3, pools: 0 });
 
@@ -62,7 +74,7 @@ describe('quotas over HTTP', () => {
   });
 
   it('PUT accepts cpu and memory as quantities or numbers, shown in cores and bytes', async () => {
-    await server.operations.requests.reserve(ADA, 'cpu', {
+    await server.operations.coordination.reserve(ADA, 'cpu', {
       name: 'p',
       amount: 1_500,
       limit: 9_999,
@@ -122,7 +134,7 @@ describe('quotas over HTTP', () => {
             'u',
           ),
         );
-      expect(server.operations.quotas.records.size).to.equal(0);
+      expect(server.operations.records.quotas.records.size).to.equal(0);
     });
   }
 
@@ -140,7 +152,7 @@ describe('quotas over HTTP', () => {
   });
 
   it('unknown usage causes a 503, without a write', async () => {
-    server.operations.requests.used = async () => {
+    server.operations.coordination.used = async () => {
       throw unavailable('what is used is being counted anew; try again shortly', 3);
     };
 
@@ -155,6 +167,6 @@ describe('quotas over HTTP', () => {
         '3',
       ]);
     }
-    expect(server.operations.quotas.records.size).to.equal(0);
+    expect(server.operations.records.quotas.records.size).to.equal(0);
   });
 });

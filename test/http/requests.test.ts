@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { gzipSync } from 'node:zlib';
+import { failing } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -231,12 +232,9 @@ describe('any request', () => {
   });
 
   describe('with an internal error', () => {
-    afterEach(() => {
-      server.operations.failWith = undefined;
-    });
-
     it('gets 500 with its id, and the cause is logged', async () => {
-      server.operations.failWith = new Error('secret: /var/lib/x', { cause: new Error('deeper') });
+      const fault = new Error('secret: /var/lib/x', { cause: new Error('deeper') });
+      failing(server.operations, fault, 'listSandboxes', 'getPool');
       for (const ask of [
         () => server.tenant.get('/sandboxes'),
         () => server.tenant.get('/sandboxpools/x'),
@@ -252,7 +250,7 @@ describe('any request', () => {
         const line = server.log.find(
           ({ level, fields }) => level === 'error' && fields.requestId === requestId,
         );
-        expect(line?.fields.error).to.equal(server.operations.failWith);
+        expect(line?.fields.error).to.equal(fault);
       }
     });
   });
@@ -296,10 +294,10 @@ describe('health over HTTP', () => {
       status: 'ready',
       problems: [],
       warnings: [],
-      isolation: 'cgroup-v1',
+      isolation: 'fake',
     });
-    server.operations.readiness_ = {
-      ready: false,
+    server.operations.driver.description = {
+      pauses: true,
       problems: ['the spawner is away'],
       warnings: ['limits by prlimit alone'],
       isolation: 'prlimit',
@@ -308,7 +306,7 @@ describe('health over HTTP', () => {
     expect(answer.status).to.equal(503);
     expect(answer.json).to.deep.equal({
       status: 'not ready',
-      problems: ['the spawner is away'],
+      problems: ['sandboxes: the spawner is away'],
       warnings: ['limits by prlimit alone'],
       isolation: 'prlimit',
     });

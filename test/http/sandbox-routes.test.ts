@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { sandboxUuidFailed, unavailable } from '../../src/model/refusals.ts';
+import { anEngine, callsOf, failing, hangs } from '../support/harness/engine-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { uuidV7 } from '../support/fakes/fake-operations.ts';
+import { v7 } from 'uuid';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('sandboxes over HTTP', () => {
@@ -53,10 +54,12 @@ describe('sandboxes over HTTP', () => {
     });
 
     it('accepts a wait time of up to 300 s', async () => {
+      const claims = callsOf(server.operations, 'claimSandbox');
+      await server.tenant.put('/sandboxpools/shells', { replicas: 4 });
       for (const waitTimeoutSeconds of [7, 300, 0])
         await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
       await server.tenant.post('/sandboxes', { poolName: 'shells' });
-      expect(server.operations.waits).to.deep.equal([7_000, 300_000, 0, 0]);
+      expect(claims.map(([, { waitMs }]) => waitMs)).to.deep.equal([7_000, 300_000, 0, 0]);
 
       for (const waitTimeoutSeconds of [301, -1, 1.5, '5', true, null]) {
         const { status, json } = await server.tenant.post('/sandboxes', {
@@ -142,13 +145,14 @@ describe('sandboxes over HTTP', () => {
     });
 
     it('returns 409 while the pool is being deleted', async () => {
+      server.operations.records.pools.remove = hangs;
       await server.tenant.delete('/sandboxpools/shells');
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
     });
 
     it("returns 500 in the contract's form for an unusable id", async () => {
-      server.operations.failWith = sandboxUuidFailed();
+      failing(server.operations, sandboxUuidFailed(), 'claimSandbox');
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect(answer.status).to.equal(500);
       expect(answer.json).to.deep.equal({
@@ -158,7 +162,7 @@ describe('sandboxes over HTTP', () => {
     });
 
     it('returns 503 with Retry-After if a component is unavailable', async () => {
-      server.operations.failWith = unavailable('the store is away', 2.2);
+      failing(server.operations, unavailable('the store is away', 2.2), 'claimSandbox');
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([
         503,
@@ -195,7 +199,7 @@ describe('sandboxes over HTTP', () => {
       const finished = await claimed();
       await server.tenant.delete(`/sandboxes/${finished}`);
       const answers = [
-        await server.tenant.get(`/sandboxes/${uuidV7(999)}`),
+        await server.tenant.get(`/sandboxes/${v7()}`),
         await server.colleague.get(`/sandboxes/${id}`),
         await server.stranger.get(`/sandboxes/${id}`),
         await server.tenant.get(`/sandboxes/${finished}`),
@@ -219,7 +223,12 @@ describe('sandboxes over HTTP', () => {
 
   describe('GET /sandboxes/{sandboxId}/is_ready', () => {
     it('returns 200 if all are ready, and otherwise 503 with the same body, without Retry-After', async () => {
-      server.operations.endpoints.set('web', { port: 80, scheme: 'http' });
+      const probed: { failure?: string } = {};
+      await server.stop();
+      const operations = anEngine({ spec: { endpoints: [{ name: 'web', port: 80 }] } });
+      operations.driver.probes = () => [{ endpoint: 'web', ...probed }];
+      server = await aServer({ operations });
+      await server.makeShells(1);
       const id = await claimed();
       const ready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
       expect(ready.status).to.equal(200);
@@ -236,7 +245,7 @@ describe('sandboxes over HTTP', () => {
       expect(asked.headers['link'], 'under /v1').to.equal(
         `</v1/sandboxes/${id}>; rel="successor-version"`,
       );
-      server.operations.unready.set('web', 'GET / answered 503');
+      probed.failure = 'GET / answered 503';
       const unready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
       expect(unready.status).to.equal(503);
       expect(unready.headers).to.not.have.property('retry-after');
@@ -251,6 +260,7 @@ describe('sandboxes over HTTP', () => {
   describe('GET /sandboxes', () => {
     it('lists records in full, newest first, with the page', async () => {
       const first = await claimed();
+      server.operations.clock.advance(12_000);
       const second = await claimed();
       await server.tenant.delete(`/sandboxes/${first}`);
       const answer = await server.tenant.get('/sandboxes');
@@ -263,8 +273,8 @@ describe('sandboxes over HTTP', () => {
         poolName: 'shells',
         podName: `sb-${second}`,
         status: 'Running',
-        claimedAt: '2026-03-01T12:00:00.000Z',
-        startedAt: '2026-03-01T11:59:55.000Z',
+        claimedAt: '2026-03-01T12:00:12.000Z',
+        startedAt: '2026-03-01T12:00:00.000Z',
         durationSeconds: 0,
         cpu: '500m',
         memory: '256Mi',
@@ -275,8 +285,8 @@ describe('sandboxes over HTTP', () => {
       expect(answer.json.items![1]).to.include({
         sandboxId: first,
         status: 'Completed',
-        terminatedAt: '2026-03-01T12:00:00.000Z',
-        recycledAt: '2026-03-01T12:00:00.000Z',
+        terminatedAt: '2026-03-01T12:00:12.000Z',
+        recycledAt: '2026-03-01T12:00:12.000Z',
         durationSeconds: 12,
         endReason: 'deleted',
       });
@@ -303,8 +313,9 @@ describe('sandboxes over HTTP', () => {
 
     for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed']) {
       it(`accepts ${phase} as a phase`, async () => {
+        const lists = callsOf(server.operations, 'listSandboxes');
         expect((await server.tenant.get(`/sandboxes?phase=${phase}`)).status).to.equal(200);
-        expect(server.operations.lastFilter).to.deep.equal({ phase });
+        expect(lists.at(-1)?.[1]).to.deep.equal({ phase });
       });
     }
 
@@ -364,11 +375,12 @@ describe('sandboxes over HTTP', () => {
         ]);
       }
       await claimed();
+      const lists = callsOf(server.operations, 'listSandboxes');
       expect(
         (await server.admin.get('/sandboxes?all=true&namespace=team-blue&team=blue&user=ada')).json
           .total,
       ).to.equal(1);
-      expect(server.operations.lastFilter).to.deep.equal({
+      expect(lists.at(-1)?.[1]).to.deep.equal({
         all: true,
         namespace: 'team-blue',
         team: 'blue',

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('templates over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await aServer();
+    server = await aServer({ operations: anEngine({ spec: null }) });
   });
   afterEach(() => server.stop());
 
@@ -116,7 +117,7 @@ describe('templates over HTTP', () => {
         'what the driver can not run',
         'crdJson.spec.containers[0].image',
         { crdJson: JSON.stringify(container({ image: 'wrong' })) },
-        'this daemon can\'t run it: there is no image "wrong"',
+        "this daemon can't run it: only host is supported",
       ],
       [
         'a privileged container',
@@ -186,7 +187,7 @@ describe('templates over HTTP', () => {
           answer.json.detail?.['field'],
           answer.json.error,
         ]).to.deep.equal([400, 'INVALID_ARGUMENT', field, `${field}: ${problem}`]);
-        expect(server.operations.templates.writes).to.equal(0);
+        expect(server.operations.records.templates.writes).to.equal(0);
       });
     }
   });
@@ -195,10 +196,10 @@ describe('templates over HTTP', () => {
     it('pages, newest first', async () => {
       for (const name of ['a', 'b', 'c']) {
         await create(document({}, name));
-        server.operations.clock.time += 1_000;
+        server.operations.clock.advance(1_000);
       }
       await create(document({}, 'd'));
-      server.operations.clock.time -= 1_000;
+      server.operations.clock.advance(-1_000);
 
       const { json } = await server.tenant.get('/sandbox-templates?limit=2&offset=1');
 
@@ -218,8 +219,8 @@ describe('templates over HTTP', () => {
 
     it('shows that the source of a template from a file is global', async () => {
       await create();
-      const record = server.operations.templates.records.get('small')!;
-      await server.operations.templates.update({ ...record, sourceHash: 'abc' });
+      const record = server.operations.records.templates.records.get('small')!;
+      await server.operations.records.templates.update({ ...record, sourceHash: 'abc' });
 
       expect(await shown()).to.include({ syncSource: 'global' });
     });
@@ -275,7 +276,7 @@ describe('templates over HTTP', () => {
       ]) {
         expect((await update(body)).json.template).to.include({ version: '1' });
       }
-      expect(server.operations.templates.writes).to.equal(1);
+      expect(server.operations.records.templates.writes).to.equal(1);
     });
 
     it('returns 400 for another name, a wrong value and an unsafe document, without a change', async () => {
@@ -292,7 +293,7 @@ describe('templates over HTTP', () => {
     });
 
     it('applies to concurrent changes of others', async () => {
-      const { templates } = server.operations;
+      const { templates } = server.operations.records;
       const read = templates.get.bind(templates);
       let raced = false;
       templates.get = async (name) => {

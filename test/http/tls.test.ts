@@ -12,7 +12,7 @@ import { connectRaw } from '../support/harness/http-client.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { aServer, type TestServer } from './a-server.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { FakeTerminal } from './terminal-support.ts';
 
 /** Enough to shake hands, also on a busy machine. */
@@ -155,7 +155,7 @@ describe('HTTPS', () => {
 
   it('carries terminals', async () => {
     const terminals: FakeTerminal[] = [];
-    const operations = new FakeOperations();
+    const operations = anEngine();
     const upgrades = terminalUpgrades({
       operations: {
         openTerminal: async (asked) => {

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Socket } from 'node:net';
 import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
-import { outcome } from '../support/fakes/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
 import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
 import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
@@ -50,7 +49,7 @@ describe('an unread answer', () => {
     const server = await aServer({ limits, answers });
     await server.makeShells(3);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
-    server.operations.runExec = async () => outcome({ stdout: STREAM, stderr: STREAM });
+    server.operations.driver.onExec = async () => ({ stdout: STREAM, stderr: STREAM });
     const body = JSON.stringify({ command: 'x' });
     const ask =
       `POST /sandboxes/${json.sandbox!.sandboxId!}/exec HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n` +
@@ -122,9 +121,9 @@ describe('an unread answer', () => {
     connection.socket.resume();
     await eventually(() => connection.received().length > LARGE, 'the whole answer');
     expect(parseRaw(connection.received()).status).to.equal(200);
-    server.operations.runExec = () =>
+    server.operations.driver.onExec = () =>
       new Promise((resolve) => {
-        setTimeout(() => resolve(outcome({ exitCode: 7 })), 6_000);
+        setTimeout(() => resolve({ exitCode: 7 }), 6_000);
       });
     connection.socket.write(ask);
     await eventually(() => connection.received().includes('"exitCode":7'), 'the next answer');

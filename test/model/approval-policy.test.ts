@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ConfigFaults, loadConfig } from '../../src/daemon/config/config.ts';
 import { HELD_OPERATIONS } from '../../src/model/approvals/held-operations.ts';
 import { routesOf } from '../../src/http/server/app.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { rulesOf } from '../http/an-approving-server.ts';
 import {
   parseRule,
@@ -72,7 +72,7 @@ describe('the approval policy', () => {
   });
 
   it('includes every operation that a key can request', () => {
-    const rows = routesOf(new FakeOperations()).filter(
+    const rows = routesOf(anEngine()).filter(
       ({ access, rules }) => access !== 'open' && !rules?.as,
     );
     expect(HELD_OPERATIONS).to.deep.equal({

@@ -19,7 +19,7 @@ import {
   approvalIdOf,
   type ApprovingServer,
 } from '../http/an-approving-server.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine } from '../support/harness/engine-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
@@ -112,7 +112,7 @@ class World {
   clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };
   /** An answer was lost, or a replica died, so that nobody knows what came of a use. */
   isUnsure = false;
-  readonly #operations = new FakeOperations();
+  readonly #operations = anEngine();
   readonly #records = new MemoryApprovals();
   readonly #clock = new TestClock();
   #late: (() => void)[] = [];
@@ -169,6 +169,7 @@ class World {
     await this.#clients[0]!.post('/sandboxpools', {
       ...{ name: 'p', templateName: 'default', replicas: 1_000 },
     });
+    await operations.settled();
     this.#view = await claimSandbox(operations.authenticate(key), { poolName: 'p' });
   }
 
@@ -208,7 +209,7 @@ class World {
 
   /** As of a store that lost its data. */
   #forget(): void {
-    this.#operations.kept = new FakeOperations().requests;
+    Object.assign(this.#operations.coordination, anEngine().coordination);
     this.isUnsure = true;
   }
 

@@ -101,13 +101,13 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   updateTemplate: ['crdJson'],
   setQuotasOf: ['cpu', 'memory'], // at most the highest limit
   // which names a sandbox can have says no pattern that also fits their base64
-  readFile: ['path'],
-  writeFile: ['path', 'If-None-Match'],
-  removeFile: ['path'],
-  listFiles: ['path', 'cursor'],
-  moveFile: ['from', 'to'],
-  makeFolder: ['path'],
-  watchFiles: ['path'],
+  readFile: ['path', 'container'],
+  writeFile: ['path', 'container', 'If-None-Match'],
+  removeFile: ['path', 'container'],
+  listFiles: ['path', 'container', 'cursor'],
+  moveFile: ['from', 'to', 'container'],
+  makeFolder: ['path', 'container'],
+  watchFiles: ['path', 'container'],
   // of a daemon without a manager
   setManagers: ['cutOff'],
 };

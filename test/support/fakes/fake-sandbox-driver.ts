@@ -32,6 +32,7 @@ import type {
   Vitals,
 } from '../../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
+import type { ProcessDriver } from '../../../src/contracts/processes.ts';
 import { FakeProcesses } from './fake-processes.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryFiles } from './memory-files.ts';
@@ -79,7 +80,7 @@ export interface FakeDriverOptions {
  * `echo-server PORT` takes connections; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
-  readonly processes = new FakeProcesses({ mustRun: (id) => this.#mustRun(id) });
+  processes: ProcessDriver = new FakeProcesses({ mustRun: (id) => this.#mustRun(id) });
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];
@@ -89,10 +90,11 @@ export class FakeSandboxDriver implements SandboxDriver {
     warnings: [],
     problems: [],
   };
-  onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (
-    _id,
-    request,
-  ) => pretend(request);
+  onExec: (
+    id: InstanceId,
+    request: ExecRequest,
+    signal: AbortSignal,
+  ) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
   startsByItself: boolean;
   /**
@@ -336,7 +338,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     await this.#enter('exec', id);
     signal.throwIfAborted();
     this.#mustRun(id);
-    const outcome = await this.onExec(id, request);
+    const outcome = await this.onExec(id, request, signal);
     for (const bytes of [outcome.stdout, outcome.stderr]) if (bytes) request.gathered?.(bytes);
     return {
       stdout: Buffer.alloc(0),
