@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { agentFor, readAgents } from '../../src/k8s/sandboxes/pods/agent-programs.ts';
+import { agentVolume } from '../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { poolsSuite } from '../contracts/pools-over-rest.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { PatientClient } from '../support/harness/patient-client.ts';
@@ -128,7 +131,7 @@ describe('Pods of pools on three replicas', function () {
     ]);
     expect(spec.volumes).to.deep.equal([
       { name: 'claim-0', persistentVolumeClaim: { claimName: 'data' } },
-      { name: 'sandpool-agent', emptyDir: {} },
+      agentVolume(agentFor(aDefinition(), readAgents()).program),
     ]);
     const name = `sandpool-pull-${await uidOf('whole')}`;
     expect(spec.imagePullSecrets).to.deep.equal([{ name }]);
