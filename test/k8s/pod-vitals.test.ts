@@ -120,28 +120,6 @@ describe("an instance's state from the status of its Pod", () => {
     expect(of(status('Running', { main: up }), ['main'])).to.not.have.property('advice');
   });
 
-  it('explains why the agent is missing in its Pod', () => {
-    const starting = { waiting: { reason: 'PodInitializing' } };
-    const agent = (phase: string, state: object) =>
-      of({
-        phase,
-        initContainerStatuses: [{ name: 'sandpool-agent', state }],
-        containerStatuses: [{ name: 'main', state: starting }],
-      });
-    expect(agent('Pending', { terminated: { exitCode: 0 } })).to.deep.equal({ kind: 'starting' });
-    expect(
-      agent('Pending', { waiting: { reason: 'ErrImagePull', message: 'not found' } }),
-    ).to.deep.equal({
-      kind: 'starting',
-      reason: 'ErrImagePull: not found',
-      hindrance: 'ImageUnavailable',
-    });
-    expect(agent('Failed', { terminated: { exitCode: 128, reason: 'StartError' } })).to.include({
-      kind: 'gone',
-      reason: 'StartError: its agent could not be put into the Pod, exit code 128',
-    });
-  });
-
   it('quotes kubelet and scheduler without names of nodes or addresses', () => {
     const message = 'rpc error: code = Unknown desc = worker-7 can not reach 10.0.0.9:5000';
     const waiting: PodStatus = {

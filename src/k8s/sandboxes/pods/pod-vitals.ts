@@ -29,8 +29,6 @@ export interface PodStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly conditions?: readonly Condition[];
-  /** Tells of the container that puts the agent there. */
-  readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
@@ -146,28 +144,18 @@ const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null 
 };
 
 const endOf = (
-  { phase, reason, message, containerStatuses = [], initContainerStatuses }: PodStatus,
+  { phase, reason, message, containerStatuses = [] }: PodStatus,
   main: Terminated | undefined,
   node: string | undefined,
 ): string => {
   if (reason !== undefined) return said(reason, message, node);
   const terminated =
     main ?? containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
-  if (!terminated)
-    return (
-      endOfAgent(initContainerStatuses) ?? `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`
-    );
+  if (!terminated) return `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
   return (
     `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ` +
     `${terminated.exitCode ?? 'unknown'}`
   );
-};
-
-const endOfAgent = (containers: readonly ContainerStatus[] = []): string | undefined => {
-  const failed = containers.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
-  if (!failed?.state?.terminated) return undefined;
-  const { reason = 'Terminated', exitCode } = failed.state.terminated;
-  return `${reason}: its agent could not be put into the Pod, exit code ${exitCode}`;
 };
 
 /** Names what a container waits for while nothing is wrong. */
@@ -177,11 +165,7 @@ const STARTING: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitiali
 const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals => {
   const isWaiting = ({ state }: ContainerStatus): boolean =>
     state?.waiting !== undefined && !STARTING.has(state.waiting.reason ?? '');
-  const containers = [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-  ];
-  const waiting = containers.find(isWaiting)?.state?.waiting;
+  const waiting = status?.containerStatuses?.find(isWaiting)?.state?.waiting;
   if (waiting?.reason !== undefined) {
     const hindrance = hindranceOf(waiting.reason);
     return { kind: 'starting', reason: said(waiting.reason, waiting.message, node), hindrance };
