@@ -8,7 +8,7 @@ export const RATCHETS = {
   functionsOver60Lines: 18,
   functionsOver3Parameters: 0,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
-  claimPath: 79,
+  claimPath: 78,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
   stiltedPercent: { comments: 27.2, tests: 1.2, docs: 6.0 },
   /** Two levels deep. */
