@@ -60,7 +60,7 @@ export class Holders {
     for (const id of readdirSync(folder)) {
       if (ids.has(id))
         for (const processId of readdirSync(join(folder, id)))
-          found.push(this.#adopt(id, processId).started.catch(() => {}));
+          found.push(this.#adopt(id, processId));
       else this.forget(id);
     }
     let timer: NodeJS.Timeout | undefined;
@@ -143,11 +143,16 @@ export class Holders {
     holder.started.then(callOff, callOff);
   }
 
-  #adopt(id: string, processId: string): Holder {
+  /** Resolves once it has told of itself, or can't: for want of descriptors it is left alone. */
+  async #adopt(id: string, processId: string): Promise<void> {
     const place = { folder: join(this.#deps.folder, id), processId };
-    const holder = Holder.found(place, this.#eventsOf(id));
-    this.#keep(id, holder);
-    return holder;
+    try {
+      const holder = Holder.found(place, this.#eventsOf(id));
+      this.#keep(id, holder);
+      await holder.started;
+    } catch {
+      // It has just ended, or goes on uncounted.
+    }
   }
 
   #keep(id: string, holder: Holder): void {
