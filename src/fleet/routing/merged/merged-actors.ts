@@ -15,6 +15,7 @@ import {
   isOfRequest,
   readerOf,
   sayMissing,
+  type ClusterReader,
   type MergedTerms,
 } from './gathered.ts';
 
@@ -52,18 +53,14 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
       break;
     }
     try {
-      const page = Page.parse(
-        await readerOf(deps, { ...terms, signal, part }, cluster).ask({
-          cursor: from === '' ? undefined : from,
-          limit: limit - items.length,
-          ...localPool(request),
-        }),
-      );
+      const reader = readerOf(deps, { ...terms, signal, part }, cluster);
+      const page = await pageAfter(reader, from, { limit: limit - items.length, request });
       items.push(...page.items.map((item) => actorInFleet(clusterId, item)));
       replica ||= page.replica;
       if (page.next !== undefined) next = { clusterId, cursor: page.next };
     } catch (error) {
-      if (!cluster.way || signal.aborted || asked.length === 1 || isOfRequest(error)) throw error;
+      const isOfAll = signal.aborted || asked.length === 1;
+      if (isOfAll || !mayBeLeftOut(cluster, error)) throw error;
       silent.push(clusterId);
     }
   }
@@ -76,6 +73,18 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
       ...sayMissing(context, silent),
     },
   };
+};
+
+const mayBeLeftOut = ({ way }: { readonly way?: unknown }, error: unknown): boolean =>
+  way !== undefined && !isOfRequest(error);
+
+const pageAfter = async (
+  { ask }: ClusterReader,
+  cursor: string,
+  { limit, request }: { readonly limit: number; readonly request: AnyRequest },
+): Promise<z.infer<typeof Page>> => {
+  const from = cursor === '' ? undefined : cursor;
+  return Page.parse(await ask({ cursor: from, limit, ...localPool(request) }));
 };
 
 /** The query, about the cluster of the pool that it names. Refuses a malformed name. */
