@@ -131,7 +131,7 @@ describe('sandpool approvals', () => {
       'passes, by the rule "allow role=admin"',
     );
     expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
-    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('for admins');
+    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('only admins');
     expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule matches');
     expect(await explain('POST', '/sandboxpools', '--body', '{"replicas":11}')).to.include(

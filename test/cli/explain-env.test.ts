@@ -165,7 +165,7 @@ describe('sandpool envs explain', () => {
           decisions: [aDecision()],
         }),
       ),
-    ).to.include('1m in all, unless more is asked for than is starting');
+    ).to.include('(1m in all), unless demand exceeds what is starting');
   });
 
   it('shows no cooldown after a failed scale-up', () => {

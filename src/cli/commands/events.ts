@@ -34,9 +34,10 @@ export const eventsLeaf = (action: Action): Command =>
       leaf({
         usage: 'events [subject] [pool]',
         summary:
-          'Shows the events of a sandbox, oldest first. Works even if it has ended. `events pool NAME` ' +
-          'shows the events of a pool, even if it was deleted. With -f it continues with new ' +
-          'events; without a sandbox or pool, with those of all your sandboxes and pools.',
+          'Shows the events of a sandbox, oldest first. Works even if it has ended. `events ' +
+          'pool NAME` shows the events of a pool, even if it was deleted. With -f it ' +
+          'continues with new events; without a sandbox or pool, with those of all your ' +
+          'sandboxes and pools.',
         examples: [
           'sandpool events "$SANDBOX"',
           'sandpool events pool default',

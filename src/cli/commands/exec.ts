@@ -27,8 +27,8 @@ export const execLeaf = (action: Action): Command =>
           usage: 'exec <sandbox> [command...]',
           summary:
             'Runs a command in a running sandbox. Prints its output as it arrives. Exits with ' +
-            'the command’s exit code, or with 125 if Sandpool itself failed. If the reader of the ' +
-            'output exits, as head does, the command is ended.',
+            'the command’s exit code, or with 125 if Sandpool itself failed. If the reader of ' +
+            'the output exits, as head does, the command is ended.',
           usageExit: SANDPOOL_FAILED,
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',

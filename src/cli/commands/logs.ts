@@ -28,12 +28,12 @@ export const logsLeaf = (action: Action): Command =>
     leaf({
       usage: 'logs <sandbox>',
       summary:
-        'Prints the output of a sandbox’s main process. Works even if the sandbox has ended, as long ' +
-        'as the output is stored. Output of other processes is not included: sandpool ps lists ' +
-        'them. With -f it continues until the sandbox ends. With --process it prints the last ' +
-        '1 MiB of a process that has ended. For a running process, use -f; it also prints new ' +
-        'output until the process ends. Interrupting this command does not end anything in the ' +
-        'sandbox.',
+        'Prints the output of a sandbox’s main process. Works even if the sandbox has ' +
+        'ended, as long as the output is stored. Output of other processes is not ' +
+        'included: sandpool ps lists them. With -f it continues until the sandbox ends. ' +
+        'With --process it prints the last 1 MiB of a process that has ended. For a ' +
+        'running process, use -f; it also prints new output until the process ends. ' +
+        'Interrupting this command does not end anything in the sandbox.',
       examples: [
         'sandpool logs "$SANDBOX"',
         'sandpool logs -f --tail 10 "$SANDBOX"',

@@ -56,9 +56,10 @@ export const connect = async (
     onApproval: options.waitApproval
       ? ({ approvalId, summary, expiresAt, clusterID }) =>
           void stderr.write(
-            `sandpool: waits for approval: ${printable(summary)}\n  an operator can decide until ` +
-              `${expiresAt}, at ` +
-              `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}/console/approvals/${approvalId}\n`,
+            `sandpool: waits for approval: ${printable(summary)}\n  an operator can decide ` +
+              `until ${expiresAt}, at ` +
+              `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}` +
+              `/console/approvals/${approvalId}\n`,
           )
       : undefined,
     onWarning: (text) =>

@@ -147,8 +147,9 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update [env]',
           summary:
-            'Changes an env. Options that you omit stay unchanged; null in a file removes a value. ' +
-            'The pools of its members follow automatically. Running sandboxes are never changed.',
+            'Changes an env. Options that you omit stay unchanged; null in a file removes a ' +
+            'value. The pools of its members follow automatically. Running sandboxes are never ' +
+            'changed.',
           examples: [
             'sandpool envs update web --image python:3.13',
             'sandpool envs update web --unset image',
