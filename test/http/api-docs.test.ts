@@ -199,7 +199,7 @@ describe('the OpenAPI document', () => {
 
     expect(withDefaults).to.deep.equal([]);
     expect(JSON.stringify(schemas.get('ExecInSandboxBody')), 'the description has it').to.include(
-      '300 where it is left out',
+      'Default: 300',
     );
   });
 });

@@ -12,7 +12,7 @@ import type { ErrorBody } from '../reply/error-table.ts';
 const decidedAt = z
   .string()
   .optional()
-  .describe('Where a manager passes it on: the cluster whose rule it is, and which decides.');
+  .describe('If a manager forwards the request, the cluster whose rule applies decides.');
 
 /** Details and examples of what approvals refuse, for the document. */
 export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
@@ -59,11 +59,12 @@ export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
 /** Says what each operation on approvals does and promises. */
 export const APPROVAL_NOTES: Readonly<Record<string, string>> = {
   listApprovals:
-    "The caller's own; admins' and console sessions' are everybody's. Those that are over are " +
-    'kept up to a number (`approvals.kept`).',
-  getApproval: 'What was sent with the request is shown in operators’ console sessions alone.',
+    "The caller's own approvals; admins and console sessions see everybody's. Finished " +
+    'ones are stored up to a number (`approvals.kept`).',
+  getApproval: "Only operators' console sessions see the contents of the request.",
   decideApproval: `
-Takes a console session of an operator or admin who logged in within the last 15 minutes, and no
-key. Where there is more than one operator, who decides is not who asked: by the user of the key
-that asked, and of the keys that it was made by. Decisions are final.`,
+Needs a console session of an operator or admin who logged in within the last 15 minutes; a key is
+refused. If there is more than one operator, requesters cannot decide on their own requests. The
+requester is the user of the key of the request, or of a key that this key was created by.
+Decisions are final.`,
 };

@@ -24,7 +24,7 @@ export class Components {
           if (jsonSchema.default === undefined) return;
           jsonSchema.description = [
             jsonSchema.description,
-            `${JSON.stringify(jsonSchema.default)} where it is left out.`,
+            `Default: ${JSON.stringify(jsonSchema.default)}.`,
           ]
             .filter(Boolean)
             .join(' ');

@@ -37,7 +37,7 @@ export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
     },
     servers: [
       { url: '/', description: 'This daemon.' },
-      { url: '/v1', description: 'The same, with the version in the path.' },
+      { url: '/v1', description: 'The same API, with the version in the path.' },
     ],
     tags: [
       ...new Map(
@@ -68,20 +68,20 @@ const API_VERSION = '1.0.0';
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 
 const ABOUT = `
-Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are let pass, and each
-is named in a \`Warning\` header; known ones are checked. Fields without a value are left out of
-answers, and answers may get further fields later. Timestamps are ISO 8601 in UTC, durations text
-such as \`90s\`, \`30m\`, \`1h30m\`. Every error has the body \`{"error": "…", "errorCode": "…",
-"detail": {…}}\`. The terminal, a WebSocket, and the endpoints of sandboxes, whose answers are
-the sandboxes' own, are told of in docs/api.md.`.trim();
+Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are ignored, and each is
+named in a \`Warning\` header; known fields are checked. Answers omit fields without a value, and
+may get more fields later. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`,
+\`30m\`, \`1h30m\`. Every error has the body \`{"error": "…", "errorCode": "…", "detail": {…}}\`.
+docs/api.md describes the terminal, which is a WebSocket, and the endpoints of sandboxes, whose
+answers come from the sandboxes themselves.`.trim();
 
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {
   ApiKeyAuth: {
     ...KEY_HEADER,
     description:
-      'The key of a tenant: of a user of a team. `Authorization: Bearer KEY` says the same, but ' +
-      'not to endpoints of sandboxes.',
+      'The key of a tenant: of a user of a team. `Authorization: Bearer KEY` is equivalent, ' +
+      'except for endpoints of sandboxes.',
   },
   AdminKeyAuth: {
     ...KEY_HEADER,
@@ -91,7 +91,7 @@ const SECURITY_SCHEMES: Json = {
     type: 'apiKey',
     in: 'cookie',
     name: '__Host-sandpool-session',
-    description: 'The session of a person who is logged in at the console.',
+    description: 'The session of a person who is logged in to the console.',
   },
 };
 
@@ -100,56 +100,61 @@ const PARAMETERS: Json = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Made up anew for each thing to be done: its repetitions within 24 hours get the ' +
-      "first one's answer, if that was 2xx.",
+      'A new value for each operation. A request with the same value within 24 hours gets ' +
+      'the first answer, if that was 2xx.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$' },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
     description:
-      'An `ETag`, or several: while the view is still that one, the answer is 304 without a body.',
+      'One or several `ETag` values. If the view still has one of them, the answer is 304 ' +
+      'without a body.',
     schema: { type: 'string' },
   },
   IfMatch: {
     name: 'If-Match',
     in: 'header',
     description:
-      'An `ETag`, or several: the change is made only while the revision is that one, else 412.',
+      'One or several `ETag` values. The change is made only if the revision is one of them; ' +
+      'otherwise the answer is 412.',
     schema: { type: 'string' },
   },
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
-    description: 'Where a stream of events goes on: the id of the last one that came.',
+    description:
+      'The id of the last event that the client received; the stream continues after it.',
     schema: { type: 'string', maxLength: 256 },
   },
   SessionId: {
     name: 'X-Session-Id',
     in: 'header',
-    description: 'The session of an agent. What waits for a person may be approved for all of one.',
+    description:
+      'The session of an agent. A person may approve all similar requests of one session at once.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
   Strict: {
     name: 'strict',
     in: 'query',
     description:
-      'Refuses an unknown field of the body with 400, which names it, in place of a `Warning`.',
+      'An unknown field of the body is refused with 400, which names the field, instead of a ' +
+      '`Warning`.',
     schema: { type: 'boolean', default: false },
     allowEmptyValue: true,
   },
   WaitApprovalSeconds: {
     name: 'waitApprovalSeconds',
     in: 'query',
-    description: 'Waits so long for the decision where a person must approve the request first.',
+    description: 'How long to wait for the decision if a person must approve the request first.',
     schema: { type: 'integer', minimum: 0, maximum: 300 },
   },
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'An id for the answer and the log. Anything else than the pattern is ignored, and ' +
-      'an id is made up.',
+      'An id for the answer and the log. A value that does not match the pattern is ignored, ' +
+      'and an id is generated.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
 };
@@ -157,12 +162,12 @@ const PARAMETERS: Json = {
 const text = { type: 'string' };
 const HEADERS: Readonly<Record<string, Json>> = {
   'X-Request-Id': {
-    description: "The request's id, which the log has too.",
+    description: "The request's id, which is also in the log.",
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
   'Retry-After': {
-    description: 'Whole seconds to wait before the next try.',
+    description: 'Whole seconds to wait before the next attempt.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
   },
@@ -177,17 +182,17 @@ const HEADERS: Readonly<Record<string, Json>> = {
   },
   Warning: {
     description:
-      'One for each unknown field of the body and parameter of the query, 16 of each at ' +
-      'most; and one where the API key ends within 14 days.',
+      'One for each unknown field of the body and parameter of the query, at most 16 of ' +
+      'each; and one if the API key expires within 14 days.',
     schema: text,
   },
   Deprecation: {
-    description: 'Since when the operation is deprecated (RFC 9745).',
+    description: 'When the operation was deprecated (RFC 9745).',
     required: true,
     schema: { type: 'string', pattern: '^@\\d+$' },
   },
   Sunset: {
-    description: 'When the operation is to go (RFC 8594); absent while that is not settled.',
+    description: 'When the operation will be removed (RFC 8594); absent if no date is set.',
     schema: text,
   },
   ETag: {
@@ -196,15 +201,15 @@ const HEADERS: Readonly<Record<string, Json>> = {
     schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' },
   },
   'Sandpool-Cluster': {
-    description: "The cluster that answered, where a fleet's manager passed the request on to it.",
+    description: "The cluster that answered, if a fleet's manager forwarded the request.",
     schema: text,
   },
   'Sandpool-Link': {
-    description: 'The link that it was passed on over; `GET /clusters` shows those there are.',
+    description: 'The link over which the request was forwarded; `GET /clusters` shows the links.',
     schema: text,
   },
   Link: {
-    description: 'What replaces it, as `rel="successor-version"`.',
+    description: 'The operation that replaces it, as `rel="successor-version"`.',
     required: true,
     schema: text,
   },

@@ -98,7 +98,7 @@ export const errorSchema = (code: ErrorCode, components: Components): JsonSchema
     type: 'object',
     description: withoutPageLinks(when),
     properties: {
-      error: { type: 'string', description: 'What is wrong, for people.' },
+      error: { type: 'string', description: 'A message for people.' },
       errorCode: { type: 'string', const: code },
       ...(detail ? { detail: components.output(detail) } : {}),
     },

@@ -3,345 +3,363 @@ import { PROCESS_NOTES } from './process-notes.ts';
 
 /** Says what each operation does and promises, by its operationId: for document and API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
-  getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
+  getHealth: 'Answers as soon as the process accepts requests. It checks nothing else.',
   getReadiness:
-    'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither ' +
-    'started nor reached.',
+    'Answers 503 with the same body and `Retry-After` if sandboxes can be neither started ' +
+    'nor reached.',
   getShards: `
-Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes)
-is done by one replica a shard, the one that holds its lease. Any replica answers for all; a
-daemon alone leads them all.`,
+Pools are divided into 16 shards. For each shard, the replica that holds its lease does the
+background work: it fills pools and ends idle sandboxes. Any replica answers for all shards; a
+single daemon leads all of them.`,
   listActors: `
 Every replica hosts an actor for each sandbox, pool, env member and autoscaling group: a state
-machine that mirrors what is durable and decides what is to be done. A page costs the same
-however many there are. Actors that move while pages are read may be shown twice, or not. Without
-\`kind\` all kinds are listed, one after the other. What has no actor, because that threw again
-and again, stands in the state \`broken\`. A manager lists one cluster after the other, its own
-first; a \`pool\` is one of its own, or one of another as \`west::default\`.`,
+machine that mirrors the durable record and decides what to do. A page costs the same however many
+actors there are. Actors that change while pages are read may appear twice or not at all. Without
+\`kind\`, all kinds are listed, one after the other. An actor that threw repeatedly has the state
+\`broken\`. A manager lists one cluster after the other, its own first; \`pool\` names one of its
+own pools, or a pool of another cluster as \`west::default\`.`,
   getActor: `
-Where it stands and why, what it waits for, how it came there, what it asked for and nobody
-answered yet, and the durable record beside what it knows of it. It is shown as the replica sees
-it that leads it, whichever answers; where that one says nothing within a second, as the
-answering replica sees it, and \`seenBy.note\` says so. A manager shows those of other clusters
-by their cluster's name: \`west.\` before the id of a sandbox or approval, \`west::\` before any
-other.`,
+The actor's state, the reason for it, what it waits for, how it got there, its unanswered
+requests, and the durable record beside the actor's view of it. Any replica answers with the view
+of the leading replica. If that replica does not answer within a second, the answering replica
+shows its own view, and \`seenBy.note\` says so. A manager also shows actors of other clusters:
+\`west.\` precedes the id of a sandbox or approval, \`west::\` any other name.`,
   followActor: `
-As the replica sees them that leads the actor, whichever answers: that one's own at once,
-another's within half a second. \`seen-by\` says whose view follows (\`replica\`), first of all
-and when another leads, and in \`note\` why it is not the leader's, or why nothing follows now.
-Each replica counts for itself, so with another leader the numbers are others, and a move that
-both saw may be told twice. \`reset\`: some in this place are missing. \`end\`: the actor is no
-more. A stream that ends without it can be asked for again.`,
+Transitions as the leading replica sees them, whichever replica answers: its own at once,
+another's within half a second. \`seen-by\` comes first and whenever another replica leads. Its
+\`replica\` says whose view follows, and its \`note\` why that is not the leader's view, or why
+nothing follows now. Each replica counts for itself: with another leader the numbers change, and a
+transition that both saw may appear twice. \`reset\`: some transitions are missing here. \`end\`:
+the actor is gone. If a stream ends without \`end\`, request it again.`,
   getQueues:
-    'Any replica answers for any other, which it asks; one that says nothing within a ' +
-    'second is 503. So with the next two.',
+    'Any replica can answer for any other replica, by asking it. If the other replica does ' +
+    'not answer within a second, the answer is 503. The next two operations work the same ' +
+    'way.',
   getDriver: 'On the embedded daemon bubblewrap and its spawner, on Kubernetes Pods.',
   getReflectors:
-    'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
+    'Each mirrors one kind of object of the API server. If one is out of date, the replica ' +
+    'is not ready.',
   rebuildActor: `
-The actor is thrown away and made again of what is durable and of what runs. Nothing of the
-sandbox, pool or env itself changes, and commands that are under way go on. What is \`broken\`
-has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
-  getMachine: '`?format=` or `Accept` ask for Mermaid instead of JSON.',
+The actor is discarded and rebuilt from the durable record and the running process. The sandbox,
+pool or env does not change, and commands in progress continue. A \`broken\` actor works again. If
+the actor waits for an answer that a new actor would not know, the answer is 409.`,
+  getMachine: 'Use `?format=` or `Accept` to get Mermaid instead of JSON.',
   listAudit: `
-The last 5,000 lines of the [audit](observing.md#audit) of all replicas, by when they were
-written; the files of each replica have more. A line shows about 50 ms after the answer that it
-tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the
-gap. Ask for more by \`nextCursor\`. A manager shows one list over all clusters, the newest first by
-their clocks; each line says its \`clusterID\`.`,
+The last 5,000 lines of the [audit](observing.md#audit) of all replicas, by time; the files of
+each replica have more. A line appears about 50 ms after the answer that it describes. Lines that
+a replica wrote while Redis was down are missing, which shows as a gap in the numbers. Use
+\`nextCursor\` for the next page. A manager shows one list over all clusters, newest first by
+their clocks; each line has its \`clusterID\`.`,
   ...APPROVAL_NOTES,
   listTemplateClusters: `
-Each cluster that is connected is asked, within 2 s, at the [manager](fleet.md#global-templates).
-Elsewhere, and of a template that is not global, there is nothing to list.`,
+Only at the [manager](fleet.md#global-templates), which asks each connected cluster, for up to 2
+s. Elsewhere, and for a template that is not global, the list is empty.`,
   getManagers: 'Addresses are those of the settings; links are those of the replica that answers.',
   setManagers: `
-For a [worker](fleet.md#cutting-a-manager-off). With \`cutOff: true\` every replica ends its
-links to all managers and opens none, within seconds; the one that answers has done so. What came
-over them is cut, promoted keys are 401, global templates are the cluster's own. It stands in the
-store, over restarts, until \`cutOff: false\`. It takes a key of the cluster itself: 403
-\`FORBIDDEN\` over a link and with a promoted key. Where there is no manager it is 400.`,
-  getLogLevel: 'Of several replicas each has its own.',
-  setLogLevel: 'Of the one that answers. A restart has `logLevel` of the settings again.',
+For a [worker](fleet.md#cutting-a-manager-off). With \`cutOff: true\` every replica closes its
+links to all managers within seconds and opens no new ones; the answering replica has already done
+so. Requests over these links are cut, promoted keys get 401, and copies of global templates
+become the cluster's own. The setting is stored and survives restarts, until \`cutOff: false\`. It
+needs a key of the cluster itself: a request over a link or with a promoted key gets 403
+\`FORBIDDEN\`. If there is no manager, the answer is 400.`,
+  getLogLevel: 'Each replica has its own level.',
+  setLogLevel:
+    'Changes the level of the replica that answers. A restart restores `logLevel` of the ' +
+    'settings.',
   claimSandbox: `
 Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the
-answer, so what was answered with 201 survives a kill -9 of the daemon. No other claim ever gets
-the same instance. The sandbox is Running at once; nothing has to be waited for.
+answer, so a claim that was answered with 201 survives a kill -9 of the daemon. No other claim
+ever gets the same instance. The sandbox is Running at once; there is nothing to wait for.
 
-A caller claims from pools of their own alone; the pool is looked for in the caller's namespace.
-With no idle instance the answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while
-instances are starting, else 5 s. After 5 s without a result the answer is 503, and the claim may
-have landed: list your sandboxes before you repeat it.
+Callers can claim only from their own pools; the pool is looked up in the caller's namespace. With
+no idle instance the answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while instances are
+starting, else 5 s. After 5 s without a result the answer is 503, and the claim may still have
+succeeded: list your sandboxes before you repeat it.
 
 \`env\` and \`metadata\` are written in the same step as the claim, and end with it. Variables are
-sealed on disk; commands and terminals have them, the main process, which runs already, does not.
-A repetition under an \`Idempotency-Key\` must have them alike.
+encrypted on disk. Commands and terminals get them; the main process does not, because it is
+already running. A repeated request under an \`Idempotency-Key\` must have the same values.
 
-\`files\` are written all at once before the answer, as \`PUT …/files\` with \`parents\` does. Where
-one can't be, within 20 s, the claim is given back and the error names it in \`detail.field\`. A
-repetition under an \`Idempotency-Key\` then claims anew. One that finds the claim of a request
-without an answer writes them again; where that fails \`detail.sandboxId\` names the sandbox.
+All \`files\` are written before the answer, as by \`PUT …/files\` with \`parents\`. If one cannot
+be written within 20 s, the claim is undone and \`detail.field\` of the error names the file; a
+repeated request under an \`Idempotency-Key\` then claims again. A repeated request that finds the
+claim of a request without an answer writes the files again; if that fails, \`detail.sandboxId\`
+names the sandbox.
 
 With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may
-take: first come first served, over all replicas. One that doesn't wait counts as last, and is
-refused where those who wait take all. The quota is looked at when an instance is there. It ends
-with 429 \`POOL_EXHAUSTED\` when its time is over, 409 when the pool is deleted meanwhile, 503
-when the daemon stops (repeat it at once), and with the client's connection. At most 256 wait for
-a pool, 512 of a tenant on one replica: 429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` it
-is in flight meanwhile.`,
+take: first come, first served, over all replicas. A claim that does not wait counts as last, and
+is refused if the waiting claims take all instances. The quota is checked when an instance is
+available. The wait ends with 429 \`POOL_EXHAUSTED\` when its time is up, with 409 if the pool is
+deleted, with 503 if the daemon stops (repeat it at once), and with the client's connection. At
+most 256 claims wait for a pool, and 512 claims of a tenant on one replica; beyond that the answer
+is 429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` the request is in flight while it waits.`,
   listSandboxes: `
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that
-finished within the last 24 hours (\`history.listWindow\`). With \`poolName\` the live ones of
-the pool that has the name now, of all that had it where none has; finished ones of each that had
-it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.
-\`metadata.job=42\`, or \`metadata[job]=42\`, shows the live ones whose claim says so; of several
-pairs those that have all. Finished ones are not found by it: with \`phase=Completed\` it is 400.`,
+finished within the last 24 hours (\`history.listWindow\`). With \`poolName\`: live sandboxes of
+the pool that has this name now, or if there is none, of all pools that had it; and finished
+sandboxes of each pool that had it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed
+instances of the caller's pools. \`metadata.job=42\`, or \`metadata[job]=42\`, shows live
+sandboxes with this metadata in their claim; with several pairs, all must match. Finished
+sandboxes cannot be found by metadata: with \`phase=Completed\` the answer is 400.`,
   getSandbox:
-    "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one " +
-    'is 404; `GET /sandboxes?phase=Completed` shows it with `endReason`, and ' +
-    '`GET /sandboxes/{sandboxId}/events` what happened to it. Admins see any.',
+    "One live sandbox, or an unclaimed instance of the caller's pools. A finished sandbox " +
+    'is 404; `GET /sandboxes?phase=Completed` shows it with `endReason`, and `GET ' +
+    '/sandboxes/{sandboxId}/events` shows its events. Admins see any sandbox.',
   isReady: `
-Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint,
-now, and answers 503 with the same body where one fails, without \`Retry-After\`. An endpoint is
-ready where its own probe and the container's pass; without probes all is. \`message\` says why
-not. A sandbox that is neither Running nor Idle is not ready. Is no activity.`,
+Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint
+now. Answers 503 with the same body, without \`Retry-After\`, if a probe fails. An endpoint is
+ready if its own probe and the container's probe pass; without probes, it is ready. \`message\`
+gives the reason if it is not. A sandbox that is neither Running nor Idle is not ready. The
+request does not count as activity.`,
   deleteSandbox: `
-Ends the sandbox with all that runs and lies in it. When the answer comes it is on disk that the
-sandbox ends; its processes are gone a few milliseconds later, and the pool starts another. Legal
-in every state; repeating it is harmless until it is finished, then 404. An unclaimed instance of
-a pool of the caller's is retired and replaced. Admins end any.`,
+Ends the sandbox with all its processes and files. The end is on disk before the answer; the
+processes are gone a few milliseconds later, and the pool starts a new instance. Allowed in every
+state. Repeating it is harmless until the sandbox is finished; then it is 404. An unclaimed
+instance of the caller's pools is retired and replaced. Admins can end any sandbox.`,
   execInSandbox: `
 Runs one command and answers when it has ended. It runs as the sandbox's user, hardened like the
-main process. What it left running in the background goes on. A client that goes away ends its
-command. At most 64 at a time a sandbox. While a command runs the sandbox is not idle. In its
-stead: \`POST /sandboxes/{sandboxId}/processes\`, which streams, and has no limit of time.`,
+main process. Processes that it leaves in the background continue. If the client disconnects, the
+command is ended. At most 64 run in a sandbox at a time. While a command runs, the sandbox is not
+idle. Replacement: \`POST /sandboxes/{sandboxId}/processes\`, which streams and has no time limit.`,
   ...PROCESS_NOTES,
   getSandboxLogs: `
-What the main process printed, to its output and its errors. What another process printed is at
-\`GET /sandboxes/{sandboxId}/processes/{processId}/output\`; \`GET …/processes\` lists them. A
-finished sandbox's stays readable to its owner for as long as the sandbox is kept
-(\`history.retention\`), bounded by \`logs.fileBytes\` and \`logs.totalBytes\`: then older lines
-go first. An unclaimed instance's belongs to the pool's owner.
+The output of the main process, both stdout and stderr. For other processes, use \`GET
+/sandboxes/{sandboxId}/processes/{processId}/output\`; \`GET …/processes\` lists them. The owner
+can read a finished sandbox's output as long as the sandbox is stored (\`history.retention\`),
+within \`logs.fileBytes\` and \`logs.totalBytes\`: beyond these, older lines are deleted first.
+The output of an unclaimed instance belongs to the pool's owner.
 
-With \`Accept: text/plain\` the bytes come as they were printed. With \`follow\` the last lines
-come first and then each line as it is printed, as events with JSON in \`data\`: \`line\`, with
-\`timestamps\` \`timestamp\`, and \`partial\` where the line is not over yet. The event \`end\`
-says that the sandbox has ended, \`reset\` that something before it is no longer kept. A client
-that comes again with \`Last-Event-ID\` goes on where it was. Every 15 s without a line comes a
-comment. A client that takes nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one
-tenant's.`,
+With \`Accept: text/plain\` the answer has the raw bytes. With \`follow\` the last lines come
+first, and then each new line, as events with JSON in \`data\`: \`line\`, with \`timestamp\` if
+\`timestamps\` is set, and with \`partial\` if the line is not complete yet. The event \`end\`
+says that the sandbox has ended, \`reset\` that earlier lines are no longer stored. A client that
+reconnects with \`Last-Event-ID\` continues where it was. Every 15 s without a line the stream
+sends a comment. A client that reads nothing for 30 s is disconnected. At most 16 clients follow
+one sandbox, and 64 the sandboxes of one tenant.`,
   listSandboxEvents: `
-From its creation to its end, and why it ended. A finished sandbox's stay readable to its owner
-for as long as the sandbox is kept (\`history.retention\`). Admins see those of any.`,
+From its creation to its end, with the reason for the end. The owner can read a finished sandbox's
+events as long as the sandbox is stored (\`history.retention\`). Admins see the events of any
+sandbox.`,
   listPoolEvents: `
-That it was created, changed, resized by hand, filled, and deleted, and what kept its instances
-from starting, with the cause. What its autoscaling group decides stands in [the group's
-decisions](#get-envsnameautoscalinggroupsgroupnamedecisions). A pool that goes on failing for the
-same cause is told once. Kept for as long as there is a pool of that name, and for
-\`history.retention\` after; of one owner those of the 100 pools that something happened to last.
-Whoever may claim from a pool may read them, and of an earlier pool of that name its owner.
-Admins see those of any.`,
+When the pool was created, changed, resized by hand, filled and deleted, and why its instances
+could not start. For decisions of its autoscaling group, see [the group's
+decisions](#get-envsnameautoscalinggroupsgroupnamedecisions). A pool that keeps failing for the
+same cause has one event. Events are stored while there is a pool of that name, and for
+\`history.retention\` after; for each owner, those of the 100 pools with the latest events.
+Everyone who may claim from a pool can read its events; the owner of an earlier pool of that name
+can read that pool's. Admins see all.`,
   readFile: `
-The bytes of a file, with \`ETag\`, \`Accept-Ranges\` and \`X-File-Mode\`; \`Range\`,
-\`If-Range\`, \`If-None-Match\` and \`If-Match\` are heeded. Who reads has the file that was
-opened, also when another takes its name meanwhile. With \`Accept: application/x-tar\` a folder
-with all below it as an archive; with both types whichever is there, as \`Content-Type\` says.
-What is cut off is no whole answer: the connection ends early. Devices, fifos and sockets are
-never opened.`,
+The bytes of a file, with \`ETag\`, \`Accept-Ranges\` and \`X-File-Mode\`; honours \`Range\`,
+\`If-Range\`, \`If-None-Match\` and \`If-Match\`. The reader gets the file that was opened, even
+if another file takes its name. With \`Accept: application/x-tar\`, a folder with everything in it
+as an archive; with both types, whichever exists, as \`Content-Type\` says. If the connection ends
+early, the answer is incomplete. Devices, fifos and sockets are never opened.`,
   writeFile: `
-The body, of any length, takes the place of the file at once when all of it has come: a reader
-sees the old file or the new one, and a body that is cut off changes nothing. \`If-Match\`
-replaces only the version of that \`ETag\`; \`If-None-Match: *\` (412) and \`overwrite=false\`
-(409) replace nothing. With \`Content-Type: application/x-tar\` the body is unpacked into the
-folder \`path\`, which is made where it is missing; of an archive with a bad entry what came
-before it stays. A refusal may come before all of the body was sent: read it, and stop sending.`,
-  removeFile: 'A link is removed, and not what it leads to.',
+The body, of any length, replaces the file at once when it has arrived completely: a reader sees
+the old file or the new one, and an interrupted body changes nothing. \`If-Match\` replaces only
+the version with that \`ETag\`; \`If-None-Match: *\` (412) and \`overwrite=false\` (409) replace
+nothing. With \`Content-Type: application/x-tar\` the body is unpacked into the folder \`path\`,
+which is created if it is missing. If an archive has a bad entry, the entries before it stay. A
+refusal may arrive before all of the body was sent: read it, and stop sending.`,
+  removeFile: 'Removes a link, but not its target.',
   listFiles: `
-Links are shown and not followed. In the order of the names' bytes; what is there all the while
-is shown once, however many pages there are. Names that are not UTF-8 are base64, and say so.`,
-  moveFile: 'Within one file system. Without `overwrite` 409 where something is there.',
-  makeFolder: '201 where it was made; with `parents` 200 where it was there.',
+Links are shown but not followed. Sorted by the bytes of the names. An entry that exists
+throughout is shown exactly once, however many pages there are. Names that are not UTF-8 are in
+base64 and marked as such.`,
+  moveFile: 'Within one file system. Without `overwrite`, 409 if the target exists.',
+  makeFolder: '201 if the folder was created; with `parents`, 200 if it existed.',
   watchFiles: `
-From now on, as long as the folder is there. A file that is renamed is \`removed\` and
-\`created\`. It does not keep the sandbox from being idle.`,
+Changes from now on, while the folder exists. A renamed file appears as \`removed\` and
+\`created\`. Watching does not keep the sandbox from being idle.`,
   followEvents: `
-Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on;
-each message's \`data\` is one event as below. A client that comes again with \`Last-Event-ID\`
-gets what it missed. Where that is no longer known (the last 8,192 are kept, over a restart where
-several daemons share them) it first gets one event \`reset\`: then look at the lists anew. Every
-15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16
-streams of one tenant.
+Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on; each
+message's \`data\` is one event as below. A client that reconnects with \`Last-Event-ID\` gets the
+events that it missed. The last 8,192 are stored, across restarts if several daemons share them.
+If the events are no longer stored, the client first gets an event \`reset\`: read the lists
+again. Every 15 s without an event the stream sends a comment. A client that reads nothing for 30
+s is disconnected. At most 16 streams of one tenant.
 
-A manager tells of all clusters in one stream, each cluster's in their order. Its ids hold a place
-in each. An event \`cluster\` with \`{"clusterID", "incomplete"}\` says that one is not heard, or is
-again: then it goes on where it was. \`reset\` has a \`clusterID\` where it is about one.`,
+A manager sends the events of all clusters in one stream, each cluster's in order. Its ids contain
+a position for each cluster. An event \`cluster\` with \`{"clusterID", "incomplete"}\` says that a
+cluster cannot be reached, or can be reached again; its events then continue where they were.
+\`reset\` has a \`clusterID\` if it concerns one cluster.`,
   createExecToken:
     'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The ' +
-    'answer is not to be cached (`Cache-Control: no-store`).',
+    'answer must not be cached (`Cache-Control: no-store`).',
   setSandboxState: `
-A paused sandbox is Running with \`paused: true\`: nothing of it runs. Its memory and its seat in
-the quota are kept, also across restarts of the daemon. Its idle timeout stands still, and begins
-anew when it goes on; its longest lifetime does not, and DELETE ends it as any other. Commands that
-were under way stand still too, while their time runs on.
+A paused sandbox is Running with \`paused: true\`: none of its processes run. It keeps its memory
+and its place in the quota, also across restarts of the daemon. Its idle timeout stops, and starts
+again from the beginning when the sandbox resumes. Its maximum lifetime does not stop, and DELETE
+works as usual. Commands in progress pause too, but their time limit keeps running.
 
-What needs it running (a command, a terminal, an endpoint) has it go on where its claim had
-\`autoResume\`, and is 409 \`SANDBOX_NOT_RUNNING\` with a hint else. Where nothing can be paused,
-such as on Kubernetes, it is 501 \`FEATURE_DISABLED\`, and the gate \`pause\` is false.`,
+Calls that need the sandbox running (a command, a terminal, an endpoint) resume it if its claim
+had \`autoResume\`; otherwise they get 409 \`SANDBOX_NOT_RUNNING\` with a hint. If this deployment
+cannot pause, such as on Kubernetes, the answer is 501 \`FEATURE_DISABLED\`, and the gate
+\`pause\` is false.`,
   setIdleTimeout: `
-Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity
-is also: a command under way, and bytes of a terminal either way. After a restart of the daemon
-every sandbox counts as just used.`,
+Needs one of the two fields, not both. The request counts as activity, so the idle time starts
+again. Commands in progress and bytes of a terminal in either direction are activity too. After a
+restart of the daemon every sandbox counts as just used.`,
   createPool: `
-The pool belongs to the caller, and its instances begin to start at once. Its name is unique in
-the namespace. What instances are started from is a template, by name or inline (\`template\`),
-or \`overrides.image\` alone; its first container gets the size that is asked for. What is more
-particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times
-\`multiplier\`, the template. A change of the template reaches the pool by itself, unless
-\`updateStrategy.autoUpdate\` is false. Registry passwords are kept apart, and never answered.
-With \`clusterID\` a manager makes it on that cluster of its [fleet](fleet.md), as its answer names
-it: \`west::big\`.`,
+The pool belongs to the caller, and its instances start at once. Its name is unique in the
+namespace. Instances are made from a template, by name or inline (\`template\`), or from
+\`overrides.image\` only. The size of the first container comes from the first of these that is
+given: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times \`multiplier\`, the
+template. A change of the template reaches the pool automatically, unless
+\`updateStrategy.autoUpdate\` is false. Registry passwords are stored separately and never shown.
+With \`clusterID\`, a manager creates the pool on that cluster of its [fleet](fleet.md) and
+answers with the name \`west::big\`.`,
   listPools: "The caller's pools.",
   getPool: 'Admins see, change and delete any pool of their own namespace by its name.',
   updatePool: `
-With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting
-first, then the longest idle. Running sandboxes are never touched. What is not named stays,
-within \`overrides\` and \`updateStrategy\` too; a list, labels and annotations are replaced
-whole; \`templateName\` and \`template\` take each other's place. Null unsets a field, so that
-the template's counts again, or what is usual: all but \`replicas\`, \`templateName\` and
-\`template\`. What changes what instances are started from makes a new revision; without
-\`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
+With fewer replicas, surplus unclaimed instances are retired: those still starting first, then the
+longest idle. Running sandboxes are never changed. Omitted fields stay unchanged, also within
+\`overrides\` and \`updateStrategy\`. A list, labels and annotations are replaced as a whole;
+\`templateName\` and \`template\` replace each other. Null unsets a field, so that the template's
+value or the default applies again; this works for all fields except \`replicas\`,
+\`templateName\` and \`template\`. A change to how instances are made creates a new revision;
+without \`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
   syncPool:
-    "Takes over its template and its owner's wishes as they are now, also without " +
-    '`autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by ' +
-    'themselves, and PUT says the rest.',
+    "Applies its current template and its owner's settings, even without `autoUpdate`. Its " +
+    'replicas stay. Not needed: changes of templates reach pools automatically, and PUT ' +
+    'changes the rest.',
   previewPoolSync:
-    "Writes nothing. The YAML has the template with the pool's size and overrides; after " +
-    'a sync instances are started from exactly this.',
+    "Writes nothing. The YAML has the template with the pool's size and overrides; after a " +
+    'sync, instances are made from exactly this.',
   deletePool:
-    'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running ' +
-    'sandboxes live on to their own end. Repeating it is harmless; `force` may be added ' +
-    'later. The pool of a member is its env’s: 409, and `detail` names both.',
+    'New claims fail (409), unclaimed instances are removed, and then the pool. Running ' +
+    'sandboxes continue until they end. Repeating it is harmless; `force` may be added ' +
+    'later. The pool of a member belongs to its env: 409, and `detail` names both.',
   createEnv: `
-An env links a template, what differs from it (\`overrides\`), and members, each of them a pool.
-This makes it without members. With \`templateRef.version\` it stays at that version of the
-template, else it follows it. See [envs](envs.md). A user has at most 1,000.`,
+An env links a template, its differences from the template (\`overrides\`), and members, each of
+which is a pool. This creates it without members. With \`templateRef.version\` it stays at that
+version of the template, otherwise it follows the template. See [envs](envs.md). A user has at
+most 1,000.`,
   listEnvs: "The caller's envs.",
   getEnv: 'Admins see, change and delete any env of their own namespace by its name.',
   replaceEnv: `
-Takes the place of \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`: what is left
-out is gone, registry passwords excepted, which stay until others come. \`name\` and \`mode\`
-must be what they are. Members follow by themselves, within their \`updateStrategy\`.`,
+Replaces \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`. Omitted fields are
+removed, except registry passwords, which stay until they are replaced. \`name\` and \`mode\` must
+not change. Members follow automatically, within their \`updateStrategy\`.`,
   patchEnv: `
-A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced whole. The
-body may also be \`application/merge-patch+json\`. It reaches the members by itself, within their
-\`updateStrategy\`; running sandboxes are never touched.`,
+A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced as a whole. The
+body may also be \`application/merge-patch+json\`. Members follow automatically, within their
+\`updateStrategy\`; running sandboxes are never changed.`,
   deleteEnv:
-    'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, ' +
-    'which ends them. Repeating it is harmless.',
+    'Removes its members, and then the env. Refused while its sandboxes run, unless ' +
+    '`force` is set, which ends them. Repeating it is harmless.',
   syncEnv: `
-Renders every member anew from the template and the env's overrides as they are now, also without
-\`autoUpdate\`. Their replicas stay. Each member is for itself: where some fail the others stay
-synced, and the answer is \`ENV_SYNC_PARTIAL\`.`,
+Renders every member again from the current template and the env's overrides, even without
+\`autoUpdate\`. Replicas stay. Members are independent: if some fail, the others stay synced, and
+the answer is \`ENV_SYNC_PARTIAL\`.`,
   addMember: `
-Makes a pool of the member's name and an autoscaling group of that name too, enabled, with the
-member's bounds (0 and its replicas where unset); with \`scalingGroup\` it joins that group
-instead. The pool is the env's: it is changed here, and \`PUT /sandboxpools/{name}\` takes
-nothing but \`replicas\`, and those only while autoscaling is off. At most 64 members an env.`,
+Creates a pool with the member's name, and an enabled autoscaling group of the same name with the
+member's bounds (0 and its replicas if unset). With \`scalingGroup\` the member joins that group
+instead. The pool belongs to the env: change it here. \`PUT /sandboxpools/{name}\` accepts only
+\`replicas\`, and only while autoscaling is off. At most 64 members in an env.`,
   listMembers: 'As `GET /sandboxpools/{name}` shows each.',
   updateMember:
-    'What changes what instances are started from is rolled out as a change of any pool. ' +
-    'An empty body changes nothing.',
+    'A change to how instances are made is rolled out as for any pool. An empty body ' +
+    'changes nothing.',
   deleteMember: `
-No claim succeeds any more (409), unclaimed instances go, then the pool, then the member, and its
-group where nobody else is in it. Running sandboxes live on to their own end, unless \`force\`.
-Repeating it is harmless until it is gone, then 404.`,
+New claims fail (409). Unclaimed instances are removed, then the pool, then the member, and its
+group if the group has no other member. Running sandboxes continue until they end, unless
+\`force\` is set. Repeating it is harmless until the member is gone; then it is 404.`,
   listGroups: 'A group sizes the members that name it as their `scalingGroup`.',
-  getGroup: 'As it stands now.',
+  getGroup: 'Its current state.',
   listDecisions: `
-The last 100: what was seen, wanted and done, and why not more. A group that has all that it
-should decides nothing. They are kept for as long as their env, or through retention.`,
-  updateGroup: 'Within the policies too what is not named stays. An empty body changes nothing.',
-  deleteGroup: "Nothing sizes its members any more: their pools' `replicas` are their owner's.",
+The last 100 decisions: what the group saw, wanted and did, and why not more. A group that is in
+its wanted state decides nothing. Decisions are stored as long as their env, or through retention.`,
+  updateGroup:
+    'Omitted fields stay unchanged, also within the policies. An empty body changes nothing.',
+  deleteGroup:
+    'Its members are no longer sized automatically; their owner sets the `replicas` of ' +
+    'their pools.',
   getQuotas: `
-Of all the caller's keys together, and over all their pools; at a manager the sums over all
-clusters, each of which keeps its own, and of one by \`clusterID\`. What is used is exact, and 503
-where it can't be told for a moment: the counting is then begun anew. A limit that is reached is
-429 \`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\` are what each instance may
-have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
+For all the caller's keys together, over all their pools. At a manager, the sums over all
+clusters, each of which has its own quotas; with \`clusterID\`, those of one cluster. Usage is
+exact. The answer is 503 while usage is being recounted. A request that would exceed a limit gets
+429 \`QUOTA_EXCEEDED\`. \`cpu\` and \`memory\` are the limits of each instance, times the replicas
+of its pool; they are shown if they are limited.`,
   getQuotasOf:
-    'A user without limits of their own has the configured ones (`quotas.*`), whether or ' +
+    'A user without their own limits has the configured limits (`quotas.*`), whether or ' +
     'not they have a key yet.',
   setQuotasOf: `
-Every daemon goes by it within a moment. A limit below what is used ends nothing that is there,
-and grants nothing more until enough is given back. An empty body changes nothing. A template's
-new version that would give a pool's instances more \`cpu\` or \`memory\` than is left is not
-rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
+Every daemon applies it within a moment. A limit below the usage ends nothing, but grants nothing
+more until usage has dropped. An empty body changes nothing. If a template's new version would
+give a pool's instances more \`cpu\` or \`memory\` than is left, it is not rolled out: the pool
+shows \`QuotaExceeded\`, and the daemon tries again each minute.`,
   listTemplates: 'Templates belong to the deployment: every tenant sees all of them.',
   getTemplate:
-    'As it stands now. A pool shows which version its instances are started from ' +
+    'Its current state. A pool shows the version from which its instances are made ' +
     '(`templateVersion`).',
   createTemplate: `
-\`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused by
-its path (\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run.
-Refused for safety are \`privileged\`, \`allowPrivilegeEscalation\`, added capabilities,
+\`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused with
+its path (\`crdJson.spec.containers[0].imagePull\`), and so are fields that this daemon cannot
+run. Refused for safety are \`privileged\`, \`allowPrivilegeEscalation\`, added capabilities,
 \`procMount\`, \`hostPath\`, \`hostPort\`, \`hostNetwork\`, \`hostPID\`, \`hostIPC\`, service
-accounts, and \`..\` in a path. A fleet's manager answers a template with \`syncSource\` once the
-clusters that are connected have it, or after 5 s.`,
+accounts, and \`..\` in a path. For a template with \`syncSource\`, a fleet's manager answers when
+the connected clusters have it, or after 5 s.`,
   updateTemplate: `
-Makes a new version, unless nothing changes; an empty body changes nothing. The last 20 versions
-are kept (of templates larger than some 13 KiB fewer). Pools that are made from it follow by
-themselves; running sandboxes are never touched. A \`crdJson\` is checked as when a template is
-made, and its \`metadata.name\` can't change. Of a template of a file a change stays until the
-file changes; one whose \`fleet\` is \`copy\` is changed at the manager alone (409).`,
+Creates a new version, unless nothing changes; an empty body changes nothing. The last 20 versions
+are stored (fewer if the template is larger than about 13 KiB). Its pools follow automatically;
+running sandboxes are never changed. A \`crdJson\` is checked as at creation, and its
+\`metadata.name\` cannot change. A change of a template that comes from a file stays until the
+file changes. A template whose \`fleet\` is \`copy\` can only be changed at the manager (409).`,
   deleteTemplate:
-    'Refused while pools are made from it; one for all clusters of a fleet also while pools of a ' +
-    'cluster that is connected are (`detail.pools`, as `west::shells`). One of a file comes back ' +
-    'at the next start, as long as its file is there.',
+    'Refused while pools are made from it. A global template is also refused while pools ' +
+    'of a connected cluster are made from it (`detail.pools`, as `west::shells`). A ' +
+    'template that comes from a file returns at the next start, as long as the file exists.',
   createApiKey: `
-A key of the caller's own team, user and role. The body may be empty. The key is shown this once
-(\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most
-1,000 keys. A key ends with the key that made it at the latest. Where \`keys.creation\` is
-\`admins\`, a tenant's request is 403.`,
+A key of the caller's own team, user and role. The body may be empty. The key is shown only this
+once (\`Cache-Control: no-store\`); the daemon stores only an HMAC of it. A user has at most 1,000
+keys. A key expires no later than the key that created it. If \`keys.creation\` is \`admins\`, a
+tenant's request gets 403.`,
   createApiKeyForTenant:
-    'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
-  listApiKeys: 'Never with the keys themselves. Expired ones show until they make room for others.',
+    'This is how tenants are added: a team and a user exist as soon as they have a key.',
+  listApiKeys:
+    'The keys themselves are never shown. Expired keys are listed until newer keys need ' +
+    'their place.',
   deleteApiKey: `
-It is worth nothing from then on, also where it is the one that asks; on every daemon within a
-second. What goes on under it ends: terminals with 4001, streams of logs and events, what is open
-to endpoints; commands and claims that wait with 401. So it is with a key that expires. With
-\`cascade\` what the key made goes before it, and what that made before that: at most 1,000 keys
-in one request, else 503, and the same request goes on where it was; so it does after a crash.
-For a key with the admin role, which may have made keys for others, that takes such a key.`,
+The key stops working at once, even if it is the caller's own; on every daemon within a second.
+Everything in progress under it ends: terminals with 4001; streams of logs and events, and
+connections to endpoints; commands and waiting claims with 401. The same happens when a key
+expires. With \`cascade\`, the keys that it created are revoked first, and before them the keys
+that those created: at most 1,000 keys in one request, otherwise 503, and the same request
+continues from there; so it does after a crash. For a key with the admin role, which may have
+created keys for others, \`cascade\` needs an admin key.`,
   deleteApiKeysOf:
-    'None that is left to be revoked is no fault: `revoked` is 0. What a manager promoted ' +
-    'stays, and is revoked there. With `cascade` as in `DELETE /api-keys/{keyId}`.',
-  listAllApiKeys: 'Never with the keys themselves.',
+    'If no keys are left to revoke, `revoked` is 0; that is not an error. Keys that a ' +
+    'manager promoted stay; revoke them there. `cascade` works as in `DELETE ' +
+    '/api-keys/{keyId}`.',
+  listAllApiKeys: 'The keys themselves are never shown.',
   deleteApiKeyByName:
-    'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of ' +
+    'The name is `{namespace}/{shortName}`, with `/` as `%2F`; or only the short name, in ' +
     "the caller's namespace.",
   listInstanceTypes:
-    'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, ' +
-    'and the gate `instanceType` is off.',
+    'The types in the file `instanceTypes.file`. With `instanceTypes.provider: none` there ' +
+    'are none, and the gate `instanceType` is off.',
   listVolumes: `
-Exactly those that \`overrides.volumes\` may name: on one machine the directories that
-\`volumes.directories\` gives the caller's namespace and that are there, on Kubernetes the Bound
+Exactly the volumes that \`overrides.volumes\` may name. On one machine these are the existing
+directories that \`volumes.directories\` gives the caller's namespace, on Kubernetes the Bound
 persistent volume claims of the caller's namespace. There is deliberately no parameter: the key
-says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
+determines the namespace. Empty if the gate \`volumes\` is off. At most 1,000.`,
   getFeatureGates: 'They do not change while the daemon runs.',
   listClusters: `
-A daemon that manages no fleet knows itself alone. Links, latency and route are what the replica of
-the manager that answers sees: each has links of its own. One that a join token was made for and
-that has never joined is shown with \`invitedUntil\`, until the token ends.`,
+A daemon that manages no fleet knows only itself. Links, latency and route are those of the
+manager's replica that answers; each replica has its own links. A cluster with a join token that
+has never joined is shown with \`invitedUntil\`, until the token expires.`,
   getSandboxStatistics: `
-Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
-kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched. A manager
+Live sandboxes and instances by status, and as \`Completed\` the finished ones that are still
+stored (\`history.retention\`). The counts are kept up to date, so the request is cheap. A manager
 adds up those of all clusters.`,
-  deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
+  deleteApiKeyByFullName: 'The same key by the same name, without escaping.',
   promoteApiKey: `
-At a manager: worker clusters are told over their links, and once it is answered the key is good
-at the own addresses of all that are connected; others learn of it when they are. At least one
-must be connected, and the key must not be global already. Revoked at the manager it is revoked
-everywhere. A worker's copy makes no keys, and can't be revoked there (409 \`CONFLICT\`); while a
-worker comes back to its manager, a promoted key is 503 there for a moment.
-The name is as in \`DELETE /admin/api-keys/{name}\`.`,
-  promoteApiKeyByFullName: 'The same key by the same name, without an escape.',
+Only at a manager, which sends the key to worker clusters over their links. After the answer the
+key is valid at the addresses of all connected clusters; other clusters receive it when they
+connect. At least one must be connected, and the key must not be global already. Revoking the key
+at the manager revokes it everywhere. A worker's copy cannot create keys, and cannot be revoked
+there (409 \`CONFLICT\`). While a worker reconnects to its manager, a promoted key gets 503 there
+for a moment. The name is as in \`DELETE /admin/api-keys/{name}\`.`,
+  promoteApiKeyByFullName: 'The same key by the same name, without escaping.',
 };

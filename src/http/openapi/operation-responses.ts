@@ -35,7 +35,7 @@ export const responsesOf = (row: Route, components: Components): Json => {
   }
   if (row.method === 'GET' && (row.versioned || isContent(row))) {
     responses.set(304, {
-      description: 'The view that `If-None-Match` names is still the same.',
+      description: 'The view still has the version that `If-None-Match` names.',
       headers: headerRefs(['X-Request-Id', 'ETag']),
     });
   }

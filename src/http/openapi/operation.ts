@@ -48,29 +48,31 @@ export const TAGS: Readonly<
 > = {
   sandboxes: {
     name: 'Sandboxes',
-    description: 'Claim a sandbox, look at it, run commands in it, give it back.',
+    description: 'Claim a sandbox, read it, run commands in it, delete it.',
   },
-  sandboxpools: { name: 'Pools', description: 'Sets of instances that were started ahead.' },
-  'sandbox-templates': { name: 'Templates', description: 'What pools are made from.' },
+  sandboxpools: { name: 'Pools', description: 'Sets of pre-started instances.' },
+  'sandbox-templates': { name: 'Templates', description: 'Definitions from which pools are made.' },
   instancetypes: { name: 'Catalogue', description: 'What this deployment offers.' },
   envs: {
     name: 'Envs',
-    description:
-      'A template with what differs from it, and the pools that are made and sized by it.',
+    description: 'A template with overrides, and the pools that it makes and sizes.',
   },
   volumes: { name: 'Catalogue', description: 'What this deployment offers.' },
   'feature-gates': { name: 'Catalogue', description: 'What this deployment offers.' },
   clusters: { name: 'Catalogue', description: 'What this deployment offers.' },
-  managers: { name: 'Managers', description: 'Whom a worker of a fleet lets in; for admin keys.' },
+  managers: {
+    name: 'Managers',
+    description: 'Managers that a worker of a fleet accepts; for admin keys.',
+  },
   statistics: { name: 'Statistics', description: 'Counts over all tenants; for admin keys.' },
   'api-keys': { name: 'API keys', description: 'Who may call.' },
-  quotas: { name: 'Quotas', description: 'How much a user may have, and has.' },
+  quotas: { name: 'Quotas', description: 'Quotas and usage of a user.' },
   approvals: { name: 'Approvals', description: 'Requests that wait for a person.' },
-  events: { name: 'Events', description: 'What happens to sandboxes and pools.' },
+  events: { name: 'Events', description: 'Events of sandboxes and pools.' },
   audit: { name: 'Audit', description: 'Who changed what; for admin keys.' },
-  debug: { name: 'Debug', description: 'What operators look at; for admin keys.' },
-  healthz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
-  readyz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
+  debug: { name: 'Debug', description: 'Internal state, for operators; for admin keys.' },
+  healthz: { name: 'Health', description: 'Whether the daemon is running and can do its work.' },
+  readyz: { name: 'Health', description: 'Whether the daemon is running and can do its work.' },
 };
 
 const tagOf = ({ path }: Route): string => {
