@@ -97,7 +97,7 @@ bool read_kin(pid_t pid, pid_t *parent, pid_t *session);
 
 /* folder.c */
 
-/* A descriptor of the folder at this path of a volume; -1 with errno where a part of the path is no folder, or leads out. */
+/* A descriptor of the folder at this path of a volume; -1 with errno where a part of the path is not a folder, or leads out. */
 int open_beneath(const char *volume, const char *path);
 
 /* listen.c */

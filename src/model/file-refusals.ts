@@ -9,7 +9,7 @@ export const noSpace = (): Refusal =>
   });
 
 export const rangeNotSatisfiable = (size: number): Refusal =>
-  new Refusal('RANGE_NOT_SATISFIABLE', 'the range begins behind the end of the file', {
+  new Refusal('RANGE_NOT_SATISFIABLE', 'the range begins after the end of the file', {
     detail: { size },
   });
 
@@ -17,13 +17,13 @@ export const fileConflict = (message: string, hint?: string): Refusal =>
   new Refusal('CONFLICT', message, hint === undefined ? {} : { detail: { hint } });
 
 export const fileExists = (): Refusal =>
-  new Refusal('ALREADY_EXISTS', 'there is something of that name already');
+  new Refusal('ALREADY_EXISTS', 'a file or folder of that name exists already');
 
 export const fileChanged = (): Refusal =>
   new Refusal('PRECONDITION_FAILED', 'the file is not, or no longer, what the condition names');
 
 export const fileDenied = (): Refusal =>
-  new Refusal('FORBIDDEN', "the sandbox's user may not do that there");
+  new Refusal('FORBIDDEN', "the sandbox's user does not have permission");
 
 const METADATA = 'metadata';
 

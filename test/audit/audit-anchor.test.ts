@@ -92,7 +92,9 @@ describe('the anchor of an audit log', () => {
       audit.clock.advance(0); // the disk is real, and has it now
       return trail.problem !== undefined;
     }, 'the anchor is tried');
-    expect(trail.problem).to.equal("the head of the audit can't be told (audit.anchor): no space");
+    expect(trail.problem).to.equal(
+      "the latest audit entry can't be sent to audit.anchor: no space",
+    );
     expect(told).to.deep.equal([]);
     failing = undefined;
     await passes(anchor, 60_000);

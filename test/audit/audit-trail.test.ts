@@ -139,7 +139,7 @@ describe('the audit log', () => {
     for (let at = 0; at < 10_100; at += 1) trail.note(anEntry());
     await audit.written(trail);
     expect(trail.problem).to.equal(
-      "the audit can't be written: EISDIR; 10000 lines wait, and 100 are lost",
+      "the audit can't be written: EISDIR; 10000 lines are waiting, and 100 are lost",
     );
     expect(trail.counts).to.deep.equal({
       written: 1,

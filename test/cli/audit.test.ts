@@ -60,7 +60,7 @@ describe('sandpool audit verify', () => {
         kind: 'changed',
         file: file(),
         line: 3,
-        problem: 'line 3 was changed: its hash is another',
+        problem: 'line 3 was changed: its hash differs',
       },
     ]);
   });
@@ -68,7 +68,7 @@ describe('sandpool audit verify', () => {
   it('compares the chain with a hash stored elsewhere', async () => {
     expect((await cliHere(['audit', 'verify', file(), '--head', `4:${last()}`])).code).to.equal(0);
     expect((await cliHere(['audit', 'verify', file(), '--head', `5:${last()}`])).stdout).to.include(
-      'known to have gone on to line 5',
+      'known to have reached line 5',
     );
     expect((await cliHere(['audit', 'verify', file(), '--head', '4:nonsense'])).code).to.equal(2);
   });

@@ -18,7 +18,7 @@ describe('the debug commands', () => {
       '▶ idle\n',
       '▶   available\n',
       'CLAIM [unsteady] → claiming.writing\n',
-      '  it is looked at again, in 500ms\n',
+      '  the next evaluation, in 500ms\n',
       '  claim, for 5ms\n',
       '  state: the actor has "idle", the record "claimed"\n',
       'FOUND  the driver reported it  idle.available  -',
@@ -56,7 +56,7 @@ describe('the debug commands', () => {
         /\n1970-01-01T00:00:01Z {2}FOUND {2}the driver reported it {2}idle\.available {2}-\n$/,
       );
     expect(stderr.split('\n')).to.deep.equal([
-      'sandpool: seen by two (nobody leads it now)',
+      'sandpool: seen by two (no replica leads it now)',
       'sandpool: some transitions may be missing here',
       'sandpool: it is gone',
       '',

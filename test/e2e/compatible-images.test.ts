@@ -47,7 +47,7 @@ describe('a sandbox with its own image on the built daemon', function () {
     const absent = await rejection(Sandbox.create('default//oci:absent', options));
     const unlisted = await rejection(Sandbox.create('default//host', options));
 
-    expect(absent.message).to.match(/^400: templateID: no sandbox of its image starts: .*absent/);
+    expect(absent.message).to.match(/^400: templateID: no sandbox with its image starts: .*absent/);
     expect(unlisted.message).to.match(/^400: templateID: its image is not one of those/);
   });
 });

@@ -111,7 +111,7 @@ describe('the debug routes of actors', () => {
       why: ['it is ready'],
       leader: { shard: 3, replica: 'one', epoch: 2 },
       context: { working: 0 },
-      deadlines: [{ what: 'it is looked at again', time: '1970-01-01T00:00:03.000Z', inMs: 500 }],
+      deadlines: [{ what: 'the next evaluation', time: '1970-01-01T00:00:03.000Z', inMs: 500 }],
       transitions: [
         {
           number: 1,
@@ -162,7 +162,7 @@ describe('the debug routes of actors', () => {
     reader.close();
 
     expect(reader.events.slice(0, 2)).to.deep.equal([
-      { event: 'seen-by', data: { replica: 'two', note: 'nobody leads it now' } },
+      { event: 'seen-by', data: { replica: 'two', note: 'no replica leads it now' } },
       { event: 'reset', data: {} },
     ]);
     expect(reader.events[3]).to.deep.equal({ event: 'end', data: {} });

@@ -176,7 +176,7 @@ describe('/sandboxes/{sandboxId}/files', () => {
     const full = await server.tenant.delete(at(`${HOME}/d`));
     expect([full.status, full.json.detail]).to.deep.equal([
       409,
-      { hint: 'recursive=true removes what is in it too' },
+      { hint: 'recursive=true also removes everything in it' },
     ]);
     const removed = await server.tenant.delete(at(`${HOME}/d`, '&recursive=true'));
     expect(JSON.parse(removed.text)).to.deep.equal({ path: `${HOME}/d`, status: 'deleted' });

@@ -69,7 +69,7 @@ describe('a label taken off the Pod of a running sandbox', () => {
       await eventually(() => {
         clock.advance(1_000);
         return reads >= again;
-      }, 'it is looked at again');
+      }, 'the next evaluation');
       expect(vitals()).to.equal('available');
     }
     api.remove(podAt); // which no watch tells

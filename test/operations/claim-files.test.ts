@@ -115,7 +115,7 @@ describe('files of a claim', () => {
       expect(error.code).to.equal(code);
       expect(error.detail).to.deep.equal({
         field: 'files[1].path',
-        hint: 'the claim was given back',
+        hint: 'the claim was undone',
       });
       expect(error.message)
         .to.match(/^files\[1\]\.path: ./)

@@ -132,7 +132,7 @@ describe('the debug view of a replica', () => {
       const { seenBy } = await operations.getActor(alice, { kind: 'pool', text: 'default' });
 
       expect(seenBy.replica).to.equal('one');
-      expect(seenBy.note).to.include('two leads it, and did not show it');
+      expect(seenBy.note).to.include('two leads it, but could not show it');
     }
   });
 

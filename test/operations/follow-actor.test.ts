@@ -168,7 +168,9 @@ describe('following an actor', () => {
     world.old = true;
     const reader = await aReader(world);
 
-    await reads(world, reader, ['<two: it runs a version that does not tell>']);
+    await reads(world, reader, [
+      '<two: its replica runs a version that does not report transitions>',
+    ]);
     await reader.stop();
   });
 
@@ -208,7 +210,8 @@ describe('following an actor', () => {
     await reads(world, reader, ['<two>']);
     world.silent = true;
     world.move(world.two, 'claiming');
-    const silent = '<two: it leads, and does not tell: replica two did not answer; try again>';
+    const silent =
+      '<two: its leader does not report transitions: replica two did not answer; try again>';
     await reads(world, reader, ['<two>', silent]);
     world.silent = false;
 
@@ -224,7 +227,7 @@ describe('following an actor', () => {
     world.silent = false;
 
     await reads(world, reader, [
-      '<two: it leads, and does not tell: replica two did not answer; try again>',
+      '<two: its leader does not report transitions: replica two did not answer; try again>',
       '<two>',
       'claiming',
     ]);
@@ -237,7 +240,7 @@ describe('following an actor', () => {
     const reader = await aReader(world);
     world.move(world.one, 'running');
 
-    await reads(world, reader, ['<one: nobody leads it now>', 'running']);
+    await reads(world, reader, ['<one: no replica leads it now>', 'running']);
     await reader.stop();
   });
 
@@ -247,7 +250,7 @@ describe('following an actor', () => {
     world.silent = true; // longer than a session lasts
     await reads(world, reader, [
       '<two>',
-      '<two: it leads, and does not tell: replica two did not answer; try again>',
+      '<two: its leader does not report transitions: replica two did not answer; try again>',
     ]);
     for (let turn = 0; turn < 60; turn += 1)
       world.move(world.two, turn % 2 === 0 ? 'short' : 'settled');

@@ -87,7 +87,7 @@ describe('a claim of an image that its pool does not have', () => {
     const claiming = rejection(claim(alice, CLAIM));
     driver.end(await launched());
 
-    expect((await claiming).message).to.match(/^templateID: no sandbox of its image starts/);
+    expect((await claiming).message).to.match(/^templateID: no sandbox with its image starts/);
     expect(supervisor.pools.whole(pool.uid)?.context.breaker.failures).to.equal(0);
     expect(counts()).to.deep.include({ idle: 1, starting: 0, failed: 0 });
   });
@@ -125,7 +125,7 @@ describe('a claim of an image that its pool does not have', () => {
     expect(supervisor.sandbox(id)?.state).to.equal('starting');
     driver.hinder(id, 'ImageUnavailable', 'ImagePullBackOff: not found');
 
-    expect((await claiming).message).to.match(/no sandbox of its image starts: ImagePullBackOff/);
+    expect((await claiming).message).to.match(/no sandbox with its image starts: ImagePullBackOff/);
   });
 
   it('is refused as unavailable when the daemon stops, like later claims', async () => {

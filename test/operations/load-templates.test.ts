@@ -149,7 +149,7 @@ describe('loading the templates at start', () => {
     expect(message).to.match(/b\.json: is not JSON/);
     expect(message).to.match(/c\.json: spec\.containers\[0\]\.name: must be a DNS-1123 label/);
     expect(message).to.match(/c\.json: spec: .*idelTimeout/);
-    expect(message).to.match(/d\.json: metadata\.name: a is in .*a\.json already/);
+    expect(message).to.match(/d\.json: metadata\.name: a is also in .*a\.json/);
     expect(message).to.not.match(/hidden|notes/);
     expect(templates.writes).to.equal(0);
   });

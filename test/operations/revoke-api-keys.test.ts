@@ -103,7 +103,7 @@ describe('a cascading revocation', () => {
 
     expect(await rejection(makerOf(true)(caller, {}))).to.have.property(
       'message',
-      apiKeyPromotedElsewhere('it makes keys at its manager alone').message,
+      apiKeyPromotedElsewhere('this key can only create keys at its manager').message,
     );
     expect(left()).to.deep.equal([own]);
     await makerOf(false)(caller, {});

@@ -32,7 +32,7 @@ describe('a pool that waits for a slot to start instances', () => {
     const { uid } = await pools.create(aPool({ ...probed, uid: 'later', name: 'later' }));
     const inspected = inspectedPools({ pools: supervisor.pools, records: pools });
     await eventually(() => inspected.inspect(uid) !== undefined, 'the later pool is there');
-    const waits = 'it waits for its turn: the machine starts only a few instances';
+    const waits = 'it waits: the machine starts only a few instances';
 
     expect(inspected.inspect(uid)?.why.join()).to.include(waits);
     expect(inspected.inspect(pool.uid)?.why.join()).to.not.include(waits);

@@ -230,7 +230,7 @@ describe('webhooks', () => {
     expect(deadLetters(under)[0]).to.include({
       id: `a-${MOST_WAITING + surplus - 1}.requested`,
       attempts: 0,
-      problem: 'too many messages waited',
+      problem: 'too many messages are waiting',
     });
   });
 

@@ -151,7 +151,7 @@ export class ClaimAttempts {
     }
     this.#left = outcome.left;
     if (this.#deps.clock.now() >= until)
-      throw unavailable('the pool could not be claimed from in time; try again');
+      throw unavailable('the pool did not answer the claim in time; try again');
     return undefined;
   }
 
@@ -294,11 +294,11 @@ export const writeClaim = async (
     reconcileLater(deps, write);
     if (isKeyed(claim.mark))
       throw unavailable(
-        'the claim could not be settled; repeat it with the same key, or list your sandboxes',
+        'the outcome of the claim is unknown; repeat it with the same key, or list your sandboxes',
       );
     if (!isAnswered(end))
       throw unavailable(
-        'the claim could not be settled in time; list your sandboxes before trying again',
+        'the outcome of the claim is not known in time; list your sandboxes before you try again',
       );
     return { kind: 'lost', left: undefined };
   }

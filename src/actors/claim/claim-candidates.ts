@@ -25,9 +25,8 @@ export interface ClaimCandidatesDeps {
  * How long a claim may take that does not wait, and that has something to try for. Milliseconds.
  */
 const DEADLINE_MS = 5_000;
-const OUTCOME_UNKNOWN =
-  'an instance is held by a claim of which it is not known yet whether it was made; try again';
-const CONTESTED = 'other claims take what turns idle sooner than it can be looked for; try again';
+const OUTCOME_UNKNOWN = 'the outcome of another claim is still unknown; try again';
+const CONTESTED = 'too many concurrent claims on this pool; try again';
 /**
  * How often a claim that does not wait, and that others came before, looks for more idle ones than
  * it knew of.

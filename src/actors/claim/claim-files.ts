@@ -60,7 +60,7 @@ export class ClaimFiles {
    */
   hold(owner: Tenant, files: readonly ClaimFile[]): Disposable {
     if (!this.#deps.driver.files.provided)
-      throw noFilesHere('this deployment has no files of sandboxes; claim without them');
+      throw noFilesHere('this deployment does not support files of sandboxes; claim without files');
     const tenant = tenantKey(owner);
     const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
     this.#held.add(tenant, bytes);
@@ -69,7 +69,7 @@ export class ClaimFiles {
       this.#held.add(tenant, -bytes);
       throw over === tenant
         ? tooMuchOfClaims(MOST_OF_TENANT_MIB)
-        : unavailable('the files of claims that are under way take too much; try again shortly');
+        : unavailable('the files of claims in progress use too much memory; try again shortly');
     }
     return { [Symbol.dispose]: () => this.#held.add(tenant, -bytes) };
   }
@@ -98,10 +98,12 @@ export class ClaimFiles {
       if (opening && !(await opening.isOurs()))
         throw claimFileRefusal(error, {
           sandboxId: id,
-          hint: 'the sandbox goes on, since another replica may have answered this; repeat it',
+          hint:
+            'the sandbox continues, because another replica may have answered this request; ' +
+            'repeat the request',
         });
       await this.#giveBack(id, opening?.mark ?? mark);
-      throw claimFileRefusal(error, { hint: 'the claim was given back' });
+      throw claimFileRefusal(error, { hint: 'the claim was undone' });
     }
     this.#prepareNext(id);
   }
@@ -125,7 +127,7 @@ export class ClaimFiles {
     const shown = supervisor.sandbox(id);
     if (shown?.status !== 'Running') {
       if (shown?.context.end?.reason !== 'claim-failed') return; // as it stands is answered
-      throw unavailable('an earlier request gave its claim back; repeat the request');
+      throw unavailable('an earlier request undid its claim; repeat the request');
     }
     await supervisor.pauses.awake(shown);
     try {
@@ -133,7 +135,9 @@ export class ClaimFiles {
     } catch (error) {
       throw claimFileRefusal(error, {
         sandboxId: id,
-        hint: 'an earlier request claimed the sandbox, which goes on; repeat this, or delete it',
+        hint:
+          'an earlier request claimed the sandbox, which continues; repeat this request, or ' +
+          'delete the sandbox',
       });
     }
   }
@@ -215,14 +219,14 @@ const whyOf = (error: unknown): Refusal | undefined => {
     // The field is named anyway, and by what the claim calls it.
     if (error.problem === 'bad-path') return new Refusal('INVALID_ARGUMENT', error.message);
     // Whatever is there is replaced: a folder was to be made where something else is.
-    if (error.problem === 'exists') return fileConflict('a part of the path is no folder');
+    if (error.problem === 'exists') return fileConflict('a part of the path is not a folder');
     const told = fileRefusalOf(error, undefined);
     return told instanceof Refusal ? told : undefined;
   }
   if (error instanceof InstanceGone || error instanceof ContainerGone)
-    return unavailable('the sandbox ended before it was written; claim again');
+    return unavailable('the sandbox ended before the write; claim again');
   if (error instanceof OutcomeUnknown)
-    return unavailable('the way into the sandbox was lost while it was written');
+    return unavailable('the connection to the sandbox was lost during the write');
   if (error instanceof NotJoinable) return unavailable(error.message);
   return error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined;
 };

@@ -87,7 +87,7 @@ export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSa
   };
   return measuredClaims(async (caller, request, signal) => {
     if (request.autoPause && !deps.driver.describe().pauses)
-      throw featureDisabled('autoPause', 'pause in place of an end');
+      throw featureDisabled('autoPause', 'pause instead of an end');
     const claimed = await (request.files ? withFiles : claim)(caller, request, signal);
     return claimed.sandbox;
   }, deps.metrics);
@@ -289,7 +289,7 @@ const claimablePools = async (
     await Promise.all([pools.lookUp(namespace, name), envs.lookUp(`${namespace}/${name}`)]);
   const pool = find();
   if (!pool && pools.unhosted(namespace, name))
-    throw unavailable('the pool can not be used now; try again');
+    throw unavailable('the pool cannot be used right now; try again');
   if (!pool || pool.record.env?.name === name) {
     const [first, ...others] = poolsOfEnv({ supervisor, envs }, caller, name);
     if (first) return [first, ...others];

@@ -43,7 +43,9 @@ export const findClaimByKey =
         pendingRequests.add(mark, fenceLater({ supervisor, clock }, instance, owner.namespace));
         throw error instanceof Refusal
           ? error
-          : unavailable('what an earlier request did can not be told now; repeat the request');
+          : unavailable(
+              'the outcome of an earlier request is not known right now; repeat the request',
+            );
       });
     }
     const id = supervisor.index.claimMarks.find(mark.key);

@@ -33,7 +33,7 @@ export class LaunchLimit {
   acquire(tenant: Tenant): () => void {
     return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
       kind === 'all'
-        ? unavailable('too many sandboxes are started for claims here; try again shortly')
+        ? unavailable('too many sandboxes are starting for claims; try again shortly')
         : tooManyLaunches(most),
     );
   }
@@ -121,7 +121,7 @@ export class LaunchedCandidate implements Candidates {
     const { driver, allowedImages = [] } = this.#deps;
     const { name, field } = this.#of.image;
     if (!isAllowed(name, allowedImages))
-      throw invalidArgument(field, 'its image is not one of the images that are allowed here');
+      throw invalidArgument(field, 'its image is not one of the allowed images');
     try {
       driver.check(withImage(definition, name));
     } catch (error) {
@@ -143,7 +143,9 @@ export class LaunchedCandidate implements Candidates {
     const { pools } = this.#deps.supervisor;
     const { counts } = pools.get(uid) ?? {};
     if (pools.semantics === 'total' && counts && counts.running + underWay >= replicas)
-      throw new Refusal('POOL_EXHAUSTED', 'all that the pool may have run', { retryAfter: 5 });
+      throw new Refusal('POOL_EXHAUSTED', 'the pool has as many sandboxes as it may run', {
+        retryAfter: 5,
+      });
   }
 
   /** The passwords of a pool are its owner's. */
@@ -164,8 +166,8 @@ const notStarted = (
   const { kind, reason } = outcome;
   const why = reason === '' ? '' : `: ${reason.slice(0, 500)}`;
   return kind === 'failed'
-    ? invalidArgument(field, `no sandbox of its image starts${why}`)
-    : new Refusal('POOL_EXHAUSTED', `no sandbox of that image was ready in time${why}`, {
+    ? invalidArgument(field, `no sandbox with its image starts${why}`)
+    : new Refusal('POOL_EXHAUSTED', `no sandbox with that image was ready in time${why}`, {
         retryAfter: 5,
       });
 };

@@ -17,7 +17,7 @@ export class WaitingClaimLimit {
   acquire(tenant: Tenant): () => void {
     return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
       kind === 'all'
-        ? unavailable('too many claims wait here; try again shortly')
+        ? unavailable('too many claims are waiting; try again shortly')
         : tooManyWaiting('for your pools', most),
     );
   }

@@ -292,9 +292,7 @@ export class MemberHost {
         'an intent of a member failed',
       );
       const why =
-        error instanceof MemberFailure
-          ? error.message
-          : 'it could not be written; it is tried again';
+        error instanceof MemberFailure ? error.message : 'it could not be written; trying again';
       return { type: 'NOT_CARRIED_OUT', reason, why, now: this.#now() };
     }
   }

@@ -56,9 +56,9 @@ const inspectApproval = (
     deadlines:
       deadline === undefined
         ? []
-        : [{ what: 'its time is over, or that is seen to', at: deadline }],
+        : [{ what: 'its time is over and is being handled', at: deadline }],
     why: [
-      ...(leads ? [] : ['another replica sees to its end; this one follows']),
+      ...(leads ? [] : ['another replica handles its end; this replica follows']),
       ...descriptionOf(state),
     ],
     record: shownApproval(record),

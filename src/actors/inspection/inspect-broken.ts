@@ -1,8 +1,7 @@
 import { BROKEN, type InspectedActor } from '../../model/inspection.ts';
 
 const WHY =
-  'its machine threw again and again; it is left alone until it is made anew, and the log ' +
-  'has the error';
+  'its state machine threw repeatedly and was stopped until it is rebuilt; the log has the error';
 
 /**
  * For people, what has no actor because that threw again and again. It knows no record, and waits

@@ -45,7 +45,7 @@ export const inspectGroup = (
     deadlines:
       deadline === undefined
         ? []
-        : [{ what: 'it is looked at again', at: deadline }, ...retryOf(context)],
+        : [{ what: 'the next evaluation', at: deadline }, ...retryOf(context)],
     why: whyOf(context),
     record: shownGroup(context),
   };
@@ -102,19 +102,19 @@ const shownDecision = ({
 
 const whyOf = ({ group, leading, outlook, memory }: Context): readonly string[] => [
   ...(group.enabled ? [] : ['it is switched off']),
-  ...(leading ? [] : ['another replica decides for it; this one follows']),
+  ...(leading ? [] : ['another replica decides for it; this replica follows']),
   ...(outlook
     ? [
         `${outlook.wanted} are wanted; there are ${outlook.seen.running} running, ` +
-          `${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ` +
-          `${outlook.seen.pending} claims that wait or were refused`,
-        ...outlook.limitedBy.map((limit) => `it has no more because of: ${limit}`),
+          `${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ${outlook.seen.pending} ` +
+          'waiting or refused claims',
+        ...outlook.limitedBy.map((limit) => `it has no more instances because of: ${limit}`),
         ...(outlook.countsDown
-          ? ['more are idle than needed, and go once the windows have ended']
+          ? ['more instances are idle than needed; they are removed when the windows end']
           : []),
       ]
     : []),
   ...(memory.pending
-    ? [`decision ${memory.pending.id} is being carried out: ${memory.pending.reason}`]
+    ? [`decision ${memory.pending.id} is being applied: ${memory.pending.reason}`]
     : []),
 ];

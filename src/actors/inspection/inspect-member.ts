@@ -42,13 +42,12 @@ export const inspectMember = (
         }),
       saturatedUntil: moment(saturatedUntil),
     }),
-    deadlines:
-      deadline === undefined ? [] : [{ what: 'what it needs is tried again', at: deadline }],
+    deadlines: deadline === undefined ? [] : [{ what: 'its action is tried again', at: deadline }],
     why: [
       WHY[status],
       ...descriptionOf(state),
       ...(trouble ? [`${trouble.reason}: ${trouble.why} (${trouble.times} times)`] : []),
-      ...(asked === undefined ? [] : [`${asked} was asked for, and is not answered yet`]),
+      ...(asked === undefined ? [] : [`${asked} was requested, and is not answered yet`]),
     ],
     record: member ? shownMember(member) : {},
   };
@@ -79,12 +78,12 @@ export const shownMember = ({
   });
 
 const WHY: Readonly<Record<MemberState, string>> = {
-  Pending: 'its env lists it, and its pool is not there yet',
-  Active: 'its pool is there',
-  Saturated: 'its pool could not grow; its group leaves it alone for a while',
-  Draining: 'it is to go, and its pool goes first',
-  Unreachable: 'its cluster can not be reached from here',
-  Error: 'what it needs failed, and is tried again after a pause',
+  Pending: 'its env lists it, and its pool does not exist yet',
+  Active: 'its pool exists',
+  Saturated: 'its pool could not grow; its group skips it for a while',
+  Draining: 'it is being removed, after its pool',
+  Unreachable: 'its cluster cannot be reached from here',
+  Error: 'its action failed, and is tried again after a pause',
 };
 
 /** The machine's own words on the state. */

@@ -64,7 +64,7 @@ const shownBreaker = ({ failures, pausedUntil, reason }: PoolRecord['breaker']):
   fields({ failures, pausedUntil: moment(pausedUntil), reason });
 
 const WAITS_FOR_PLACE =
-  'it waits for its turn: the machine starts only a few instances with readiness probes at a time';
+  'it waits: the machine starts only a few instances with readiness probes at a time';
 
 type Context = PoolActorView['context'];
 
@@ -85,10 +85,10 @@ const whyOf = ({
 }: Context): readonly string[] => {
   const { starting, idle, unavailable, running, retiring } = counts;
   return [
-    ...(leading ? [] : ['another replica decides for it; this one follows']),
-    `${record.replicas} replicas are asked for; ${idle} are idle, ${starting} starting, ` +
+    ...(leading ? [] : ['another replica decides for it; this replica follows']),
+    `${record.replicas} replicas are wanted; ${idle} are idle, ${starting} starting, ` +
       `${unavailable} not claimable, ${running} running`,
-    ...(ordered > 0 ? [`${ordered} more were asked for, and have not appeared yet`] : []),
+    ...(ordered > 0 ? [`${ordered} more were ordered, and have not appeared yet`] : []),
     ...(retiring > 0 ? [`${retiring} are being retired`] : []),
     ...(breaker.failures > 0
       ? [`${breaker.failures} starts in a row have failed; the last one: ${breaker.reason}`]
@@ -96,10 +96,10 @@ const whyOf = ({
     ...(breaker.pausedUntil > 0 ? ['nothing is started while the breaker pauses'] : []),
     ...(rolling ? ['instances of older revisions are being replaced'] : []),
     ...(record.unresolved
-      ? [`what it is made of can not be rendered: ${record.unresolved.message}`]
+      ? [`its specification cannot be rendered: ${record.unresolved.message}`]
       : []),
     ...(record.deleting === false
       ? []
-      : ['it is being deleted; it goes once nothing unclaimed is left']),
+      : ['it is being deleted; it is removed when it has no unclaimed instances']),
   ];
 };

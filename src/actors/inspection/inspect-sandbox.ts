@@ -103,9 +103,9 @@ const deadlinesOf = (context: Context): readonly AwaitedMoment[] => {
   return [
     ...(context.deadline === undefined
       ? []
-      : [{ what: 'the state is looked at again', at: context.deadline }]),
+      : [{ what: 'the state is checked again', at: context.deadline }]),
     ...(context.claiming
-      ? [{ what: 'the request of the claim gives up', at: context.claiming.until }]
+      ? [{ what: 'the request of the claim times out', at: context.claiming.until }]
       : []),
     ...(expiry ? [{ what: `it ends: ${expiry.reason}`, at: expiry.at }] : []),
   ];
@@ -116,23 +116,27 @@ const isPaused = ({ state, context }: Pick<SandboxSnapshot, 'state' | 'context'>
 
 const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string[] => [
   ...(descriptionOf(path) ?? []),
-  ...(tags.has('notReady') ? [`it is not ready: ${context.unready ?? 'nobody said why'}`] : []),
+  ...(tags.has('notReady') ? [`it is not ready: ${context.unready ?? 'no reason is known'}`] : []),
   ...(context.claiming
-    ? [`the claim is ${context.claiming.claim.owner.team}/${context.claiming.claim.owner.user}'s`]
+    ? [
+        `${context.claiming.claim.owner.team}/${context.claiming.claim.owner.user} is claiming ` +
+          'it',
+      ]
     : []),
   ...(state === 'running' && context.record?.claim
     ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`]
     : []),
-  ...(isPaused({ state, context }) ? ['it is paused until somebody resumes it'] : []),
+  ...(isPaused({ state, context }) ? ['it is paused until it is resumed'] : []),
   ...(context.working > 0
-    ? [`${context.working} commands or terminals are under way in it by this replica`]
+    ? [`${context.working} commands or terminals are in progress on this replica`]
     : []),
-  ...(context.end ? [`it is to end, or did: ${context.end.reason}`] : []),
+  ...(context.end ? [`it is ending or has ended: ${context.end.reason}`] : []),
   ...(context.gone
     ? [
         context.gone.exitCode === null
-          ? 'nothing of it runs any more'
-          : `nothing of it runs any more; its process ended with ${context.gone.exitCode}`,
+          ? 'none of its processes runs any more'
+          : 'none of its processes runs any more; the main process ended with ' +
+            `${context.gone.exitCode}`,
       ]
     : []),
 ];

@@ -76,7 +76,7 @@ export class IdleInstances {
   async find(poolUid: string, namespace: string, atLeast: number): Promise<Found> {
     const ready = await this.look(poolUid, namespace, atLeast);
     if (ready === undefined)
-      throw unavailable('whether an instance is idle can not be told now; try again');
+      throw unavailable('it is not known right now whether an instance is idle; try again');
     return { ready, instance: this.acquire(poolUid) };
   }
 

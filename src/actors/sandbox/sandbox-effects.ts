@@ -247,7 +247,7 @@ export class PausesAtEnd {
     const { driver, clock } = this.#deps;
     const now = clock.now();
     if (reason === 'idle-timeout' || !isPausedAtEnd(claim, now)) return undefined;
-    if (this.#underWay.has(id)) throw new Error('its pause is under way');
+    if (this.#underWay.has(id)) throw new Error('its pause is in progress');
     this.#underWay.add(id);
     try {
       // A pause that was taken back has moved it.

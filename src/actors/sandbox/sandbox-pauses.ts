@@ -98,7 +98,8 @@ export class SandboxPauses {
         if (error instanceof InstanceGone) throw sandboxNotFound();
         await refresh(id, record.poolOwner.namespace);
         if (!(error instanceof RecordConflict)) throw error;
-        if (clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
+        if (clock.now() >= until)
+          throw unavailable('the sandbox was changed by another request; try again');
       }
     }
   }

@@ -54,7 +54,7 @@ export class SandboxTruth {
       fact = await driver.confirm(id, namespace);
     } catch (error) {
       log.warn({ id, error }, 'a sandbox could not be read');
-      throw unavailable('the state of the sandbox can not be read now; try again');
+      throw unavailable('the state of the sandbox cannot be read right now; try again');
     }
     if (fact) this.learn(fact);
   }
@@ -90,7 +90,9 @@ export class SandboxTruth {
       for (const fact of await driver.findClaimByKey(markKey, namespace)) this.learn(fact);
     } catch (error) {
       log.warn({ namespace, error }, 'the claims of an earlier request could not be read');
-      throw unavailable('what an earlier request did can not be told now; repeat the request');
+      throw unavailable(
+        'the outcome of an earlier request is not known right now; repeat the request',
+      );
     }
   }
 

@@ -100,7 +100,7 @@ export class Takeover {
     try {
       const found = instance && (await pools.lookUp(instance.owner.namespace, instance.poolName));
       if (found?.uid !== uid) this.#gone.add(uid);
-      else if (!pools.get(uid)) throw new Error('it is there, and not known here yet');
+      else if (!pools.get(uid)) throw new Error('it exists, but is not known here yet');
       this.#failures.delete(uid);
     } catch (error) {
       const { count } = this.#failures.get(uid) ?? { count: 0 };

@@ -155,14 +155,15 @@ export class AgentCall {
         resolve();
       };
       const fail = (error: unknown): void => this.#fail(error);
-      const cut = (): void => fail(new Error('what was to be written was cut off'));
+      const cut = (): void => fail(new Error('the data to write was cut off'));
       this.#sending = true;
       this.#stopSending = (error) => {
         stop();
         content.pause();
         reject(error);
       };
-      if (content.destroyed) return fail(content.errored ?? new Error('it was cut off'));
+      if (content.destroyed)
+        return fail(content.errored ?? new Error('the operation was interrupted'));
       this.#socket.on('drain', goOn);
       content.on('data', pass).once('end', end).once('error', fail).once('close', cut);
     });
@@ -206,7 +207,7 @@ export class AgentCall {
     this.#leave();
     this.#head.resolve(payload);
     this.#answer.resolve(payload);
-    this.#stopSending?.(new OutcomeUnknown('the agent ended before its time'));
+    this.#stopSending?.(new OutcomeUnknown('the agent ended too early'));
     this.#inflow.end();
   }
 
@@ -233,7 +234,7 @@ export class AgentCall {
     if (error?.code === 'EAGAIN') return this.#fail(tooMany());
     this.#fail(
       this.#greeted
-        ? new OutcomeUnknown('the way to the agent was lost', { cause: error })
+        ? new OutcomeUnknown('the connection to the agent was lost', { cause: error })
         : new AgentAway('the agent is gone', { cause: error }),
     );
   }
@@ -252,14 +253,14 @@ export class AgentCall {
     this.#callOff = clock.at(this.#heardAt + SILENCE_MS, () => {
       if (!this.#owed) this.#heard();
       if (clock.now() - this.#heardAt < SILENCE_MS) return this.#watch();
-      const why = 'the sandbox does not answer: it is paused, or hangs';
+      const why = 'the sandbox does not answer: it is paused or hangs';
       this.#fail(this.#greeted ? new OutcomeUnknown(why) : new AgentSilent(why));
     });
   }
 }
 
 const tooMany = (): FileRefused =>
-  new FileRefused('too-many', 'too much is being done with the files of this sandbox');
+  new FileRefused('too-many', 'too many file operations of this sandbox are in progress');
 
 const lengthOf = (bytes: number): Buffer => {
   const length = Buffer.allocUnsafe(4);
@@ -274,31 +275,31 @@ const NUL = Buffer.from([0]);
 
 const requestOf = (tokens: readonly (string | Buffer)[]): Buffer => {
   const parts = tokens.map((token) => (typeof token === 'string' ? Buffer.from(token) : token));
-  if (parts.some((part) => part.includes(0))) throw new Error('a request can not hold a NUL');
+  if (parts.some((part) => part.includes(0))) throw new Error('a request cannot contain a NUL');
   const request = Buffer.concat(parts.flatMap((part) => [part, NUL]));
   return Buffer.concat([lengthOf(request.length), request]);
 };
 
 const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'not-found': 'there is no such file or folder',
-  exists: 'there is something of that name already',
-  changed: 'it was changed meanwhile, or is not the version that was named',
+  exists: 'a file or folder of that name exists already',
+  changed: 'it has changed, or does not have the requested version',
   'is-a-folder': 'it is a folder',
-  'not-a-folder': 'it is no folder, or a part of the path is none',
-  'not-a-file': 'it is no file or folder, but a device, a fifo or a socket',
+  'not-a-folder': 'the path is not a folder, or a part of it is not',
+  'not-a-file': 'it is not a file or folder, but a device, a fifo or a socket',
   'not-empty': 'the folder is not empty',
-  denied: "the sandbox's user may not do that there",
+  denied: "the sandbox's user does not have permission",
   'no-space': 'there is no room left in the sandbox',
-  'cannot-move': 'it can not be moved there: to another file system, or into itself',
+  'cannot-move': 'it cannot be moved there: the target is on another file system, or inside it',
   busy: 'it is in use',
   'bad-path': 'the path is too long, or has too many links',
-  'bad-range': 'the range begins behind the end of the file',
-  'bad-cursor': 'the cursor is none that was answered for this path',
-  'bad-archive': 'the archive can not be unpacked',
+  'bad-range': 'the range begins after the end of the file',
+  'bad-cursor': 'the cursor does not belong to this path',
+  'bad-archive': 'the archive cannot be unpacked',
   'no-metadata':
-    'files have no metadata there: the file system has no extended attributes, like tmpfs ' +
-    'before Linux 6.6; write the file without it',
-  'too-many': 'too much is being done with the files of this sandbox',
+    'files have no metadata there: the file system does not support extended attributes, ' +
+    'like tmpfs before Linux 6.6; write the file without metadata',
+  'too-many': 'too many file operations of this sandbox are in progress',
 };
 
 /** Control characters, which a name inside may have. */

@@ -126,7 +126,8 @@ export abstract class AgentFiles implements SandboxFiles {
     let bytes = 0;
     for await (const piece of call.content as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      if (bytes > MOST_PAGE) throw new OutcomeUnknown('the agent for its files lists too much');
+      if (bytes > MOST_PAGE)
+        throw new OutcomeUnknown("the sandbox's agent for files lists too many entries");
       call.hold(bytes);
       pieces.push(piece);
     }
@@ -285,6 +286,6 @@ const pathOfCursor = (cursor: string): Buffer => {
     path.includes(0) ||
     parts.some((part) => part === '' || part === '.' || part === '..' || part.length > 255)
   )
-    throw new FileRefused('bad-cursor', 'the cursor is none that was answered for this path');
+    throw new FileRefused('bad-cursor', 'the cursor does not belong to this path');
   return path;
 };

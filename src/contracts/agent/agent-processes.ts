@@ -208,7 +208,7 @@ const factsIn = (records: readonly Buffer[]): readonly ProcessFact[] =>
   records.flatMap((record) => readProcess(record) ?? []);
 
 const unsaid = (): OutcomeUnknown =>
-  new OutcomeUnknown('the sandbox does not say what became of the process');
+  new OutcomeUnknown('the sandbox does not report the state of the process');
 
 /** Sorts the latest start first, and drops what ended before so many others. */
 export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] => {
@@ -224,7 +224,7 @@ export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] =>
 /** Throws ProcessRefused at a NUL, with which no order can be given. */
 export const requireWithoutNul = ({ argv, cwd, env }: ProcessOrder): void => {
   const has = (texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'));
-  if (has(argv)) throw new ProcessRefused('command', 'an argument holds a NUL');
-  if (has([cwd ?? ''])) throw new ProcessRefused('cwd', 'the folder holds a NUL');
-  if (has(Object.entries(env ?? {}).flat())) throw new ProcessRefused('env', 'it holds a NUL');
+  if (has(argv)) throw new ProcessRefused('command', 'an argument contains a NUL');
+  if (has([cwd ?? ''])) throw new ProcessRefused('cwd', 'the folder contains a NUL');
+  if (has(Object.entries(env ?? {}).flat())) throw new ProcessRefused('env', 'it contains a NUL');
 };

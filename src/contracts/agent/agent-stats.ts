@@ -94,7 +94,7 @@ const metadataIn = (bytes: Buffer): FileStat['metadata'] => {
 };
 
 export const strange = (): OutcomeUnknown =>
-  new OutcomeUnknown('the agent says what it should not');
+  new OutcomeUnknown('the agent sent an unexpected answer');
 
 const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {
   c: 'created',

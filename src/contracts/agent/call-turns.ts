@@ -25,7 +25,9 @@ export class CallTurns {
     const before = this.#last.get(key);
     const waiting = (before?.waiting ?? 0) + 1;
     if (waiting > MOST_WAITING)
-      return Promise.reject(new NotJoinable('too many calls wait for the sandbox; try again'));
+      return Promise.reject(
+        new NotJoinable('too many calls are waiting for the sandbox; try again'),
+      );
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<T>((resolve, reject) => {
       let isGivenUp = false;
@@ -36,7 +38,7 @@ export class CallTurns {
       };
       const abort = (): void => giveUp(signal?.reason);
       const timer = setTimeout(
-        () => giveUp(new NotJoinable('the sandbox does not come to this call in time; try again')),
+        () => giveUp(new NotJoinable('the sandbox did not handle this call in time; try again')),
         this.#patienceMs,
       );
       const settle = (): void => {

@@ -113,7 +113,7 @@ export class ProcessCalls<Target> {
     let callOff = (): void => undefined;
     const wait = (): void => {
       callOff = clock.at(clock.now() + WITHIN_MS, () => {
-        stop.abort(new OutcomeUnknown('what was begun in the sandbox takes too long'));
+        stop.abort(new OutcomeUnknown('the operation in the sandbox takes too long'));
       });
     };
     if (unless) unless.addEventListener('abort', wait, { once: true });
@@ -183,7 +183,7 @@ const recordsOf = async (call: AgentCall, limit: number): Promise<readonly Buffe
   let bytes = 0;
   for await (const chunk of call.content as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+    if (bytes > limit) throw new OutcomeUnknown("the sandbox's answer is too large");
     call.hold(bytes);
     for (const piece of reader.push(chunk))
       if (piece.kind === 'record' && records.length < MOST_RECORDS) records.push(piece.record);
@@ -200,20 +200,21 @@ const refusalOf = (word: string): Error => {
       return new ProcessEnded('the process has ended');
     case 'closed':
       return new InputClosed(
-        'the process takes no input: it has none, has closed it, or has ended',
+        'the process takes no input: it was started without input, its input was closed, or it ' +
+          'has ended',
       );
     case 'full':
-      return new ProcessesFull('sandbox', `${LIVE_PROCESSES} processes of the sandbox are live`);
+      return new ProcessesFull('sandbox', `the sandbox has ${LIVE_PROCESSES} live processes`);
     case 'no-folder':
-      return new ProcessRefused('cwd', 'there is no such folder to start in');
+      return new ProcessRefused('cwd', 'the folder to start in does not exist');
     case 'no-terminal':
-      return new ProcessRefused('tty', 'the process has no terminal, and can be given none');
+      return new ProcessRefused('tty', 'the process has no terminal, and cannot get one');
     case 'taken-back':
-      return new TakenBack('it was taken back');
+      return new TakenBack('the call was cancelled');
     case 'busy':
     case 'too-many':
-      return new NotJoinable('too much is being done in the sandbox; try again');
+      return new NotJoinable('too many operations of the sandbox are in progress; try again');
     default:
-      return new OutcomeUnknown('the sandbox does not say what became of it');
+      return new OutcomeUnknown('the sandbox does not report the state of the process');
   }
 };

@@ -42,7 +42,7 @@ export async function* followOutput<Target>(
       if (signal.aborted) return;
       if (!(error instanceof OutcomeUnknown)) throw error;
     }
-    if (tries >= MOST_TRIES) throw new OutcomeUnknown('the output could not be read on');
+    if (tries >= MOST_TRIES) throw new OutcomeUnknown('the rest of the output could not be read');
     if (reading.position !== undefined) begin = String(reading.position);
     if (signal.aborted || !(await calls.pause(TRY_AGAIN_MS))) return;
   }
@@ -124,6 +124,6 @@ export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, v
 /** Reads a record. Throws ProcessGone where it is none: then nothing is known of it. */
 const factIn = (record: Buffer): ProcessFact => {
   const fact = readProcess(record);
-  if (!fact) throw new ProcessGone('the record of the process can not be read');
+  if (!fact) throw new ProcessGone('the record of the process cannot be read');
   return fact;
 };

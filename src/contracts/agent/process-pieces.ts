@@ -72,7 +72,7 @@ export class PieceReader {
     const isKnown = [BEGINS, STDOUT, STDERR, RECORD, WANTS].includes(kind);
     const isPiece = isEmpty || length > 0;
     if (!isKnown || !isPiece || length > most || !Number.isSafeInteger(at + length))
-      throw new OutcomeUnknown('what the sandbox says of its processes can not be read');
+      throw new OutcomeUnknown("the sandbox's report of its processes cannot be read");
     if (isEmpty) return yield { kind: kind === BEGINS ? 'begins' : 'wants', at };
     this.#kind = kind;
     this.#at = at;

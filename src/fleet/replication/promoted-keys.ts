@@ -91,7 +91,7 @@ export class PromotedKeys implements PromotedKeySource {
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
       if ((await apiKeys.lookUp(record.keyId))?.global) throw apiKeyAlreadyGlobal();
-      throw unavailable('somebody else changes this key; try again');
+      throw unavailable('another request is changing this key; try again');
     }
   }
 

@@ -89,7 +89,7 @@ export const envMemberMachine = setup({
   initial: 'following',
   states: {
     following: {
-      description: 'another replica decides for it; this one follows',
+      description: 'another replica decides for it; this replica follows',
       entry: 'lookWhenGrowing',
       always: { guard: 'gone', target: 'gone' },
       on: {

@@ -86,7 +86,9 @@ const isOwn = ({ principal }: ApprovalRecord, session: ConsoleSession): boolean 
 
 const checkSession = ({ onceOnly, sessionId }: ApprovalRecord): void => {
   if (onceOnly)
-    throw invalidArgument('scope', 'must be once: this is approved once only', ['once']);
+    throw invalidArgument('scope', 'must be once: this operation can only be approved once', [
+      'once',
+    ]);
   if (sessionId === undefined)
     throw invalidArgument('scope', 'must be once: the request names no X-Session-Id', ['once']);
 };

@@ -21,7 +21,7 @@ export class SealedContents {
   /** Returns it byte for byte. Throws a Refusal where it was not sealed for this approval. */
   open(id: string, text: string): Buffer {
     const content = unseal(this.#key, id, text);
-    if (!content) throw unavailable('the contents of this request can not be read; deny it');
+    if (!content) throw unavailable('the contents of this request cannot be read; deny it');
     return content;
   }
 }

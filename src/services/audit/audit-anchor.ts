@@ -110,7 +110,7 @@ export class AuditAnchor {
       if (this.#problem === undefined)
         log.warn({ error }, 'the latest audit entry cannot be sent to audit.anchor');
       this.#problem =
-        "the head of the audit can't be told (audit.anchor): " +
+        "the latest audit entry can't be sent to audit.anchor: " +
         `${error instanceof Error ? error.message : String(error)}`;
     } finally {
       callOff();

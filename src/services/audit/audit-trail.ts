@@ -95,8 +95,8 @@ export class AuditTrail implements AuditSink {
     if (this.#failing === undefined) return this.#options.anchor?.problem;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
     return (
-      `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines ` +
-      `wait${lost}`
+      `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines are ` +
+      `waiting${lost}`
     );
   }
 

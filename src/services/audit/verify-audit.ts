@@ -87,13 +87,13 @@ class Verifier {
     if (!line) {
       this.#find(
         ended ? 'changed' : 'cut',
-        ended ? 'this is no line of an audit' : 'the file ends within a line',
+        ended ? 'this is not a line of an audit' : 'the file ends in the middle of a line',
       );
       this.#afterGarbage = true;
       return;
     }
-    if (!ended) this.#find('cut', 'the file ends without the end of its last line');
-    if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash is another`);
+    if (!ended) this.#find('cut', 'the last line of the file has no line break');
+    if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash differs`);
     this.#place(line);
     this.#checkKnown(line);
     if (line.kind === 'lost')
@@ -113,7 +113,7 @@ class Verifier {
     if ((last?.seq ?? 0) < this.#furthest)
       this.#find(
         'cut',
-        `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ` +
+        `the chain ends with line ${last?.seq ?? 0}, but it is known to have reached line ` +
           `${this.#furthest}`,
       );
     return {
@@ -132,7 +132,7 @@ class Verifier {
     if (named !== undefined && named !== seq)
       this.#find(
         'reordered',
-        `the file's name says that it begins with line ${named}, and it begins with line ${seq}`,
+        `the file's name says that it begins with line ${named}, but it begins with line ${seq}`,
       );
     if (!before) return;
     if (seq <= before.seq) this.#find('reordered', `line ${seq} comes after line ${before.seq}`);
@@ -152,8 +152,8 @@ class Verifier {
     if (this.#known.get(seq)?.some((known) => known !== hash))
       this.#find(
         'changed',
-        `line ${seq} is known to have had another hash: it, or what comes before it, was ` +
-          'written anew',
+        `line ${seq} is known to have had another hash: this line or an earlier line was ` +
+          'rewritten',
       );
   }
 

@@ -104,9 +104,9 @@ export class ConsoleAccess implements ConsoleOperations {
   async issueLink(as: string | undefined): Promise<string> {
     const { operators, tokens } = this.#deps;
     if (as !== undefined && (!operators.find(as) || operators.isLocked(as)))
-      throw forbidden(`there is no operator ${as}, or it is locked`);
+      throw forbidden(`the operator ${as} does not exist or is locked`);
     if (as === undefined && operators.list().length > 0)
-      throw forbidden('there are operators: say whose login it is, with --as NAME');
+      throw forbidden('there are operators: name the operator to log in with --as NAME');
     return await tokens.issueToken(LINK_PREFIX + (as ?? OWNER), LINK_MS, {
       sandbox: 'console',
       tenant: { namespace: '', team: '', user: '' },
@@ -148,7 +148,7 @@ export class ConsoleAccess implements ConsoleOperations {
     from,
   }): Promise<OpenIdStart> => {
     const { provider, limits } = this.#deps;
-    if (!provider) throw forbidden('nobody logs in by OpenID Connect here');
+    if (!provider) throw forbidden('logins by OpenID Connect are not set up');
     await limits.countBegun(from);
     const { url, expected } = await provider.begin({ redirectUri, again });
     return {
@@ -253,7 +253,7 @@ export class ConsoleAccess implements ConsoleOperations {
       replaces: replacesId ?? (terms.replaces === undefined ? undefined : idOf(terms.replaces)),
     });
     const session = await this.openSession(token);
-    if (!session) throw unavailable('the login could not be kept');
+    if (!session) throw unavailable('the login could not be saved');
     this.#deps.audit?.note({
       requestId: terms.requestId,
       operation: 'logInAtConsole',
@@ -306,8 +306,8 @@ export class ConsoleAccess implements ConsoleOperations {
 
 const REFUSED: Readonly<Record<LoginMethod, string>> = {
   password: 'the name or the password is wrong, or the operator is locked',
-  link: 'the link was used already, is too old, or was none',
-  openid: 'the provider’s answer lets nobody in: begin again, or ask for a role',
+  link: 'the link was used already, has expired, or is not valid',
+  openid: 'the provider’s answer does not permit a login: try again, or ask for a role',
 };
 
 const TOKEN = /^[\w-]{43}$/;

@@ -77,7 +77,7 @@ export class OperatorCommands {
     if (!change)
       throw new Refusal(
         'FEATURE_DISABLED',
-        'here operators stand in operators.json of the Secret; `sandpool operators entry` makes ' +
+        'operators are kept in operators.json of the Secret; `sandpool operators entry` makes ' +
           'an entry for it, and its "locked" is a list of identities',
       );
     return change;

@@ -123,7 +123,7 @@ const leadersView = async (deps: DebugDeps, actor: KeyedActor): Promise<ActorVie
       ...view,
       seenBy: {
         replica: deps.replica,
-        note: `${leader} leads it, and did not show it: ${error.message}`,
+        note: `${leader} leads it, but could not show it: ${error.message}`,
       },
     };
   }

@@ -145,7 +145,7 @@ class Following {
     return {
       by: replica,
       page: this.#lookHere(),
-      note: leader === undefined ? 'nobody leads it now' : undefined,
+      note: leader === undefined ? 'no replica leads it now' : undefined,
     };
   }
 
@@ -183,12 +183,12 @@ class Following {
       });
       return page
         ? { by: leader, page }
-        : { by: leader, note: 'it runs a version that does not tell' };
+        : { by: leader, note: 'its replica runs a version that does not report transitions' };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].transitions.current(key))
         return { by: leader, page: this.#gone() };
-      return { by: leader, note: `it leads, and does not tell: ${error.message}` };
+      return { by: leader, note: `its leader does not report transitions: ${error.message}` };
     }
   }
 

@@ -62,7 +62,7 @@ export const rebuildActor = async (
   { kind, key }: KeyedActor,
 ): Promise<ActorView> => {
   const outcome = await deps.kinds[kind].rebuild(key).catch(() => {
-    throw unavailable('the facts that the actor is made from can not be read now; try again');
+    throw unavailable("the actor's facts cannot be read right now; try again");
   });
   if (outcome === 'unknown') throw actorNotFound();
   if (outcome === 'busy') throw rebuildTooEarly();
@@ -77,6 +77,6 @@ const storedOf = async (
     const stored = await kinds[kind].durable(key);
     return stored ? { stored } : {};
   } catch {
-    return { unread: 'the record can not be read now' };
+    return { unread: 'the record cannot be read right now' };
   }
 };

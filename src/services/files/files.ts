@@ -161,7 +161,7 @@ class FileTurns {
   async take(caller: Caller, { sandboxId, container }: FileTarget): Promise<() => void> {
     const { files, requireRunning } = this.#deps;
     await requireRunning(caller, sandboxId, container);
-    if (!files.provided) throw noFilesHere('this deployment has no files of sandboxes');
+    if (!files.provided) throw noFilesHere('this deployment does not support files of sandboxes');
     return this.#permit(sandboxId, tenantKey(caller));
   }
 

@@ -79,7 +79,7 @@ export class OpenIdProvider implements IdentityProvider {
       return this.#identityOf(claims);
     } catch (error) {
       this.#log.warn({ reason: reasonOf(error) }, 'an OpenID Connect login failed');
-      throw forbidden('the provider’s answer proves nobody');
+      throw forbidden('the provider’s answer does not identify a person');
     }
   }
 
@@ -113,7 +113,7 @@ export class OpenIdProvider implements IdentityProvider {
       this.#configured = undefined;
       const reason = reasonOf(error);
       this.#log.warn({ reason }, 'the OpenID Connect provider cannot be reached');
-      throw unavailable('the provider of OpenID Connect can’t be reached', 10);
+      throw unavailable('the OpenID Connect provider can’t be reached', 10);
     }
   }
 }

@@ -90,7 +90,7 @@ export class OperatorsFile implements Operators, OperatorsChange {
 
   #write(document: Document): void {
     const parsed = OperatorsDocument.safeParse(document);
-    if (!parsed.success) throw unavailable(`${this.#path} can’t hold more`);
+    if (!parsed.success) throw unavailable(`${this.#path} is full`);
     writePrivate(this.#path, `${JSON.stringify(parsed.data, undefined, 2)}\n`);
     this.#known = undefined;
   }
@@ -121,7 +121,7 @@ const parse = (path: string): Document => {
   try {
     given = JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    throw unreadable(path, 'is no JSON, or can’t be read');
+    throw unreadable(path, 'is not JSON, or can’t be read');
   }
   const result = OperatorsDocument.safeParse(given);
   if (result.success) return result.data;

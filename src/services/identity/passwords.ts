@@ -18,7 +18,7 @@ export const argon2Passwords = (): Passwords => {
     mostWaitingOfTenant: MOST_WAITING,
   });
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    const full = () => unavailable('too many logins wait for their turn');
+    const full = () => unavailable('too many logins are waiting');
     const release = await slots.take('passwords', { full });
     try {
       return await work();

@@ -170,7 +170,7 @@ export class ApiKeyMirror {
       } catch (error) {
         if (!(error instanceof RecordConflict)) throw error;
         if (attempt === MOST_REMOVALS)
-          throw unavailable('somebody else changes this key; try again');
+          throw unavailable('another request is changing this key; try again');
         standing = await this.#store.get(record.keyId);
       }
     }
@@ -244,7 +244,7 @@ export class ApiKeyMirror {
   async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
     if (this.#mirror.isRemoved(key)) return undefined;
     if (this.#lookingUp >= MOST_LOOKED_UP)
-      throw unavailable('too many keys are being looked up; try again');
+      throw unavailable('too many keys are being checked; try again');
     this.#lookingUp += 1;
     try {
       const record = await this.#mirror.lookUp(key);
@@ -322,4 +322,4 @@ export class ApiKeyMirror {
 const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issuedAt, id: keyId });
 
 const tooManyKeys = (limit: number): Refusal =>
-  new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
+  new Refusal('CONFLICT', `there are ${limit} API keys, which is the maximum`);

@@ -70,7 +70,8 @@ interface Wanted {
   readonly request: ApiKeyRequest;
 }
 
-const madeAtManager = (): Refusal => apiKeyPromotedElsewhere('it makes keys at its manager alone');
+const madeAtManager = (): Refusal =>
+  apiKeyPromotedElsewhere('this key can only create keys at its manager');
 
 const issue = async (deps: CreateApiKeyDeps, wanted: Wanted): Promise<IssuedApiKey> => {
   const { request } = wanted;
@@ -179,7 +180,7 @@ const endOf = (
     const end = new Date(maker.expiresAt).toISOString();
     throw invalidArgument(
       'expiresAt',
-      `must not be later than the end of the key that asks, ${end}`,
+      `must not be later than the expiry of the requesting key, ${end}`,
     );
   }
   return asked;

@@ -49,11 +49,13 @@ export class PromotedTrust {
     const isFirst = !reports.wasHeard(promotedBy) && clock.now() < this.#alone;
     // a manager that proved to be there may not get to say anything, for as long as its store hangs
     if (isFirst || reports.isSpeaking(promotedBy))
-      throw unavailable('the manager is about to say whether this key is still good; try again');
+      throw unavailable(
+        'the manager has not confirmed yet that this key is still valid; try again',
+      );
     if (clock.now() >= this.#lapsesAt(copy))
       throw unavailable(
-        'the manager that this key is of has not been heard for too long; the key is good again ' +
-          'once it is, and keys of this cluster are good all the time',
+        'the manager of this key has not been reached for too long; the key works again when ' +
+          'the manager is reached, and keys of this cluster always work',
       );
   }
 

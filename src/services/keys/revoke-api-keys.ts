@@ -47,7 +47,7 @@ export const revokeApiKeys = async (
 };
 
 const unfinished = (revoked: number): Error =>
-  unavailable(`${revoked} keys are revoked and some are left; the same request goes on`);
+  unavailable(`${revoked} keys were revoked and some are left; repeat the request to continue`);
 
 /** Lists the keys that are meant, then what they made, then what that made: each key once. */
 const layersOf = (

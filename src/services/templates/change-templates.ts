@@ -140,7 +140,8 @@ const withCurrent = async <T>(
       return await write(record);
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
-      if (attempt === ATTEMPTS) throw unavailable('the template changed meanwhile; try again');
+      if (attempt === ATTEMPTS)
+        throw unavailable('the template was changed by another request; try again');
     }
   }
 };

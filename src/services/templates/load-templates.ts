@@ -25,7 +25,7 @@ export class TemplateFaults extends Error {
   readonly faults: readonly string[];
 
   constructor(faults: readonly string[]) {
-    super(`templates with faults:\n${faults.join('\n')}`);
+    super(`errors in the templates:\n${faults.join('\n')}`);
     this.faults = faults;
   }
 }
@@ -121,7 +121,7 @@ const readDocuments = (
     }
     const { name } = read.document.metadata;
     const first = found.get(name);
-    if (first) faults.push(`${file}: metadata.name: ${name} is in ${first.file} already`);
+    if (first) faults.push(`${file}: metadata.name: ${name} is also in ${first.file}`);
     else found.set(name, { file, document: read.document });
   }
   if (faults.length > 0) throw new TemplateFaults(faults);

@@ -78,7 +78,7 @@ export class WebhookQueue {
   put(message: WebhookMessage, until: number): void {
     if (this.#over) return;
     const delivery = { message, until, attempts: 0 };
-    if (this.size >= MOST_WAITING) return this.#bury(delivery, 'too many messages waited');
+    if (this.size >= MOST_WAITING) return this.#bury(delivery, 'too many messages are waiting');
     this.#waiting.push(delivery);
     this.#pump();
   }
@@ -138,7 +138,7 @@ export class WebhookQueue {
       problem = await this.#attempt(delivery, sending);
     } catch (error) {
       this.#deps.log.error({ error }, 'a webhook threw');
-      problem = 'it could not be tried';
+      problem = 'it could not be sent';
     }
     this.#sending.delete(sending);
     if (problem === undefined) await this.#forget(delivery.message);

@@ -97,7 +97,7 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       expect([answer.status, answer.json.errorCode], answer.text).to.deep.equal([409, 'CONFLICT']);
       expect(answer.json.detail).to.deep.equal({
         field: 'files[1].path',
-        hint: 'the claim was given back',
+        hint: 'the claim was undone',
       });
       expect(answer.text).to.not.include('canary');
       await eventually(

@@ -35,7 +35,7 @@ export const anActorView = (part: Partial<ActorView> = {}): ActorView => ({
   why: ['it is ready'],
   leader: { shard: 3, replica: 'one', epoch: 2 },
   context: { working: 0 },
-  deadlines: [{ what: 'it is looked at again', at: 3_000, inMs: 500 }],
+  deadlines: [{ what: 'the next evaluation', at: 3_000, inMs: 500 }],
   transitions: [A_TRANSITION],
   pending: [{ intent: 'claim', forMs: 5 }],
   record: {
@@ -74,7 +74,7 @@ export class FakeDebug implements DebugOperations {
     if (name.text !== 'k') throw actorNotFound();
     return {
       news: async function* () {
-        yield { kind: 'seen-by', replica: 'two', note: 'nobody leads it now' };
+        yield { kind: 'seen-by', replica: 'two', note: 'no replica leads it now' };
         yield { kind: 'missed' };
         yield { kind: 'transition', transition: A_TRANSITION };
         yield { kind: 'ended' };

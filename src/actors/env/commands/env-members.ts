@@ -163,7 +163,7 @@ export const findMemberByKey =
       member.clusterId === deps.clusterId
         ? await memberPool(deps, env, member.name)
         : await awayPool(deps, env, member);
-    if (!pool) throw unavailable('the pool of the member is not made yet; try again');
+    if (!pool) throw unavailable('the pool of the member is not created yet; try again');
     return { env, member, pool };
   };
 
@@ -330,7 +330,7 @@ const requireGroup = (
   if (scalingGroup !== undefined && !env.groups.some(({ name }) => name === scalingGroup)) {
     throw invalidArgument(
       'scalingGroup',
-      'must be a group of the env; left out, the member gets one of its own',
+      'must be a group of the env; omit it to create a group for the member',
       env.groups.map(({ name }) => name),
     );
   }

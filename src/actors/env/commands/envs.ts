@@ -260,7 +260,9 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
   } catch (error) {
     throw error instanceof Refusal
       ? error
-      : unavailable('whether sandboxes of the env run can not be told now; try again');
+      : unavailable(
+          'it is not known right now whether sandboxes of the env are running; try again',
+        );
   }
   const running = envViewOf(deps, env).observed.reduce((sum, member) => sum + member.running, 0);
   if (running > 0) throw envHasRunningSandboxes(running);

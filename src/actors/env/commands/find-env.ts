@@ -63,7 +63,7 @@ export const changeEnv = async (
     return record;
   } catch (error) {
     throw error instanceof RecordConflict
-      ? unavailable('the env changed meanwhile; try again')
+      ? unavailable('the env was changed by another request; try again')
       : error;
   }
 };

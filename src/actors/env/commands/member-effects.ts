@@ -109,7 +109,10 @@ const asFailure = (error: unknown): unknown => {
         'the quota of pools, replicas, cpu or memory is used up',
       );
     case 'ALREADY_EXISTS':
-      return new MemberFailure('NameTaken', "there is a pool of this name that is not the env's");
+      return new MemberFailure(
+        'NameTaken',
+        'a pool of this name exists that does not belong to the env',
+      );
     case 'UNAVAILABLE':
       return error;
     default:

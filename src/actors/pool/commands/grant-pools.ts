@@ -33,7 +33,7 @@ interface Part {
 
 const UNKNOWN: Denial = {
   reason: 'QuotaUnknown',
-  message: 'what its owner uses can not be told now; it is tried again',
+  message: "its owner's usage is not known right now; trying again",
 };
 
 /** Grants pools that were made or resized by hand what their owner's quotas allow, as over REST. */

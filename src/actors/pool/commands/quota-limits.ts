@@ -93,7 +93,7 @@ export class QuotaLimits {
       if (!before && this.#own.size >= MOST_USERS)
         throw new Refusal(
           'CONFLICT',
-          `${MOST_USERS} users have limits of their own, which is the most`,
+          `${MOST_USERS} users have their own limits, which is the maximum`,
         );
       const limits: Partial<QuotaAmounts> = Object.fromEntries(
         Object.entries({ ...before?.limits, ...omitUndefined(change) }).filter(
@@ -108,7 +108,7 @@ export class QuotaLimits {
       } catch (error) {
         if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
         if (attempt === MOST_ATTEMPTS)
-          throw unavailable('somebody else changes these limits; try again');
+          throw unavailable('another request is changing these limits; try again');
       }
     }
   }

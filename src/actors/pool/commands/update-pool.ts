@@ -116,7 +116,7 @@ export const asUnavailable = (error: unknown): unknown =>
     ? unavailable(
         error instanceof LeaseLost
           ? 'the pool could not be written in time; try again'
-          : 'the pool changed meanwhile; try again',
+          : 'the pool was changed by another request; try again',
       )
     : error;
 

@@ -92,7 +92,8 @@ const amend = async (
     if (status !== 'Running' || !context.record?.claim) throw sandboxNotRunning(status);
     requireMatch(ifMatch, context.record.revision);
     // Another replica's change may come first.
-    if (clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
+    if (clock.now() >= until)
+      throw unavailable('the sandbox was changed by another request; try again');
     const change = changeOf(context.record.claim);
     if (!change) return viewOf(found, clock.now());
     try {

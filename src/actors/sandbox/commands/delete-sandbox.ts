@@ -25,7 +25,7 @@ export const deleteSandbox =
     });
     const end = await endDurably(deps, sandboxId, 'deleted');
     if (!isEndDurable(end))
-      throw unavailable('the end of the sandbox could not be noted in time; repeat the request');
+      throw unavailable('the end of the sandbox could not be recorded in time; repeat the request');
     // A retirement drops the record that an answer is made of.
     const view = end?.context.record || end?.context.launchOrder ? end : before;
     return { ...viewOf(view, clock.now()), status: 'Stopping' };

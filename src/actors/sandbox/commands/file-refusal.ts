@@ -32,12 +32,13 @@ const REFUSALS: Readonly<Record<FileRefused['problem'], (error: FileRefused) => 
   exists: () => fileExists(),
   changed: () => fileChanged(),
   'is-a-folder': ({ message }) =>
-    fileConflict(message, 'ask for it as application/x-tar, or list it'),
+    fileConflict(message, 'request it as application/x-tar, or list it'),
   'not-a-folder': ({ message }) => fileConflict(message),
   'not-a-file': ({ message }) => fileConflict(message),
   'cannot-move': ({ message }) => fileConflict(message),
   busy: ({ message }) => fileConflict(message),
-  'not-empty': ({ message }) => fileConflict(message, 'recursive=true removes what is in it too'),
+  'not-empty': ({ message }) =>
+    fileConflict(message, 'recursive=true also removes everything in it'),
   denied: () => fileDenied(),
   'no-space': () => noSpace(),
   'bad-path': ({ message }) => invalidArgument('path', message),

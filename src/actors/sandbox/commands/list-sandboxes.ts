@@ -37,7 +37,7 @@ export const listSandboxes =
     const { offset, limit } = page;
     const { phase, metadata } = filter;
     if (metadata && phase === 'Completed')
-      throw invalidArgument('phase', 'finished sandboxes are not found by their metadata');
+      throw invalidArgument('phase', 'finished sandboxes cannot be found by their metadata');
     if (metadata || (phase !== undefined && phase !== 'Completed')) {
       const { ids, total } = deps.supervisor.index.list(
         { ...live, phase, metadata },

@@ -45,7 +45,7 @@ export const requireReserved = async (
   if (now - reserved.since <= RESERVATION_MS) return reserved.since;
   for (const resource of reserved.resources) {
     if (!(await coordination.stillReserved(reserved.tenant, resource, reserved)))
-      throw unavailable('what you use was counted anew meanwhile; try again');
+      throw unavailable('your usage was recounted during the request; try again');
   }
   return now;
 };
@@ -189,5 +189,5 @@ export const withinQuota = async (
 
 const NOT_GRANTED: Unresolved = {
   reason: 'QuotaExceeded',
-  message: 'its instances would have more cpu or memory than its owner may have (GET /quotas)',
+  message: "its instances would exceed its owner's quota of cpu or memory (GET /quotas)",
 };

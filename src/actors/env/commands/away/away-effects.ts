@@ -101,7 +101,7 @@ const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
   if (copy && isCopyOf(copy, env)) return copy;
   throw new Refusal(
     'ALREADY_EXISTS',
-    `the cluster ${place.clusterId} has an env of this name that is not of this one`,
+    `the cluster ${place.clusterId} has another env of this name`,
   );
 };
 

@@ -29,7 +29,8 @@ export const requireAway = (
   if (env.overrides.imagePullSecretConfigured)
     throw invalidArgument(
       'clusterID',
-      'must be this cluster, since the env has registry passwords, which are not sent to others',
+      'must be this cluster, because the env has registry passwords, which are not sent to ' +
+        'other clusters',
     );
   return requireLink(away, clusterId);
 };
@@ -52,11 +53,11 @@ export const makeAwayPool = async (
   const { clusterId } = member;
   try {
     const shown = (await bringAbout(away, env, member)) ?? (await shownPool(away, env, member));
-    if (!shown) throw unavailable('the pool of the member is not made yet');
+    if (!shown) throw unavailable('the pool of the member is not created yet');
     return { clusterId, shown };
   } catch (error) {
     if (isUnsure(error))
-      throw unavailable(`the member is listed; its pool comes once ${clusterId} answers`);
+      throw unavailable(`the member was added; its pool is created when ${clusterId} answers`);
     await undo(away, env, member).catch(() => undefined);
     throw error;
   } finally {
@@ -89,7 +90,7 @@ export const changeAwayPool = async (
   const place = placeOf(env, clusterId);
   const copy = await copies.read(place);
   if (!copy || !isCopyOf(copy, env) || !copiedIn(copy, name))
-    throw unavailable('the pool of the member is not made yet; try again');
+    throw unavailable('the pool of the member is not created yet; try again');
   const shown = await copies.changeMember(place, name, {
     config: copiedConfigOf(member),
     replicas,
@@ -143,7 +144,8 @@ export const syncAway = async (
         await away.copies.sync(placeOf(env, clusterID));
         return [];
       } catch (error) {
-        const why = error instanceof Refusal ? error.message : 'it could not be asked; try again';
+        const why =
+          error instanceof Refusal ? error.message : 'the cluster could not be reached; try again';
         return env.members
           .filter((member) => member.clusterId === clusterID && member.deleting === false)
           .map(({ name }) => ({ member: name, clusterID, error: why }));
