@@ -477,7 +477,7 @@ static bool is_waiting(const struct client *client) {
 
 /* For which one may say and be told nothing. */
 static long long patience_ms(const struct client *client) {
-  return client->state == ASKS ? ASK_MS : client->state == HAS_LEFT ? ENDED_MS : INT_MAX;
+  return client->state == ASKS ? ASK_MS : client->state == HAS_LEFT ? ENDED_MS : LLONG_MAX / 2;
 }
 
 /* False once one that was answered, or asks nothing, is to be left. */
