@@ -676,7 +676,6 @@ static void end_output(void) {
 
 /* With its sandbox it all ends. */
 static void end_with_sandbox(void) {
-  if (held.forgotten) return;
   held.removed = true;
   kill_all();
 }
