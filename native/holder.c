@@ -22,6 +22,7 @@
 
 enum {
   CLIENTS = 128,
+  CROWD = 112,                /* beside so many nobody more reads or puts in: others find a place */
   MOST_REQUEST = 4096,
   MOST_INPUT = 64 * 1024,
   PACE_BYTES = 256 * 1024,    /* a program whose pacing reader is so far behind waits for it, */
@@ -366,9 +367,17 @@ static bool is_followed(void) {
   return !held.followed && now_ms() - held.started_at < FOLLOWER_MS;
 }
 
+static bool is_crowded(void) {
+  size_t count = 0;
+  for (size_t i = 0; i < CLIENTS; i++) count += held.clients[i] != NULL;
+  return count > CROWD;
+}
+
 static void take_request(struct client *client) {
   const char *what = client->call.request;
-  if (strcmp(what, "find") == 0 || strcmp(what, "attend") == 0) {
+  const bool stays = strcmp(what, "output") == 0 || strcmp(what, "input") == 0;
+  if (stays && !is_done_before(client) && is_crowded()) answer(client, BUSY);
+  else if (strcmp(what, "find") == 0 || strcmp(what, "attend") == 0) {
     client->state = AWAITS_START;
     client->attends = *what == 'a';
     client->follows = asked(&client->call, "follow") != NULL;

@@ -50,10 +50,15 @@ class Bare {
 
   /** The next spawner takes over. */
   async again(bound?: { readonly tenant: number; readonly all: number }): Promise<void> {
+    this.next(bound);
+    await this.holders.adopt(new Set([SANDBOX]));
+  }
+
+  /** The next spawner, which has not looked for holders. */
+  next(bound?: { readonly tenant: number; readonly all: number }): void {
     this.holders.stop();
     this.shares = new MemoryShares(bound);
     this.holders = this.#begin();
-    await this.holders.adopt(new Set([SANDBOX]));
   }
 
   readonly processes = new EmbeddedProcesses({
@@ -190,6 +195,24 @@ describe('holders of processes on one machine', () => {
     await reading.end();
     expect(reading.size + reading.dropped).to.equal(2_200_000);
     expect(all - free()).to.be.below(FIRST_BYTES + 18 * UNIT_BYTES);
+  });
+
+  it('are found by the next spawner even if readers take all of their places', async () => {
+    const fact = await start('exec sleep 1000');
+    bare.next();
+    const readers = Array.from({ length: 160 }, () =>
+      connectHolder(join(bare.folder, SANDBOX), fact.processId).on('error', () => {}),
+    );
+    const answered = new Set<unknown>();
+    for (const reader of readers) {
+      reader.write(Buffer.from('\0\0\0\x07output\0', 'latin1'));
+      for (const event of ['data', 'close']) reader.once(event, () => answered.add(reader));
+    }
+    await eventually(() => answered.size === readers.length, 'all of them are answered');
+    await bare.holders.adopt(new Set([SANDBOX]));
+    expect(bare.lost).to.deep.equal([]);
+    for (const reader of readers) reader.destroy();
+    expect(await bare.processes.find(SANDBOX, fact.processId)).to.deep.equal(fact);
   });
 
   it('keep less output once the share of memory is used up', async () => {
