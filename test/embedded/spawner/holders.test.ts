@@ -197,6 +197,19 @@ describe('holders of processes on one machine', () => {
     expect(all - free()).to.be.below(FIRST_BYTES + 18 * UNIT_BYTES);
   });
 
+  it('are found by a repeated start if they began to listen after the spawner had looked', async () => {
+    const all = free();
+    const fact = await start('exec sleep 1000');
+    bare.next();
+    const { processId } = fact;
+
+    expect(await start('exec sleep 2000', { processId })).to.deep.equal(fact);
+    expect(all - free()).to.be.above(FIRST_BYTES);
+    await bare.processes.remove(SANDBOX, processId);
+    await eventually(() => free() === all, 'all is free again');
+    expect(bare.lost).to.deep.equal([]);
+  });
+
   it('are found by the next spawner even if readers take all of their places', async () => {
     const fact = await start('exec sleep 1000');
     bare.next();

@@ -57,6 +57,7 @@ export class Holder {
   #isOrderly = false;
   #refusal = '';
   #isFound = false;
+  #isListening = false;
   #isLeft = false;
   #hasBegun = false;
 
@@ -67,7 +68,9 @@ export class Holder {
     this.#events = events;
     this.started.catch(() => {});
     const frames = new AgentFrames({
-      greeted: () => {},
+      greeted: () => {
+        this.#isListening = true;
+      },
       frame: (type, payload) => {
         this.#isOrderly = type === 'E' || type === 'X';
         if (type === 'X') this.#refusal = payload.toString('latin1').replace(/\0.*/s, '');
@@ -145,8 +148,9 @@ export class Holder {
   #closed(): void {
     this.#started.reject(new NotStarted(this.#refusal));
     if (this.#isLeft) return;
-    // A holder that was killed has left it.
-    rmSync(join(this.place.folder, this.place.processId), { force: true });
+    // A holder that was killed has left it. One that never listened has none: it is another's.
+    if (this.#isListening || this.#isFound)
+      rmSync(join(this.place.folder, this.place.processId), { force: true });
     this.#events.gone(this, !this.#isOrderly && this.isLive && (this.#hasBegun || this.#isFound));
   }
 }

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import type { LauncherPool } from '../launcher-pool.ts';
@@ -76,6 +76,7 @@ export class Holders {
    * Rejects with StartRefused.
    */
   async start(id: string, order: ProcessStart): Promise<void> {
+    await this.#findLate(id, order);
     const holder = this.#known(id, order) ?? (await this.#beginWithRoom(id, order));
     try {
       await holder.started;
@@ -97,6 +98,13 @@ export class Holders {
 
   #known(id: string, { processId }: ProcessStart): Holder | undefined {
     return this.#ofInstance.get(id)?.get(processId);
+  }
+
+  /** A former spawner may have started one that began to listen only after `adopt`. */
+  async #findLate(id: string, order: ProcessStart): Promise<void> {
+    const { processId } = order;
+    if (this.#known(id, order) || !existsSync(join(this.#deps.folder, id, processId))) return;
+    await this.#adopt(id, processId).started.catch(() => {});
   }
 
   /** Before it refuses, reads what holders have reported, such as an end that makes room. */
