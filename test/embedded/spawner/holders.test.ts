@@ -341,6 +341,16 @@ describe('holders of processes on one machine', () => {
     expect(await ended).to.equal(125);
   });
 
+  it('leave a folder that cannot be removed to the next spawner', () => {
+    const holders = new Holders({
+      launchers: new LauncherPool(() => LAUNCHER, 'hold'),
+      placeOf: () => undefined,
+      folder: '/proc/self',
+      lost: () => {},
+    });
+    expect(() => holders.forget('task')).to.not.throw();
+  });
+
   it('end with their sandbox, even without a spawner', async () => {
     await start('exec sleep 1000');
     bare.holders.stop();

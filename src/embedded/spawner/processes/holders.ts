@@ -87,7 +87,11 @@ export class Holders {
 
   /** The instance is gone. Its holders end by themselves. */
   forget(id: string): void {
-    rmSync(join(this.#deps.folder, id), { recursive: true, force: true });
+    try {
+      rmSync(join(this.#deps.folder, id), { recursive: true, force: true });
+    } catch {
+      // One has just begun to listen there. The next spawner removes the folder.
+    }
   }
 
   /** Leaves all of them to the next spawner. */
@@ -96,15 +100,15 @@ export class Holders {
       for (const holder of holders.values()) holder.leave();
   }
 
-  #known(id: string, { processId }: ProcessStart): Holder | undefined {
-    return this.#ofInstance.get(id)?.get(processId);
-  }
-
   /** A former spawner may have started one that began to listen only after `adopt`. */
   async #findLate(id: string, order: ProcessStart): Promise<void> {
     const { processId } = order;
     if (this.#known(id, order) || !existsSync(join(this.#deps.folder, id, processId))) return;
     await this.#adopt(id, processId).started.catch(() => {});
+  }
+
+  #known(id: string, { processId }: ProcessStart): Holder | undefined {
+    return this.#ofInstance.get(id)?.get(processId);
   }
 
   /** Before it refuses, reads what holders have reported, such as an end that makes room. */
