@@ -98,7 +98,7 @@ describe('sandpool audit', function () {
       ...more,
     });
     end = next.end;
-    daemon().operations.audit.add([next.line]);
+    daemon().operations.recentAudit.add([next.line]);
   };
 
   it('shows who changed what, oldest first', async () => {
@@ -138,7 +138,7 @@ describe('sandpool audit', function () {
   });
 
   it('continues after a short outage of the service', async () => {
-    const { audit } = daemon().operations;
+    const { recentAudit: audit } = daemon().operations;
     write('r-1');
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,

@@ -30,8 +30,8 @@ describe("commands about a deployment's offers", () => {
       storageClass: '',
       phase: 'Bound' as const,
     };
-    daemon().operations.volumes.set('team-default', [{ ...volume, claimName: 'data' }]);
-    daemon().operations.volumes.set('team-blue', [{ ...volume, claimName: 'foreign' }]);
+    daemon().operations.volumesOf.set('team-default', [{ ...volume, claimName: 'data' }]);
+    daemon().operations.volumesOf.set('team-blue', [{ ...volume, claimName: 'foreign' }]);
     expect((await sandpool('volumes')).stdout).to.match(
       /^VOLUME +CAPACITY +MODES +NAME\ndata +1Gi +ReadWriteOnce,ReadOnlyMany +-\n$/,
     );
@@ -47,7 +47,7 @@ describe("commands about a deployment's offers", () => {
       .and.match(/^multiCluster +no$/m);
     await sandpool('sandboxes', 'create');
     expect((await sandpool('stats', '--admin')).stdout).to.match(
-      /^OF +SANDBOXES\nall +1\nRunning +1\nnamespace team-blue +1\n$/,
+      /^OF +SANDBOXES\nall +2\n(Idle|Running) +1\n(Idle|Running) +1\nnamespace team-default +2\n$/,
     );
     expect((await sandpool('stats')).stderr).to.include('ADMIN_REQUIRED');
   });

@@ -12,7 +12,6 @@ import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-drive
 import { writePidFile } from '../../src/daemon/process/pid-file.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import type { SandboxFiles } from '../../src/contracts/files.ts';
-import { fileOperations } from '../../src/services/files/files.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import type {
@@ -22,7 +21,7 @@ import type {
 import { programOf } from '../support/harness/built-program.ts';
 import { rememberChild, rememberProcess } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
@@ -43,11 +42,11 @@ export interface ServedTerminal {
 }
 
 /**
- * The service over operations in memory, whose commands and shells run on this machine, and a data
+ * The service over an engine of its own, whose commands and shells run on this machine, and a data
  * folder that names it.
  */
 export interface CliDaemon {
-  readonly operations: FakeOperations;
+  readonly operations: Engine;
   readonly dataDir: string;
   readonly url: string;
   readonly terminals: ServedTerminal[];
@@ -61,28 +60,22 @@ export interface CliDaemon {
 
 export const aCliDaemon = async ({
   replicas = 2,
+  images = [],
   processes = new NoProcesses('there are none here'),
   files,
 }: {
   readonly replicas?: number;
+  /** Images that the driver has, beside `host`. */
+  readonly images?: readonly string[];
   readonly processes?: ProcessDriver;
   /** In place of files in memory. */
   readonly files?: SandboxFiles;
 } = {}): Promise<CliDaemon> => {
-  const operations = new FakeOperations();
-  operations.runExec = runHere;
-  operations.processes = processes;
-  if (files)
-    Object.assign(
-      operations,
-      fileOperations({
-        files,
-        requireRunning: async (caller, sandboxId) => {
-          await operations.getSandbox(caller, sandboxId);
-        },
-        begin: () => () => {},
-      }),
-    );
+  const operations = anEngine({ images, files });
+  const { driver } = operations;
+  driver.onExec = (_id, ...call) => runHere(...call);
+  driver.processes = processes;
+  await operations.start();
   const [tenant, admin] = [
     await operations.key('default', 'default'),
     await operations.key('ops', 'root', 'admin'),
@@ -94,6 +87,7 @@ export const aCliDaemon = async ({
     labels: {},
     annotations: {},
   });
+  await operations.settled();
   const terminals: ServedTerminal[] = [];
   const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> =>
     shellHere(request, terminals);
@@ -298,7 +292,10 @@ export const terminalWasRestored = (output: string): boolean => {
   return before !== undefined && before !== '' && before === after;
 };
 
-const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> => {
+const runHere = async (
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<Partial<ExecOutcome>> => {
   const [file = '', ...args] = request.argv;
   const child = spawn(file, args, {
     signal,
@@ -314,12 +311,12 @@ const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecO
     ([exitCode]: (number | null)[]) => exitCode ?? null,
     () => 127,
   );
-  return outcome({
+  return {
     stdout: Buffer.concat(stdout),
     stderr: Buffer.concat(stderr),
     exitCode: code ?? 124,
     timedOut: code === null,
-  });
+  };
 };
 
 /**

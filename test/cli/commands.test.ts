@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { callsOf, failing, hangs, happens } from '../support/harness/engine-operations.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,15 +19,15 @@ describe('the commands about the service', () => {
   describe('events', () => {
     it('shows the events of a pool', async () => {
       const owner = { namespace: 'team-default', team: 'default', user: 'default' };
-      const base = { at: 0, owner, poolName: 'default' };
-      daemon().operations.happens({ ...base, reason: 'Created' });
-      daemon().operations.happens({ ...base, reason: 'StartFailed', why: 'no such command' });
+      const base = { at: daemon().operations.clock.now(), owner, poolName: 'default' };
+      happens(daemon().operations, { ...base, reason: 'StartFailed', why: 'no such command' });
 
       const { stdout, code } = await sandpool('events', 'pool', 'default');
       expect(code).to.equal(0);
       expect(stdout.split('\n').map((line) => line.replace(/^\S+ +/, ''))).to.deep.equal([
         'TYPE     REASON       MESSAGE',
         'Normal   Created      pool default was created',
+        'Normal   Filled       pool default has all its 2 instances',
         'Warning  StartFailed  an instance of pool default did not start: no such command',
         '',
       ]);
@@ -77,11 +78,13 @@ describe('the commands about the service', () => {
     });
 
     it('create waits for the given time', async () => {
+      const claims = callsOf(daemon().operations, 'claimSandbox');
       expect((await sandpool('sandboxes', 'create', '--wait', '30s')).code).to.equal(0);
-      expect(daemon().operations.waits).to.deep.equal([30_000]);
+      expect(claims.map(([, { waitMs }]) => waitMs)).to.deep.equal([30_000]);
     });
 
     it('create passes variables from files, options and the environment, and metadata', async () => {
+      const claims = callsOf(daemon().operations, 'claimSandbox');
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const file = join(folder, 'secrets.env');
       writeFileSync(file, '# note\n\nA=from a file\nB="as it stands" #=\r\nC=\n');
@@ -92,7 +95,7 @@ describe('the commands about the service', () => {
       rmSync(folder, { recursive: true });
 
       expect(end.stderr).to.equal('');
-      expect(daemon().operations.claimedEnv.at(-1)).to.deep.equal({
+      expect(claims.at(-1)?.[1].env).to.deep.equal({
         A: '1=2',
         B: '"as it stands" #=',
         C: '',
@@ -107,6 +110,7 @@ describe('the commands about the service', () => {
 
     it('create uploads files with their local permissions', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const claims = callsOf(daemon().operations, 'claimSandbox');
       const [script, bytes] = [join(folder, 'run:me'), join(folder, 'bytes')];
       writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 });
       writeFileSync(bytes, Buffer.from([0, 255]), { mode: 0o644 });
@@ -117,7 +121,7 @@ describe('the commands about the service', () => {
       rmSync(folder, { recursive: true });
 
       expect(end.stderr).to.equal('');
-      expect(daemon().operations.claimedFiles.at(-1)).to.deep.equal([
+      expect(claims.at(-1)?.[1].files).to.deep.equal([
         { path: Buffer.from('/tmp/run'), content: Buffer.from('#!/bin/sh\n'), mode: 0o700 },
         { path: Buffer.from('/tmp/a:/b'), content: Buffer.from([0, 255]), mode: 0o644 },
       ]);
@@ -125,6 +129,7 @@ describe('the commands about the service', () => {
 
     it('create names a file that it cannot read', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const claims = callsOf(daemon().operations, 'claimSandbox');
       const large = join(folder, 'large');
       writeFileSync(large, Buffer.alloc((256 << 10) + 1));
       const many = Array.from({ length: 17 }, () => ['--file', `${folder}/x:/x`]).flat();
@@ -140,7 +145,7 @@ describe('the commands about the service', () => {
         expect([code, stderr.includes(said)], stderr).to.deep.equal([1, true]);
       }
       rmSync(folder, { recursive: true });
-      expect(daemon().operations.claimedFiles).to.have.length(0);
+      expect(claims).to.have.length(0);
     });
 
     it('create names an invalid variable without its value', async () => {
@@ -187,7 +192,9 @@ describe('the commands about the service', () => {
     });
 
     it('list shows an aligned table', async () => {
-      const [first, second] = [await claimed(), await claimed()];
+      const first = await claimed();
+      daemon().operations.clock.advance(1);
+      const second = await claimed();
       const { stdout, code } = await sandpool('sandboxes', 'list');
       const lines = stdout.trimEnd().split('\n');
       expect(code).to.equal(0);
@@ -203,13 +210,12 @@ describe('the commands about the service', () => {
     it('list filters, pages, and reports that there are more', async () => {
       await claimed();
       const kept = await claimed();
+      const lists = callsOf(daemon().operations, 'listSandboxes');
       const end = await sandpool(...line`sandboxes list --phase Running --pool default --limit 1`);
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
-      expect(end.stderr).to.equal(
-        'sandpool: 1 of 2 shown; see the others with --limit and --offset\n',
-      );
-      expect(daemon().operations.lastFilter).to.deep.include({
+      expect(end.stderr).to.equal('sandpool: 1 of 2 shown; --limit and --offset show others\n');
+      expect(lists.at(-1)?.[1]).to.deep.include({
         poolName: 'default',
         phase: 'Running',
       });
@@ -335,12 +341,14 @@ describe('the commands about the service', () => {
     });
 
     it('delete keeps running sandboxes unless it is forced', async () => {
+      daemon().operations.records.pools.remove = hangs;
       expect((await sandpool('pools', 'delete', 'default')).stdout).to.equal('default Deleting\n');
       expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal(
         'keep-running',
       );
-      await sandpool('pools', 'delete', 'default', '--force');
-      expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal('force');
+      await sandpool('pools', 'create', 'other', '--template', 'default');
+      await sandpool('pools', 'delete', 'other', '--force');
+      expect(daemon().operations.pools.get('team-default/other')?.deleting).to.equal('force');
     });
   });
 
@@ -354,7 +362,7 @@ describe('the commands about the service', () => {
 
     it('ends with 125 if Sandpool refuses', async () => {
       const id = await claimed();
-      daemon().operations.failWith = sandboxNotRunning('Stopping');
+      failing(daemon().operations, sandboxNotRunning('Stopping'), 'execInSandbox');
       const end = await sandpool('exec', id, 'true');
       expect([end.code, end.stderr]).to.deep.equal([
         125,
@@ -369,9 +377,13 @@ describe('the commands about the service', () => {
   });
 
   it('show no foreign control characters in a table', async () => {
-    const id = await claimed();
-    const view = daemon().operations.sandboxes.get(id);
-    if (view) daemon().operations.sandboxes.set(id, { ...view, poolName: 'evil\x1b[2J\npool' });
+    await claimed();
+    const { listSandboxes } = daemon().operations;
+    daemon().operations.listSandboxes = async (...call) => {
+      const page = await listSandboxes(...call);
+      const poolName = 'evil\x1b[2J\npool';
+      return { ...page, items: page.items.map((view) => ({ ...view, poolName })) };
+    };
     const { stdout } = await sandpool('sandboxes', 'list');
     expect(stdout).to.include('evil?[2J?pool');
   });

@@ -76,8 +76,8 @@ describe('completion', () => {
     await cliHere(['templates', 'create', '-f', 'config/templates/web.json', '--admin'], {
       SANDPOOL_DATA_DIR: daemon.dataDir,
     });
-    await offers(['web'], 'templates', 'get', '');
-    await offers(['web'], 'pools', 'create', 'big', '--template', '');
+    await offers(['web'], 'templates', 'get', 'w');
+    await offers(['web'], 'pools', 'create', 'big', '--template', 'w');
     await offers(['status', 'help'], 'pools', 'rollout', '');
     await offers(['default'], 'pools', 'rollout', 'status', '');
     daemon.operations.types.push({

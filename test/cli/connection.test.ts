@@ -25,12 +25,12 @@ describe('the search for the daemon and the key', () => {
   it('warns in time that the key expires, next to the output', async () => {
     const DAY = 24 * 3_600_000;
     const { operations } = daemon;
-    operations.clock.time = Date.now() - 30 * DAY;
+    operations.clock.advance(Date.now() - 30 * DAY - operations.clock.now());
     const ending = join(daemon.dataDir, 'ending.key');
     writeFileSync(ending, await operations.key('default', 'default', 'user', 40 * DAY), {
       mode: 0o600,
     });
-    operations.clock.time = Date.now();
+    operations.clock.advance(30 * DAY);
     const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
     const { code, stdout, stderr } = await cliHere([...LIST, '--key-file', ending], env);
 

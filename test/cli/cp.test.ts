@@ -16,7 +16,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { outcome } from '../support/fakes/fake-operations.ts';
 import { localFolderFiles } from '../support/fakes/local-folder-files.ts';
 import { aCliDaemon, cli, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
 
@@ -83,10 +82,11 @@ describe('sandpool cp', function () {
   });
 
   it('resolves a path without / from the working folder of commands, and removes the part before ..', async () => {
-    const { runExec } = daemon.operations;
-    daemon.operations.runExec = async (request, signal) => {
+    const { onExec } = daemon.operations.driver;
+    daemon.operations.driver.onExec = async (instance, request, signal) => {
       expect(request.argv).to.deep.equal(['/bin/sh', '-c', 'pwd']);
-      return await runExec({ ...request, argv: ['/bin/sh', '-c', `cd ${there} && pwd`] }, signal);
+      const argv = ['/bin/sh', '-c', `cd ${there} && pwd`];
+      return await onExec(instance, { ...request, argv }, signal);
     };
     mkdirSync(join(there, 'work'));
     writeFileSync(join(here, 'a'), 'a');
@@ -94,9 +94,9 @@ describe('sandpool cp', function () {
       await sandpool('cp', join(here, 'a'), `${id}:work`),
       await sandpool('cp', join(here, 'a'), `${id}:work/../b`),
     ];
-    daemon.operations.runExec = async () => outcome({ exitCode: 127 });
+    daemon.operations.driver.onExec = async () => ({ exitCode: 127 });
     const lost = await sandpool('cp', join(here, 'a'), `${id}:b`);
-    daemon.operations.runExec = runExec;
+    daemon.operations.driver.onExec = onExec;
 
     expect(ends).to.deep.equal([QUIET, QUIET]);
     expect(readFileSync(join(there, 'work/a'), 'utf8')).to.equal('a');

@@ -1,10 +1,18 @@
 import { expect } from 'chai';
 import { stateChart } from '../../src/cli/show/explain-actor.ts';
-import { anActorView } from '../support/fakes/fake-debug.ts';
+import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
+import type { ShardReport } from '../../src/services/debug/debug-operations.ts';
+import { anActorView, FakeDebug } from '../support/fakes/fake-debug.ts';
 import { onACliDaemon } from './cli-support.ts';
 
 describe('the debug commands', () => {
   const { daemon, sandpool } = onACliDaemon();
+
+  let debug: FakeDebug;
+  beforeEach(() => {
+    debug = new FakeDebug();
+    Object.assign(daemon().operations, debug, { shards: twoReplicas });
+  });
 
   it('show the state of an actor, its reason and its history', async () => {
     const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '--admin');
@@ -72,7 +80,7 @@ describe('the debug commands', () => {
     await sandpool('debug', 'member', 'team-blue/shop', 'web', '--admin');
     await sandpool('debug', 'group', 'shop', 'web', '--admin');
 
-    expect(daemon().operations.asked).to.deep.equal([
+    expect(debug.asked).to.deep.equal([
       { kind: 'member', text: 'team-blue/shop/web' },
       { kind: 'group', text: 'shop/web' },
     ]);
@@ -107,7 +115,11 @@ describe('the debug commands', () => {
 
   it('show only the broken pools, with the reason', async () => {
     expect((await sandpool('top', '--broken', '--admin')).stdout).to.match(/^0 broken pools, /);
-    daemon().operations.degraded.add('default');
+    const { driver, settled, supervisor } = daemon().operations;
+    for (let start = 0; start < 9; start += 1)
+      driver.failNext('launch', new DefinitionRefused('no such image'));
+    driver.end(supervisor.ids()[0]!);
+    await settled();
 
     const { code, stdout } = await sandpool('top', '--broken', '--admin');
     expect(code).to.equal(0);
@@ -147,4 +159,14 @@ describe('the debug commands', () => {
       '▶ scale\n▶   short\n        MOVED → scale.settled\n    settled\n▶ breaker\n▶   open\n',
     );
   });
+});
+
+const twoReplicas = (): ShardReport => ({
+  replica: 'one',
+  replicas: ['one', 'two'],
+  shards: [
+    { shard: 0, leading: true, replica: 'one' },
+    { shard: 1, leading: false, replica: 'two' },
+    { shard: 2, leading: false },
+  ],
 });

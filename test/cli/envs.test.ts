@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { hangs } from '../support/harness/engine-operations.ts';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvCondition } from '../../src/model/envs/env-condition.ts';
+import type { ObservedMember } from '../../src/actors/views.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { envHasRunningSandboxes, envSyncPartial, poolOfEnv } from '../../src/model/refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -17,7 +19,17 @@ describe('sandpool envs', () => {
   let folder: string;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
   beforeEach(async () => {
-    daemon = await aCliDaemon();
+    daemon = await aCliDaemon({ images: ['python', 'node'] });
+    daemon.operations.types.push({
+      ...{ name: 'large', showName: 'Large', description: '', maxMultiplier: 4 },
+      ...{ extensions: {}, baseResources: { requests: {}, limits: { cpu: '8', memory: '8Gi' } } },
+    });
+    const volume = {
+      ...{ displayName: '', capacity: '1Gi', accessModes: ['ReadWriteMany'] },
+      ...{ storageClass: 'fast', phase: 'Bound' as const },
+    };
+    const claims = ['data', 'models'].map((claimName) => ({ ...volume, claimName }));
+    daemon.operations.volumesOf.set('team-default', claims);
     folder = mkdtempSync(join(tmpdir(), 'sandpool-envs-'));
     sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
   });
@@ -31,7 +43,7 @@ describe('sandpool envs', () => {
     return join(folder, name);
   };
   const record = (): EnvRecord =>
-    daemon.operations.envs.get(KEY) ?? expect.fail('there is no env web');
+    daemon.operations.records.envs.records.get(KEY) ?? expect.fail('there is no env web');
   const done = async (...args: readonly string[]): Promise<string> => {
     const end = await sandpool(...args);
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
@@ -41,17 +53,37 @@ describe('sandpool envs', () => {
     await done('envs', 'create', 'web', '--template', 'default');
     await done(...line`envs members add web --name small --replicas 4 --max-replicas 10`);
   };
+  /** What is shown of the env, and of each member, in place of how it stands. */
+  let shown: { conditions?: EnvRecord['conditions']; member?: Partial<ObservedMember> };
+  beforeEach(() => {
+    shown = {};
+    const { getEnv } = daemon.operations;
+    daemon.operations.getEnv = async (...call) => {
+      const view = await getEnv(...call);
+      const observed = view.observed.map((each) => ({ ...each, ...shown.member }));
+      return { ...view, observed, conditions: shown.conditions ?? view.conditions };
+    };
+  });
+  const observe = (member: Partial<ObservedMember>): void => {
+    shown.member = member;
+  };
   const say = (
     ...conditions: readonly Pick<EnvCondition, 'type' | 'status' | 'reason' | 'message'>[]
   ): void => {
-    daemon.operations.envs.set(KEY, {
-      ...record(),
-      conditions: conditions.map((condition) => ({ ...condition, since: 0 })),
-    });
+    shown.conditions = conditions.map((condition) => ({ ...condition, since: 0 }));
   };
 
   describe('create and update', () => {
+    /** Changes the template until it is of that version. */
+    const untilVersion = async (version: number): Promise<void> => {
+      for (let last = 1; last < version; last += 1)
+        await done(
+          ...line`templates update default --description ${`version ${last + 1}`} --admin`,
+        );
+    };
+
     it('take options', async () => {
+      await untilVersion(3);
       const shown = await done(
         ...line`envs create web --template default --template-version 3 --image python
           --image-policy EnvOverrideImage --startup-timeout 90s --idle-timeout 30m --gateway on
@@ -111,6 +143,7 @@ describe('sandpool envs', () => {
     });
 
     it('pin a version of the template, follow it again, and change other fields', async () => {
+      await untilVersion(4);
       await done(...line`envs create web --template default --image python --label for=tests`);
       await done('envs', 'update', 'web', '--template-version', '4');
       expect(record()).to.deep.include({
@@ -179,6 +212,7 @@ describe('sandpool envs', () => {
 
   it('are deleted', async () => {
     await done('envs', 'create', 'web', '--template', 'default');
+    daemon.operations.records.envs.remove = hangs;
     expect(await done('envs', 'delete', 'web')).to.equal('web Deleting\n');
     expect(record().deleting).to.equal('keep-running');
   });
@@ -349,7 +383,7 @@ describe('sandpool envs', () => {
   describe('status', () => {
     it('shows the state of members', async () => {
       await withMember();
-      daemon.operations.observed.set('small', {
+      observe({
         state: 'Saturated',
         idle: 1,
         running: 3,
@@ -367,7 +401,7 @@ describe('sandpool envs', () => {
 
     it('watched, shows each change until members are settled', async () => {
       await withMember();
-      daemon.operations.observed.set('small', {
+      observe({
         state: 'Active',
         idle: 1,
         running: 1,
@@ -378,7 +412,7 @@ describe('sandpool envs', () => {
         SANDPOOL_DATA_DIR: daemon.dataDir,
       });
       await eventually(() => watching.text.stdout !== '', 'it shows the first line');
-      daemon.operations.observed.set('small', {
+      observe({
         state: 'Active',
         idle: 3,
         running: 1,
@@ -441,7 +475,7 @@ describe('sandpool envs', () => {
 
     it('ends with 1 if a member cannot work, and after the timeout', async () => {
       await withMember();
-      daemon.operations.observed.set('small', { state: 'Error' });
+      observe({ state: 'Error' });
       say({
         type: 'MembersSynced',
         status: 'False',
@@ -452,7 +486,7 @@ describe('sandpool envs', () => {
         .to.deep.include({ code: 1 })
         .and.property('stderr')
         .include('small: the name is taken');
-      daemon.operations.observed.set('small', { state: 'Pending', current: 0 });
+      observe({ state: 'Pending', current: 0 });
       say({ type: 'Progressing', status: 'True', reason: 'MembersMoving', message: 'small' });
       expect((await sandpool('envs', 'status', 'web', '--watch', '--timeout', '0.5s')).stderr)
         .to.include('within 0.5s')
@@ -462,7 +496,7 @@ describe('sandpool envs', () => {
 
   it('are explained', async () => {
     await withMember();
-    daemon.operations.observed.set('small', { idle: 1, running: 3, headroom: 6 });
+    observe({ idle: 1, running: 3, headroom: 6 });
     expect(await done('envs', 'explain', 'web')).to.match(
       /^group small sizes small to demand: Conservative, 0 to 10\n {2}now it has 4: 3 running, 1 idle, 0 on the way$/m,
     );

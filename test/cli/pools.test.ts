@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { hangs } from '../support/harness/engine-operations.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +10,16 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cli, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
 import { line } from '../support/harness/line.ts';
 
-const KEY = 'team-default/default';
-
 describe('sandpool pools', () => {
   let daemon: CliDaemon;
   let folder: string;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
   beforeEach(async () => {
-    daemon = await aCliDaemon();
+    daemon = await aCliDaemon({ images: ['other'] });
+    daemon.operations.types.push({
+      ...{ name: 'small', showName: 'Small', description: '', maxMultiplier: 4 },
+      ...{ extensions: {}, baseResources: { requests: {}, limits: { cpu: '1' } } },
+    });
     folder = mkdtempSync(join(tmpdir(), 'sandpool-pools-'));
     sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
   });
@@ -173,7 +176,7 @@ describe('sandpool pools', () => {
         JSON.parse(
           (await sandpool('pools', 'sync-template', 'default', '--preview', '-o', 'json')).stdout,
         ),
-      ).to.deep.equal({ specYaml: preview.stdout, version: '7' });
+      ).to.deep.equal({ specYaml: preview.stdout, version: '1' });
       expect((await sandpool('pools', 'sync-template', 'default')).stdout).to.match(
         /^pool: +default$/m,
       );
@@ -181,15 +184,22 @@ describe('sandpool pools', () => {
   });
 
   describe('rollout status', () => {
+    /** What is shown of the pool, in place of how it stands. */
+    let shown: Partial<PoolRecord>;
+    beforeEach(() => {
+      shown = {};
+      const { getPool } = daemon.operations;
+      daemon.operations.getPool = async (...call) => {
+        const { record, conditions, ...view } = await getPool(...call);
+        const changed = { ...record, ...shown };
+        return { ...view, record: changed, conditions: changed.conditions ?? conditions };
+      };
+    });
     const say = (reason: string, message: string, more: Partial<PoolCondition> = {}): void => {
-      const record = recordOf('default');
-      if (record)
-        daemon.operations.pools.set(KEY, {
-          ...record,
-          conditions: [
-            { type: 'Progressing', status: 'False', reason, message, since: 0, ...more },
-          ],
-        });
+      shown = {
+        ...shown,
+        conditions: [{ type: 'Progressing', status: 'False', reason, message, since: 0, ...more }],
+      };
     };
 
     it('shows the progress', async () => {
@@ -197,7 +207,7 @@ describe('sandpool pools', () => {
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
       expect(end.stdout)
         .to.match(/^rollout: +done$/m)
-        .and.match(/^revision: +abc$/m)
+        .and.match(/^revision: +f539b027c9c74344$/m)
         .and.match(/^max unavailable: +25%$/m);
       expect(
         JSON.parse((await sandpool('pools', 'rollout', 'status', 'default', '-o', 'json')).stdout),
@@ -218,7 +228,7 @@ describe('sandpool pools', () => {
       const end = await watching.ended;
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
       expect(end.stdout).to.equal(
-        'default: 2 of revision abc, 0 starting, 0 to be replaced\ndefault is rolled out: 2 of revision abc\n',
+        'default: 2 of revision f539b027c9c74344, 0 starting, 0 to be replaced\ndefault is rolled out: 2 of revision f539b027c9c74344\n',
       );
     });
 
@@ -229,15 +239,12 @@ describe('sandpool pools', () => {
         metadata: { name: 'default' },
         spec: { containers: [{ name: 'main', image: 'host' }] },
       });
-      await daemon.operations.templates.create({
-        name: 'default',
-        version: '2',
-        createdAt: 0,
-        document,
-      });
+      const { templates } = daemon.operations.records; // which nobody reports to the pool
+      const record = { ...templates.records.get('default')!, version: '2', document };
+      templates.records.set('default', record);
       const change = (part: Partial<PoolRecord>): void => {
-        daemon.operations.pools.set(KEY, { ...recordOf('default')!, ...part });
-      }; // it is there
+        shown = { ...shown, ...part };
+      };
       const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], {
         SANDPOOL_DATA_DIR: daemon.dataDir,
       });
@@ -247,7 +254,7 @@ describe('sandpool pools', () => {
       );
       change({ templateVersion: '2' });
       expect((await watching.ended).stdout).to.match(
-        /0 to be replaced\ndefault is rolled out: 2 of revision abc\n$/,
+        /0 to be replaced\ndefault is rolled out: 2 of revision f539b027c9c74344\n$/,
       );
 
       change({ templateVersion: '1', updateStrategy: { autoUpdate: false, maxUnavailable: '1' } });
@@ -310,6 +317,7 @@ describe('sandpool pools', () => {
       const end = await sandpool(...line`pools rollout status default --watch --timeout 0.5s`);
       expect(end.stderr).to.include('was not done within 0.5s');
       expect(end.stdout).to.match(/^default: [^\n]*\n$/);
+      daemon.operations.records.pools.remove = hangs;
       await sandpool('pools', 'delete', 'default');
       expect(
         (await sandpool('pools', 'rollout', 'status', 'default', '--watch')).stderr,

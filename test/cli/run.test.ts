@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { callsOf, failing } from '../support/harness/engine-operations.ts';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
-import { outcome } from '../support/fakes/fake-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import {
   aCliDaemon,
@@ -22,6 +22,10 @@ describe('sandpool run', function () {
     env = { SANDPOOL_DATA_DIR: daemon.dataDir };
   });
   afterEach(() => daemon.close());
+
+  const refuseClaims = (refusal: Error): void => {
+    failing(daemon.operations, refusal, 'claimSandbox');
+  };
 
   it("claims, runs, prints, gives back, and ends with the command's exit code", async () => {
     const end = await cli(['run', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7'], env);
@@ -73,15 +77,17 @@ describe('sandpool run', function () {
       .to.include('pool other not found')
       .and.include('available: default')
       .and.include('sandpool pools create other --template');
+    const claims = callsOf(daemon.operations, 'claimSandbox');
     await cliHere(['run', '--idle-timeout', '90s', '--', 'true'], env);
-    expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
+    expect(claims[0]?.[1].idleTimeoutMs).to.equal(90_000);
   });
 
   it('waits for an instance as long as requested, by default 10 s', async () => {
+    const claims = callsOf(daemon.operations, 'claimSandbox');
     await cliHere(['run', '--wait', '90s', '--', 'true'], env);
     await cliHere(['run', '--', 'true'], env);
     await cliHere(['run', '--wait', '0', '--', 'true'], env);
-    expect(daemon.operations.waits).to.deep.equal([90_000, 10_000, 0]);
+    expect(claims.map(([, { waitMs }]) => waitMs)).to.deep.equal([90_000, 10_000, 0]);
     expect((await cliHere(['run', '--wait', '6m', '--', 'true'], env)).stderr).to.include(
       '5m at most',
     );
@@ -101,9 +107,11 @@ describe('sandpool run', function () {
   });
 
   it('ends with 125 and the remedy if the pool is exhausted', async () => {
-    daemon.operations.failWith = noIdleInstance(
-      { name: 'default' },
-      { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 },
+    refuseClaims(
+      noIdleInstance(
+        { name: 'default' },
+        { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 },
+      ),
     );
     const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
@@ -117,9 +125,11 @@ describe('sandpool run', function () {
   });
 
   it('explains how to wait for an instance of a pool that is still starting', async () => {
-    daemon.operations.failWith = noIdleInstance(
-      { name: 'default' },
-      { idle: 0, running: 0, starting: 0, stopping: 0, retiring: 0, failed: 0, missing: 3 },
+    refuseClaims(
+      noIdleInstance(
+        { name: 'default' },
+        { idle: 0, running: 0, starting: 0, stopping: 0, retiring: 0, failed: 0, missing: 3 },
+      ),
     );
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('instances wait to be started; claim with --wait 60s, or try again shortly')
@@ -128,15 +138,15 @@ describe('sandpool run', function () {
 
   it("ends with 125 and the remedy for an env's pool, and for another user's", async () => {
     const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
-    daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);
+    refuseClaims(noIdleInstance({ name: 'small', env: 'web' }, counts));
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('sandpool envs members update web small --max-replicas N')
       .and.not.include('pools update');
-    daemon.operations.failWith = noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts);
+    refuseClaims(noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts));
     expect((await cliHere(['run', '--', 'true'], env)).stderr).to.include(
       "or ask school/teacher, the pool's owner, to enlarge it",
     );
-    daemon.operations.failWith = noIdleInstance({ name: 'p' }, { ...counts, running: 0 });
+    refuseClaims(noIdleInstance({ name: 'p' }, { ...counts, running: 0 }));
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('\n  enlarge the pool: sandpool pools update p --replicas N')
       .and.not.include('give one back');
@@ -144,20 +154,24 @@ describe('sandpool run', function () {
 
   it('ends with 125 and the reason if instances do not start', async () => {
     const counts = { idle: 0, running: 0, starting: 2, stopping: 0, retiring: 0, failed: 0 };
-    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, {
-      reason: 'ImageUnavailable',
-      message: 'ErrImagePull: there is no such image',
-    });
+    refuseClaims(
+      noIdleInstance({ name: 'default' }, counts, {
+        reason: 'ImageUnavailable',
+        message: 'ErrImagePull: there is no such image',
+      }),
+    );
     const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr)
       .to.include('its instances do not start: ErrImagePull: there is no such image')
       .and.include('overrides.image')
       .and.not.include('give one back');
-    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, {
-      reason: 'StartsFail',
-      message: 'did not become ready within startupTimeout',
-    });
+    refuseClaims(
+      noIdleInstance({ name: 'default' }, counts, {
+        reason: 'StartsFail',
+        message: 'did not become ready within startupTimeout',
+      }),
+    );
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('change what the problem names, with: sandpool pools update default, or in the')
       .and.not.include('PUT');
@@ -178,7 +192,7 @@ describe('sandpool run', function () {
   });
 
   it('reports lack of memory', async () => {
-    daemon.operations.runExec = async () => outcome({ exitCode: 137, outOfMemory: true });
+    daemon.operations.driver.onExec = async () => ({ exitCode: 137, outOfMemory: true });
     const end = await cliHere(['run', '--', 'true'], env);
     expect([end.code, end.stderr]).to.deep.equal([
       137,
@@ -187,7 +201,7 @@ describe('sandpool run', function () {
   });
 
   it('gives the sandbox back if the command cannot be run', async () => {
-    daemon.operations.runExec = async () => {
+    daemon.operations.driver.onExec = async () => {
       throw new Error('broken');
     };
     const end = await cliHere(['run', '--', 'true'], env);
@@ -203,7 +217,7 @@ describe('sandpool run', function () {
   ] as const) {
     it(`gives the sandbox back on ${signal} and ends with ${code}`, async () => {
       let running = false;
-      daemon.operations.runExec = async (_request, abort) => {
+      daemon.operations.driver.onExec = async (_id, _request, abort) => {
         running = true;
         await once(abort, 'abort');
         throw new Error('the client left');
@@ -265,7 +279,7 @@ describe('sandpool run', function () {
 
   it('gives the sandbox back even if the signal comes twice at once', async () => {
     let running = false;
-    daemon.operations.runExec = async (_request, abort) => {
+    daemon.operations.driver.onExec = async (_id, _request, abort) => {
       running = true;
       await once(abort, 'abort');
       throw new Error('the client left');
@@ -304,8 +318,9 @@ describe('sandpool run', function () {
   });
 
   it('accepts that a sandbox has ended by itself', async () => {
-    daemon.operations.runExec = async () => {
-      daemon.operations.sandboxes.clear();
+    daemon.operations.driver.onExec = async () => {
+      for (const id of daemon.left()) daemon.operations.driver.end(id);
+      await daemon.operations.settled();
       return {
         stdout: Buffer.from('x'),
         stderr: Buffer.alloc(0),
@@ -326,7 +341,7 @@ describe('sandpool run', function () {
   it('hides the key from other users of the machine', async () => {
     const key = readFileSync(`${daemon.dataDir}/keys/tenant.key`, 'utf8').trim();
     let commandLine = '';
-    daemon.operations.runExec = async () => {
+    daemon.operations.driver.onExec = async () => {
       commandLine = readFileSync(`/proc/${running.child.pid}/cmdline`, 'utf8');
       return {
         stdout: Buffer.alloc(0),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { firstMembers, makeDefaultEnvs } from '../../src/daemon/default-env.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { anEngine, type Engine } from '../support/harness/engine-operations.ts';
 
 const INTERPRETER = 'code-interpreter-v1';
 const KEY = 'team-default/default';
@@ -15,9 +15,14 @@ const CALLER: Caller = {
 };
 
 describe("the first start's resources", () => {
-  let operations: FakeOperations;
-  beforeEach(() => {
-    operations = new FakeOperations();
+  let operations: Engine;
+  beforeEach(async () => {
+    operations = anEngine();
+    const { templates } = operations.records;
+    const { document, ...record } = templates.records.get('default')!;
+    const metadata = { name: INTERPRETER };
+    await templates.create({ ...record, name: INTERPRETER, document: { ...document, metadata } });
+    await operations.start();
   });
 
   const configOf = ({ replicas = 4, maxReplicas = 64, most = 16 } = {}) => ({
@@ -38,7 +43,7 @@ describe("the first start's resources", () => {
       hasTemplate: (name) => templates.includes(name),
       operations,
     });
-  const env = (): EnvRecord | undefined => operations.envs.get(KEY);
+  const env = (): EnvRecord | undefined => operations.records.envs.records.get(KEY);
   const isWhole = (): void => {
     expect(env()?.members.map(({ name }) => name)).to.deep.equal(['default']);
     expect(env()?.members[0]?.config, 'its own bounds hold too').to.include({
@@ -76,7 +81,7 @@ describe("the first start's resources", () => {
 
   describe('for the code interpreter', () => {
     const both = (): readonly unknown[] => [
-      operations.envs.get(`team-default/${INTERPRETER}`)?.groups[0],
+      operations.records.envs.records.get(`team-default/${INTERPRETER}`)?.groups[0],
       operations.pools.get(`team-default/${INTERPRETER}`)?.replicas,
     ];
     const isMade = (): void => {
@@ -168,7 +173,9 @@ describe("the first start's resources", () => {
         replicas: 4,
         config: { minReplicas: 4, maxReplicas: 64 },
       });
-      operations.pools.clear();
+      const { pools } = operations.records;
+      await operations.settled();
+      for (const record of pools.records.values()) await pools.remove(record);
       await make();
       isWhole();
     });

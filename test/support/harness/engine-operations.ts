@@ -32,6 +32,7 @@ import { RecentAuditRing } from '../../../src/services/audit/recent-audit-ring.t
 import { ApiKeyMirror } from '../../../src/services/keys/api-keys.ts';
 import { mintApiKey } from '../../../src/services/keys/mint-api-key.ts';
 import type { Operations } from '../../../src/services/operations.ts';
+import type { SandboxFiles } from '../../../src/contracts/files.ts';
 import type { PullSecretOwner } from '../../../src/contracts/pull-secrets.ts';
 import type { Records } from '../../../src/contracts/record-store.ts';
 import type { RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
@@ -101,6 +102,8 @@ export interface EngineTerms {
   readonly spec?: object | null;
   /** Images that the driver has, beside `host`. */
   readonly images?: readonly string[];
+  /** In place of files in memory. */
+  readonly files?: SandboxFiles;
   /** Answers that were kept before. */
   readonly answers?: MemoryAnswerRows;
 }
@@ -108,8 +111,10 @@ export interface EngineTerms {
 /** Below the operations: one implementation of each contract, in memory. */
 export type EngineParts = ReturnType<typeof partsOf>;
 
-const partsOf = ({ spec = {}, images = [], answers }: EngineTerms) => {
+const partsOf = ({ spec = {}, images = [], files, answers }: EngineTerms) => {
   const clock = new EngineClock(STARTED);
+  const driver = new FakeSandboxDriver({ now: () => clock.now(), images });
+  if (files) driver.files = files;
   const templates = new MemoryTemplates();
   if (spec)
     templates.records.set('default', {
@@ -124,7 +129,7 @@ const partsOf = ({ spec = {}, images = [], answers }: EngineTerms) => {
   const passwords = new Map<string, readonly RegistryCredentials[]>();
   return {
     clock,
-    driver: new FakeSandboxDriver({ now: () => clock.now(), images }),
+    driver,
     records: {
       templates,
       pools: new MemoryPools(),

@@ -104,7 +104,7 @@ export class Holders {
   async #findLate(id: string, order: ProcessStart): Promise<void> {
     const { processId } = order;
     if (this.#known(id, order) || !existsSync(join(this.#deps.folder, id, processId))) return;
-    await this.#adopt(id, processId).started.catch(() => {});
+    await this.#adopt(id, processId);
   }
 
   #known(id: string, { processId }: ProcessStart): Holder | undefined {
