@@ -1,11 +1,21 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
 import { ProcessesFull, type ProcessOrder } from '../../../src/contracts/processes.ts';
 import { EmbeddedProcesses } from '../../../src/embedded/driver/processes.ts';
+import { NotJoinable } from '../../../src/contracts/sandbox-driver.ts';
 import { AgentCall } from '../../../src/contracts/agent/agent-call.ts';
 import { piecesOf } from '../../../src/contracts/agent/process-output.ts';
 import { connectHolder } from '../../../src/embedded/spawner/processes/holder-socket.ts';
@@ -39,6 +49,8 @@ class Bare {
   readonly init: ChildProcess;
   readonly lost: string[] = [];
   shares = new MemoryShares();
+  cgroups: readonly string[] = [];
+  startDeadlineMs: number | undefined;
   holders: Holders;
   readonly #pools: LauncherPool[] = [];
 
@@ -97,7 +109,7 @@ class Bare {
       placeOf: () => ({
         init: { pid, startTime: readProcessStat(pid)?.startTime ?? '' },
         user: undefined,
-        cgroups: [],
+        cgroups: this.cgroups,
         env: {},
         workingDir: '/',
         bare: { home: this.home, uid: UID },
@@ -105,6 +117,7 @@ class Bare {
       folder: this.folder,
       lost: (_id, why) => this.lost.push(why),
       shares: this.shares,
+      startDeadlineMs: this.startDeadlineMs,
     });
   }
 }
@@ -339,6 +352,21 @@ describe('holders of processes on one machine', () => {
     const [, , , socket] = child.stdio;
     if (socket && 'end' in socket) socket.end(Buffer.from([0, 0, 1, 0, 0x70]));
     expect(await ended).to.equal(125);
+  });
+
+  it('are given up in time if a start stands still inside the sandbox', async () => {
+    const all = free();
+    const tasks = join(bare.home, 'tasks');
+    execFileSync('mkfifo', [tasks]);
+    bare.cgroups = [bare.home]; // nobody reads: whoever enters it stands still
+    bare.startDeadlineMs = 100;
+    await bare.again();
+    const error = await rejection(start('exec sleep 1000'));
+    closeSync(openSync(tasks, constants.O_RDONLY | constants.O_NONBLOCK));
+
+    expect(error).to.be.instanceOf(NotJoinable);
+    expect(free()).to.equal(all);
+    expect(bare.lost).to.deep.equal([]);
   });
 
   it('leave a folder that cannot be removed to the next spawner', () => {

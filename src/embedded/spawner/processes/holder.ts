@@ -110,6 +110,14 @@ export class Holder {
     }
   }
 
+  /**
+   * Is for one that was killed before its program ran: a process that stands still in the sandbox
+   * keeps the other end of the connection open.
+   */
+  giveUp(): void {
+    this.#socket.destroy();
+  }
+
   /** Leaves it to the next spawner. */
   leave(): void {
     this.#isLeft = true;

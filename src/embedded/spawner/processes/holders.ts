@@ -34,6 +34,8 @@ export interface HoldersDeps {
   /** A process of a running instance has ended with its holder. */
   readonly lost: (id: string, why: string) => void;
   readonly shares?: MemoryShares;
+  /** Absent: 20 s. */
+  readonly startDeadlineMs?: number;
 }
 
 /**
@@ -150,7 +152,10 @@ export class Holders {
   }
 
   #endIfItStandsStill(child: ChildProcess, holder: Holder): void {
-    const deadline = setTimeout(() => child.kill('SIGKILL'), START_DEADLINE_MS);
+    const deadline = setTimeout(() => {
+      child.kill('SIGKILL');
+      holder.giveUp();
+    }, this.#deps.startDeadlineMs ?? START_DEADLINE_MS);
     const callOff = (): void => clearTimeout(deadline);
     holder.started.then(callOff, callOff);
   }
