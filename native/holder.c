@@ -68,7 +68,7 @@ struct client {
   char *out;
   size_t said, sent, room;
   uint64_t position, until; /* it reads, and up to where it may yet */
-  bool follows, paces, attends;
+  bool follows, paces, attends, is_turned_away;
   long long told;
 };
 
@@ -376,8 +376,10 @@ static bool is_crowded(void) {
 static void take_request(struct client *client) {
   const char *what = client->call.request;
   const bool stays = strcmp(what, "output") == 0 || strcmp(what, "input") == 0;
-  if (stays && !is_done_before(client) && is_crowded()) answer(client, BUSY);
-  else if (strcmp(what, "find") == 0 || strcmp(what, "attend") == 0) {
+  if (stays && !is_done_before(client) && is_crowded()) {
+    client->is_turned_away = true;
+    answer(client, BUSY);
+  } else if (strcmp(what, "find") == 0 || strcmp(what, "attend") == 0) {
     client->state = AWAITS_START;
     client->attends = *what == 'a';
     client->follows = asked(&client->call, "follow") != NULL;
@@ -512,6 +514,7 @@ static bool talk(struct client *client) {
   }
   if (client->sent < client->said) return true;
   client->sent = client->said = 0;
+  if (client->is_turned_away) return false;
   if (client->state == LEAVES) {
     /* Whoever reads slowly says on the way that it does: were this end shut for that, the rest would be lost. */
     client->state = HAS_LEFT;
