@@ -8,10 +8,10 @@ import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 const HOUR_MS = 3_600_000;
-const refusal = (status: number): ApiRefused =>
+const refusal = (status: number, reason = 'Refused'): ApiRefused =>
   new ApiRefused({
     status,
-    reason: 'Refused',
+    reason,
     causes: [],
     retryAfterSeconds: undefined,
     missing: undefined,
@@ -30,8 +30,8 @@ describe('the ConfigMap of the agent in a namespace', () => {
       create: async (path: string, body: object, options?: { readonly query?: object }) => {
         const isTry = options?.query !== undefined;
         asked.push(`${isTry ? 'try' : 'make'} ${path}`);
-        if (server.refused !== 0) throw refusal(server.refused);
-        if (server.there) throw refusal(409);
+        if (server.refused !== 0) throw refusal(server.refused, 'Conflict');
+        if (server.there) throw refusal(409, 'AlreadyExists');
         if (isTry) expect(body).to.deep.include({ binaryData: {} });
         else expect(body).to.deep.include({ binaryData: { launcher: 'bmV3' }, immutable: true });
         server.there = !isTry;
@@ -76,6 +76,14 @@ describe('the ConfigMap of the agent in a namespace', () => {
   it('is requested again after a refusal', async () => {
     const { provide, server } = aServer({ refused: 403 });
     expect(await rejection(provide())).to.include({ status: 403 });
+    server.refused = 0;
+    await provide();
+    expect(server.there).to.equal(true);
+  });
+
+  it('is not taken for created if another write got in the way', async () => {
+    const { provide, server } = aServer({ refused: 409 }); // as of a quota that others change, too
+    expect(await rejection(provide())).to.include({ name: 'OutcomeUnknown' });
     server.refused = 0;
     await provide();
     expect(server.there).to.equal(true);

@@ -1,7 +1,8 @@
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
+import { OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
 import type { ApiClient } from '../../api/api-calls.ts';
-import { isRefused } from '../../api/api-errors.ts';
+import { ApiRefused } from '../../api/api-errors.ts';
 import type { AgentProgram, Agents } from './agent-programs.ts';
 import { AGENT_LABEL, agentMap } from './pod-agent.ts';
 import { podsPath } from './pod-resource.ts';
@@ -72,7 +73,10 @@ export class AgentMaps {
       await this.#deps.api.create(path, asked, { query: { dryRun: 'All' } });
       await this.#deps.api.create(path, map);
     } catch (error) {
-      if (!isRefused(error, 409)) throw error;
+      if (!(error instanceof ApiRefused) || error.status !== 409) throw error;
+      // A quota that others change at this moment answers 409, too, and has created nothing.
+      if (error.reason !== 'AlreadyExists')
+        throw new OutcomeUnknown(error.message, { cause: error });
     }
   }
 
