@@ -94,8 +94,14 @@ export class MemoryApi {
         metadata: { ...known.metadata, labels: { ...known.metadata.labels, ...metadata.labels } },
       });
     },
-    remove: async (path, { uid, resourceVersion, gracePeriodSeconds = 0 } = {}) => {
+    remove: async (
+      path,
+      { uid, resourceVersion, gracePeriodSeconds = 0, dryRun } = {},
+      options,
+    ) => {
       this.asked.push(`DELETE ${path}`);
+      const [, name] = String(options?.query?.['fieldSelector']).split('metadata.name=');
+      if (dryRun) return { items: [this.objects.get(`${path}/${name}`)] };
       const known = this.objects.get(path);
       if (!known) throw absent(path);
       if (

@@ -25,7 +25,14 @@ describe('the ConfigMap of the agent in a namespace', () => {
   const aServer = ({ there = false, refused = 0, pods = [] as readonly string[] } = {}) => {
     const asked: string[] = [];
     const clock = new TestClock();
-    const server = { asked, clock, there, refused, more: undefined as string | undefined };
+    const server = {
+      asked,
+      clock,
+      there,
+      refused,
+      more: undefined as string | undefined,
+      found: { metadata: { uid: 'own' }, immutable: true, binaryData: { launcher: 'bmV3' } },
+    };
     const api = {
       create: async (path: string, body: object, options?: { readonly query?: object }) => {
         const isTry = options?.query !== undefined;
@@ -44,8 +51,15 @@ describe('the ConfigMap of the agent in a namespace', () => {
         const items = pods.map((id) => ({ metadata: { labels: { 'sandpool.dev/agent': id } } }));
         return { metadata: { continue: server.more }, items };
       },
-      remove: async (_path: string, _removal: object, options?: { readonly query?: object }) => {
-        asked.push(`remove ${JSON.stringify(options?.query)}`);
+      remove: async (
+        _path: string,
+        { dryRun = false, uid }: { readonly dryRun?: boolean; readonly uid?: string },
+        options?: { readonly query?: object },
+      ) => {
+        const words = [dryRun ? 'look' : 'remove', uid, JSON.stringify(options?.query)];
+        asked.push(words.filter((word) => word !== undefined).join(' '));
+        if (uid !== undefined) server.there = false;
+        return { items: server.there ? [server.found] : null };
       },
     };
     const maps = new AgentMaps({ api: api as never, agents, clock, log: quietLog });
@@ -59,7 +73,25 @@ describe('the ConfigMap of the agent in a namespace', () => {
     await provide();
     expect(asked).to.deep.equal([`try ${MAPS}`, `make ${MAPS}`]);
     await provide('b');
-    expect(asked).to.have.length(3); // this server has it in every namespace
+    expect(asked.slice(2)).to.deep.equal([
+      'try /api/v1/namespaces/b/configmaps', // this server has it in every namespace
+      `look {"fieldSelector":"metadata.name=sandpool-agent-${program.id}"}`,
+    ]);
+  });
+
+  it('replaces what somebody else created under its name', async () => {
+    for (const forged of [{ binaryData: { launcher: 'b2xk' } }, { immutable: false }]) {
+      const { asked, provide, server } = aServer({ there: true });
+      server.found = { ...server.found, metadata: { uid: 'forged' }, ...forged };
+      await provide();
+      const query = `{"fieldSelector":"metadata.name=sandpool-agent-${program.id}"}`;
+      expect(asked).to.deep.equal([
+        `try ${MAPS}`,
+        `look ${query}`,
+        `remove forged ${query}`,
+        `make ${MAPS}`,
+      ]);
+    }
   });
 
   it('is created again within a minute after a deletion', async () => {
@@ -100,8 +132,8 @@ describe('the ConfigMap of the agent in a namespace', () => {
     expect(asked.join()).to.not.include('list');
     clock.advance(60_000);
     await provide();
-    await eventually(() => asked.length === 5, 'it has tidied up');
-    expect(asked.slice(3)).to.deep.equal([
+    await eventually(() => asked.length === 6, 'it has tidied up');
+    expect(asked.slice(4)).to.deep.equal([
       'list /api/v1/namespaces/a/pods',
       `remove {"labelSelector":"sandpool.dev/agent,sandpool.dev/agent notin (${program.id},old,older)"}`,
     ]);
@@ -109,7 +141,7 @@ describe('the ConfigMap of the agent in a namespace', () => {
     server.more = 'and so on';
     clock.advance(HOUR_MS);
     await provide();
-    await eventually(() => asked.length === 7, 'it has looked');
+    await eventually(() => asked.length === 8, 'it has looked');
     expect(asked.at(-1)).to.equal('list /api/v1/namespaces/a/pods');
   });
 });

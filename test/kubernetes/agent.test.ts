@@ -71,6 +71,22 @@ describe('the ConfigMap of the agent on a real API server', () => {
     ).to.equal(true);
   });
 
+  it('is replaced if somebody created another one of its name before', async () => {
+    const of = await cluster().namespace();
+    const read = async (): Promise<readonly string[]> => {
+      const what = 'jsonpath={.metadata.uid} {.binaryData.launcher}';
+      const name = `sandpool-agent-${program.id}`;
+      return (await cluster().kubectl('get', 'cm', name, '-n', of, '-o', what)).split(' ');
+    };
+    await cluster().apply([{ ...agentMap(program, of), binaryData: { launcher: 'b2xk' } }]);
+    expect((await read())[1]).to.equal('b2xk');
+    await someMaps().provide(of, program);
+    const [uid, bytes] = await read();
+    expect(bytes).to.equal(program.bytes.toString('base64'));
+    await someMaps().provide(of, program);
+    expect((await read())[0]).to.equal(uid, 'the agent itself stays');
+  });
+
   it('is deleted after its last Pod if it is an old version', async () => {
     const [mounted, left] = ['mounted', 'left'].map((text) => agentProgram(Buffer.from(text)));
     if (!mounted || !left) throw new Error('there are two');

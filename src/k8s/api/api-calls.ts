@@ -30,6 +30,8 @@ export interface Removal {
   readonly resourceVersion?: string;
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  /** Deletes nothing, and is answered as if it did. */
+  readonly dryRun?: boolean;
 }
 
 export interface ListQuery {

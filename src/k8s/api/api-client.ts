@@ -128,12 +128,14 @@ class Lane implements ApiClient {
 
   remove(
     path: string,
-    { uid, resourceVersion, gracePeriodSeconds, propagationPolicy }: Removal = {},
+    { dryRun = false, ...removal }: Removal = {},
     options: CallOptions = {},
   ): Promise<unknown> {
+    const { uid, resourceVersion, gracePeriodSeconds, propagationPolicy } = removal;
     const body = {
       kind: 'DeleteOptions',
       apiVersion: 'v1',
+      ...(dryRun && { dryRun: ['All'] }),
       gracePeriodSeconds,
       propagationPolicy,
       preconditions: { uid, resourceVersion },

@@ -50,7 +50,7 @@ export class ApiRefused extends NotDone implements Refused {
   }
 }
 
-export const isRefused = (error: unknown, status: number): boolean =>
+export const isRefused = (error: unknown, status: number): error is ApiRefused =>
   error instanceof ApiRefused && error.status === status;
 
 /**

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
 import { OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../../api/api-calls.ts';
-import { ApiRefused } from '../../api/api-errors.ts';
+import type { ApiClient, CallOptions } from '../../api/api-calls.ts';
+import { isRefused } from '../../api/api-errors.ts';
 import type { AgentProgram, Agents } from './agent-programs.ts';
-import { AGENT_LABEL, agentMap } from './pod-agent.ts';
+import { AGENT_LABEL, agentMap, isAgentMap, mapNameOf } from './pod-agent.ts';
 import { podsPath } from './pod-resource.ts';
 
 export interface AgentMapsDeps {
@@ -22,6 +22,7 @@ const LOOK_AGAIN_MS = 60_000;
  * own anew within a minute, and the kubelet finds it then.
  */
 const TIDY_EVERY_MS = 3_600_000;
+const TRY = { query: { dryRun: 'All' } };
 const MOST_KNOWN = 10_000;
 /** Pods with another agent that are looked at; where there are more, nothing is removed. */
 const MOST_PODS = 500;
@@ -32,8 +33,9 @@ interface Known {
 }
 
 /**
- * Puts the agent where Pods find it: into a ConfigMap of each namespace that gets one. Those that
- * no Pod mounts any more are removed. None is ever read, and no right to that is needed.
+ * Puts the agent where Pods find it: into a ConfigMap of each namespace that gets one. What was
+ * there under its name before is replaced unless it is the agent. Those that no Pod mounts any more
+ * are removed.
  */
 export class AgentMaps {
   readonly #deps: AgentMapsDeps;
@@ -53,7 +55,7 @@ export class AgentMaps {
     const known = this.#known.get(key);
     if (known && now < known.until) return await known.there;
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    const there = this.#make(namespace, program);
+    const there = this.#make(namespace, program, known !== undefined);
     this.#known.set(key, { until: now + LOOK_AGAIN_MS, there });
     there.then(
       () => {
@@ -64,20 +66,44 @@ export class AgentMaps {
     return await there;
   }
 
-  async #make(namespace: string, program: AgentProgram): Promise<void> {
+  async #make(namespace: string, program: AgentProgram, isChecked: boolean): Promise<void> {
     const map = agentMap(program, namespace);
     const path = mapsPath(namespace);
     // A megabyte is sent only where it is needed.
-    const asked = { ...map, binaryData: {} };
+    const isMissing = await this.#creates(path, { ...map, binaryData: {} }, TRY);
+    if (isMissing && (await this.#creates(path, map))) return;
+    if (isChecked || (await this.#isOurs(namespace, program))) return;
+    if (!(await this.#creates(path, map)))
+      throw new OutcomeUnknown('another agent is in its place');
+  }
+
+  /** Resolves with false if one of its name is there. */
+  async #creates(path: string, map: object, options?: CallOptions): Promise<boolean> {
     try {
-      await this.#deps.api.create(path, asked, { query: { dryRun: 'All' } });
-      await this.#deps.api.create(path, map);
+      await this.#deps.api.create(path, map, options);
+      return true;
     } catch (error) {
-      if (!(error instanceof ApiRefused) || error.status !== 409) throw error;
-      // A quota that others change at this moment answers 409, too, and has created nothing.
-      if (error.reason !== 'AlreadyExists')
-        throw new OutcomeUnknown(error.message, { cause: error });
+      if (!isRefused(error, 409)) throw error;
+      if (error.reason === 'AlreadyExists') return false;
+      // as of a quota that others change at this moment: nothing was created
+      throw new OutcomeUnknown(error.message, { cause: error });
     }
+  }
+
+  /**
+   * Says whether what has its name is the agent, and removes it if it is not. A removal that is
+   * only tried says what there is, so no right to read it is needed.
+   */
+  async #isOurs(namespace: string, program: AgentProgram): Promise<boolean> {
+    const { api, log } = this.#deps;
+    const path = mapsPath(namespace);
+    const query = { fieldSelector: `metadata.name=${mapNameOf(program.id)}` };
+    const answer = (await api.remove(path, { dryRun: true }, { query })) as MapList;
+    const [found] = answer.items ?? [];
+    if (!found || isAgentMap(found, program)) return found !== undefined;
+    log.warn({ namespace }, 'a ConfigMap with the name of the agent was not the agent; removed it');
+    await api.remove(path, { uid: found.metadata.uid }, { query });
+    return false;
   }
 
   #tidyIfDue(namespace: string): void {
@@ -104,6 +130,11 @@ export class AgentMaps {
     const labelSelector = withoutAgents([...new Set([...own, ...mounted])]);
     await api.remove(mapsPath(namespace), {}, { query: { labelSelector } });
   }
+}
+
+interface MapList {
+  /** Null where there are none. */
+  readonly items: readonly { readonly metadata: { readonly uid: string } }[] | null;
 }
 
 interface PodList {

@@ -30,4 +30,14 @@ export const agentMap = ({ id, bytes }: AgentProgram, namespace: string): object
   binaryData: { [FILE]: bytes.toString('base64') },
 });
 
-const mapNameOf = (id: string): string => `${NAME}-${id}`;
+/** Says whether what the API server has is what `agentMap` describes. */
+export const isAgentMap = (found: object, { bytes }: AgentProgram): boolean => {
+  const { immutable, binaryData = {} } = found as {
+    readonly immutable?: boolean;
+    readonly binaryData?: Readonly<Record<string, string>>;
+  };
+  return immutable === true && binaryData[FILE] === bytes.toString('base64');
+};
+
+/** The name of an agent's ConfigMap. */
+export const mapNameOf = (id: string): string => `${NAME}-${id}`;
