@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { AuditEntry, CountedEntry } from '../../src/contracts/audit.ts';
+import { exchangeRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('the audit of requests', () => {
@@ -112,6 +113,15 @@ describe('the audit of requests', () => {
     });
     expect(entries[1]?.params).to.deep.equal({ name: `spk_${keyIdOf(made)}_[secret]` });
     expect(JSON.stringify(entries)).to.not.include(made.split('_')[2]);
+  });
+
+  it('includes what a parameter was, though it is spelled as in the documentation', async () => {
+    await exchangeRaw(
+      server.port,
+      'DELETE /sandboxpools/{name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n' +
+        `SERVICE-API-KEY: ${server.tenant.key}\r\n\r\n`,
+    );
+    expect(entries[0]).to.deep.include({ operation: 'deletePool', params: { name: '{name}' } });
   });
 
   it('shows that an answer was repeated', async () => {

@@ -89,7 +89,7 @@ export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
   const fixed = new Map<string, ServedRoute>();
   for (const row of routes) {
     const served = servedOf(row);
-    fixed.set(`${row.method} ${row.path}`, served);
+    if (!row.path.includes('{')) fixed.set(`${row.method} ${row.path}`, served);
     router.register(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), [row.method], (context) =>
       enter(served, context),
     );
