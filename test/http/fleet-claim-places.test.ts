@@ -65,6 +65,11 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
       await places.stop();
     });
 
+    it('are unavailable once their cluster is removed from the fleet', async () => {
+      preferring('removed');
+      expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
+    });
+
     it("are another replica's if this one hung before it tried a second member", async () => {
       preferring('w1', 'w2');
       await stock('w2', 1);

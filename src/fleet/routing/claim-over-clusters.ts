@@ -1,4 +1,4 @@
-import { LinkBusy } from '../../model/fleet/cluster-refusals.ts';
+import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ClaimPlace } from '../../actors/env/claim-places.ts';
@@ -147,9 +147,8 @@ const attempt = async (
 ): Promise<Attempted> => {
   let isSent = false;
   try {
-    const { fleet, passing } = deps.fleet;
-    const isOwn = place.clusterId === fleet.clusterId;
-    const way = isOwn ? undefined : passing.wayTo(fleet, place.clusterId);
+    const isOwn = place.clusterId === deps.fleet.fleet.clusterId;
+    const way = isOwn ? undefined : wayTo(deps.fleet, place.clusterId);
     isSent = true;
     const answer = await (way
       ? claimAway(deps, claim, { place, way })
@@ -171,6 +170,17 @@ const attempt = async (
       throw error;
     };
     return { give, hadNoEffect: true, mayGoElsewhere: true };
+  }
+};
+
+/** The client named no cluster, so it is not told that there is none of that name. */
+const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string): WayToCluster => {
+  try {
+    return passing.wayTo(fleet, clusterId);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'CLUSTER_NOT_FOUND') throw error;
+    const why = 'was removed from the fleet; a new Idempotency-Key goes elsewhere';
+    throw clusterUnavailable(clusterId, why);
   }
 };
 
