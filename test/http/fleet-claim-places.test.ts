@@ -70,6 +70,20 @@ const placesOfClaims = (name: string, placesOf: (servers: FleetOfServers) => Pro
       expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
     });
 
+    it('do not stay in flight if the store failed after a refusal', async () => {
+      preferring('w1');
+      const { coordination } = servers.manager.operations;
+      const { placeRequest } = places.one;
+      const failing: typeof placeRequest = async (mark, owner, place) => {
+        if (place === undefined) throw new Error('the store is away');
+        return await placeRequest(mark, owner, place);
+      };
+      Object.assign(coordination, places.one, { placeRequest: failing });
+      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      await stock('w1', 1);
+      expect(await claimed()).to.match(/^w1\./);
+    });
+
     it("are another replica's if this one hung before it tried a second member", async () => {
       preferring('w1', 'w2');
       await stock('w2', 1);

@@ -147,9 +147,12 @@ export class IdempotentRequest {
 
   /** Ends it without an answer: its repetition is carried out anew. May be repeated. */
   async giveUp(): Promise<void> {
-    if (this.#wentNowhere && this.#place !== undefined)
-      await this.#requests.placeRequest(this.mark, this.owner, undefined);
-    await this.#requests.giveUpRequest(this.mark, this.owner);
+    try {
+      if (this.#wentNowhere && this.#place !== undefined)
+        await this.#requests.placeRequest(this.mark, this.owner, undefined);
+    } finally {
+      await this.#requests.giveUpRequest(this.mark, this.owner);
+    }
   }
 
   /** Tells whether it is this replica's, and stays so for some seconds; false where unsure. */
