@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { unavailable } from '../../src/model/refusals.ts';
+import { hangs } from '../support/harness/engine-operations.ts';
 import { onACliDaemon, startCli, startCliInTerminal } from './cli-support.ts';
 
 describe('sandpool wait', () => {
@@ -59,6 +60,7 @@ describe('sandpool wait', () => {
   });
 
   it('ends with 1 at once if the condition cannot come true', async () => {
+    daemon().operations.records.pools.remove = hangs;
     await sandpool('pools', 'delete', 'default');
     expect((await sandpool('wait', 'pool/default', '--for', 'ready')).stderr).to.equal(
       'sandpool: pool default is being deleted\n',

@@ -95,7 +95,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   replaceEnv: ['overrides', 'name'], // it can't change
   patchEnv: ['overrides', 'labels', 'annotations'], // bounds of what is merged
   addMember: [...POOL_SOURCE, 'scalingGroup'],
-  updateMember: POOL_SOURCE,
+  updateMember: [...POOL_SOURCE, 'scalingGroup'],
   updateGroup: ['minReplicas'], // at most maxReplicas
   createTemplate: ['crdJson'], // a document of its own
   updateTemplate: ['crdJson'],
