@@ -214,7 +214,9 @@ describe('the commands about the service', () => {
       const end = await sandpool(...line`sandboxes list --phase Running --pool default --limit 1`);
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
-      expect(end.stderr).to.equal('sandpool: 1 of 2 shown; see the others with --limit and --offset\n');
+      expect(end.stderr).to.equal(
+        'sandpool: 1 of 2 shown; see the others with --limit and --offset\n',
+      );
       expect(lists.at(-1)?.[1]).to.deep.include({
         poolName: 'default',
         phase: 'Running',

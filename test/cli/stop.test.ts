@@ -61,7 +61,11 @@ describe('sandpool stop', function () {
 
   it('does nothing without a daemon', async () => {
     const end = await cliHere(['stop', '--data-dir', dataDir]);
-    expect(end).to.deep.equal({ code: 0, stdout: `no daemon is running on ${dataDir}\n`, stderr: '' });
+    expect(end).to.deep.equal({
+      code: 0,
+      stdout: `no daemon is running on ${dataDir}\n`,
+      stderr: '',
+    });
   });
 
   it("reports that the folder is another user's, before it stops anything", async function () {
