@@ -10,7 +10,7 @@ export const RATCHETS = {
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 78,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
-  stiltedPercent: { comments: 27.2, tests: 1.2, docs: 6.0 },
+  stiltedPercent: { comments: 23.6, tests: 1.2, docs: 5.6 },
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
