@@ -75,7 +75,7 @@ describe('the audit log of a daemon', function () {
       'write',
     ]);
     expect(verified.stdout)
-      .to.include('1 run did not end in order')
+      .to.include('1 run did not stop cleanly')
       .and.include('the chain is complete');
   });
 });

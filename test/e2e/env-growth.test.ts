@@ -71,7 +71,7 @@ describe('an env under load', function () {
     await within(
       'it says why',
       async () =>
-        /that is its most[^]*\n {2}last, .*: it could not grow: [^]*\n {2}before that, .*: web from \d to 5: /.test(
+        /that is its maximum[^]*\n {2}last, .*: it could not grow: [^]*\n {2}before that, .*: web from \d to 5: /.test(
           (await daemon.cli(['envs', 'explain', 'web'])).stdout,
         ) || undefined,
     );

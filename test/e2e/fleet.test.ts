@@ -325,7 +325,7 @@ describe('a fleet of real daemons', function () {
     const [, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const { key } = await promoted();
     await isTold(w2, key, 200);
-    expect((await hub.cli(['clusters', 'remove', 'w2'])).stdout).to.equal('w2 is removed\n');
+    expect((await hub.cli(['clusters', 'remove', 'w2'])).stdout).to.equal('w2 was removed\n');
     expect(
       (await client.get('/clusters')).json.items?.map((each) => each['clusterID']),
     ).to.deep.equal(['hub', 'w1']);

@@ -108,7 +108,7 @@ describe('advice in hints', () => {
     });
     const { hint } = await exhausted(colleague, 'shared');
     expect(hint)
-      .to.include("ask hinted/ann, the pool's owner, to enlarge it")
+      .to.include("have hinted/ann, whose pool it is, enlarge it")
       .and.not.include('PUT');
   });
 

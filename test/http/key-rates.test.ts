@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { KeyRates } from '../../src/http/limits/shares.ts';
-import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -51,29 +50,15 @@ describe('the rate of an API key', () => {
     expect(isCounted('first')).to.equal(true);
   });
 
-  it("uses no turns of the user's other keys for excess requests", async () => {
-    const keyRates = new KeyRates(3, () => 0);
-    const waiting: number[] = [];
-    const metrics = new MemoryMetrics();
-    server = await aServer({ keyRates, metrics });
-    const { operations, tenant } = server;
-    const { authenticate } = operations;
-    Object.assign(operations, {
-      authenticate: (...call: Parameters<typeof authenticate>) => {
-        waiting.push(metrics.shown('sandpool_costly_waiting', {}) ?? 0);
-        return authenticate(...call);
-      },
-    });
-    await server.stranger.get('/sandboxes');
+  it('refuses excess requests on one connection, and answers the others', async () => {
+    server = await aServer({ keyRates: new KeyRates(3, () => 0) });
     const connection = await connectRaw(server.port);
-    const request = `GET /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${tenant.key}\r\n\r\n`;
+    const request = `GET /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n\r\n`;
     connection.socket.write(request.repeat(30));
-    await eventually(
-      () => connection.received().match(/HTTP\/1\.1 /g)?.length === 30,
-      'all are answered',
-    );
-    expect(connection.received().match(/HTTP\/1\.1 200/g)).to.have.length(3);
-    expect(Math.max(...waiting)).to.be.at.most(3);
+    const answers = () => connection.received().match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
+    await eventually(() => answers().length === 30, 'all are answered');
+    expect(answers().filter((status) => status === '200')).to.have.length(3);
+    expect(answers().filter((status) => status === '429')).to.have.length(27);
     connection.socket.destroy();
   });
 

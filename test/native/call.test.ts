@@ -1,6 +1,6 @@
-import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openWorkshop, within, type Workshop } from './support.ts';
@@ -52,18 +52,6 @@ describe('the agent of a Pod', () => {
     await within(once(agent, 'close'), 'it ends');
     return said;
   };
-
-  it('copies itself into a folder, even over an older copy', () => {
-    const folder = join(workshop.folder, 'installed');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'launcher.new'), 'half of one');
-    for (let time = 0; time < 2; time += 1) execFileSync(workshop.launcher, ['install', folder]);
-
-    expect(readdirSync(folder)).to.deep.equal(['launcher']);
-    const copy = join(folder, 'launcher');
-    expect(readFileSync(copy).equals(readFileSync(workshop.launcher))).to.equal(true);
-    expect(statSync(copy).mode & 0o7777).to.equal(0o555);
-  });
 
   it('carries out one call over its input and output', async () => {
     const path = join(workshop.folder, 'file');

@@ -69,7 +69,7 @@ describe('commands started by the agent of a Pod', () => {
       [{ argv: ['true'], cwd: '/no/such' }, '\n', 125],
     ] as const) {
       const bytes = agentOrder({ ...order, told: 'token ' });
-      const agent = spawn(workshop.launcher, ['run', `${bytes.length}`]);
+      const agent = spawn(workshop.launcher, ['run', `${bytes.length}`], { env: {} });
       let lost: Error | undefined;
       let said = '';
       agent.stdin.on('error', (error) => (lost = error));

@@ -280,7 +280,12 @@ export class Instance {
     if (!this.#init || this.#killed || this.#vitals.kind !== 'starting') return;
     endStart(this.#held.cgroups, this.#cpuCores);
     const startedAt = this.#deps.now();
-    this.#deps.notes.writeRunning(this.id, { init: this.#init, startedAt });
+    try {
+      this.#deps.notes.writeRunning(this.id, { init: this.#init, startedAt });
+    } catch (error) {
+      this.#failStart(startFailure(error));
+      return;
+    }
     clearTimeout(this.#deadline);
     this.#say({ kind: 'available', startedAt });
     this.#settle();
