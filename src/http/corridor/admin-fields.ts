@@ -1,7 +1,7 @@
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Refuses fields that only an admin may name, whatever their value. */
+/** Refuses admin-only fields from a non-admin, whatever their value. */
 export const refuseAdminFields = <T extends object>(
   caller: Caller,
   given: T,

@@ -3,16 +3,18 @@ import type { Context } from '../reply/context.ts';
 import type { ErrorAnswer } from '../reply/error-table.ts';
 import type { Route } from './route.ts';
 
-/** Describes what a listener serves in place of the REST API, and how it says so. */
+/** An API that a listener serves in place of the REST API, with its own error format. */
 export interface ApiSurface {
   readonly routes: readonly Route[];
-  /** Called before anything is read of a request: has its key and path as they are elsewhere. */
+  /**
+   * Converts a request's key and sandbox id to REST form. Runs before any other code reads them.
+   */
   readonly adopt: (request: IncomingMessage) => void;
-  /** Returns an error as clients of this API read it. */
+  /** Formats an error for clients of this API. */
   readonly shown: ShowError;
-  /** Returns a body or an answer with the names that the REST API has for what it is about. */
+  /** Returns the sandbox and pool of a body or an answer under the REST API's field names. */
   readonly named: (value: unknown) => unknown;
-  /** Refuses what no row answered. */
+  /** Refuses a request that matches no row. */
   readonly otherwise: (context: Context) => Promise<never>;
 }
 

@@ -26,7 +26,9 @@ import type { AnyRequest, Route } from './route.ts';
 
 export interface GatingDeps {
   readonly gate: ApprovalGate;
-  /** The uid of what a request names, where names are used again; throws where it is not there. */
+  /**
+   * The uid of the named resource, if its name can be reused. Rejects if the resource is missing.
+   */
   readonly subjectOf: (row: Route, of: ResolvedName, caller: Caller) => Promise<string | undefined>;
 }
 
@@ -36,25 +38,24 @@ export interface Arrived {
   readonly request: AnyRequest;
   readonly caller: Caller;
   readonly bytes: Buffer;
-  /** The body as it came, before its schema read it. */
+  /** The parsed body, before validation. */
   readonly value: unknown;
-  /** Fields of it that the row does not know. */
+  /** Body fields that the row's schema lacks. */
   readonly unknown: readonly string[];
   readonly api: 'REST' | 'compatible';
-  /** Refuses what the other cluster has not that the path names; absent: it names none. */
+  /** Rejects if the named resource is missing on its cluster. Absent for a local resource. */
   readonly requireThere: (() => Promise<void>) | undefined;
-  /** Reads the body of a row that takes a stream. */
   readonly readStream: () => Promise<Buffer>;
 }
 
-/** A body that a person can look at, and a record can hold. */
+/** Largest body that an approver can review and a record can store. */
 const MOST_HELD_BYTES = 262_144;
 const MOST_WAIT_SECONDS = 300;
 const MOST_QUERY = 4_096;
 const MOST_PATH = 2_048;
 const MOST_HEADER = 512;
 
-/** The headers that say what a request means. */
+/** Headers that change the meaning of a request. An approval binds their values. */
 const BOUND_HEADERS = [
   'accept',
   'content-type',
@@ -69,19 +70,19 @@ const BOUND_HEADERS = [
 
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Whether any rule may hold requests of the row. */
+/** Whether any approval rule can apply to the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.rules?.becomes !== undefined ||
   row.rules?.also !== undefined ||
   gate.rulesFor((row.rules?.as ?? row).operationId, methodOf(row)).length > 0;
 
-/** The method that rules look at: of the row that it comes to. */
+/** The method that rules match: that of the aliased row, if any. */
 const methodOf = ({ method, rules }: Route): Route['method'] => rules?.as?.method ?? method;
 
 /**
- * Has the policy look at a request, before anything is done: it is free, has a grant, waits for
- * one, or is refused with APPROVAL_REQUIRED or APPROVAL_DENIED. Rules look at the operation and the
- * thing that the request comes to, however both are spelled.
+ * Applies the approval policy before the request has any effect. The request passes freely, uses a
+ * grant, waits for one, or is refused with APPROVAL_REQUIRED or APPROVAL_DENIED. Rules match the
+ * resolved operation and resource, so another spelling can't avoid them.
  */
 export const passOf = async (
   { gate, subjectOf }: GatingDeps,
@@ -108,7 +109,7 @@ export const passOf = async (
     return undefined;
   };
   const uid = await subject();
-  // A session is approved for one operation.
+  // An approval for a session covers only one operation.
   const onceOnly = rule.onceOnly || subjects.length > 1;
   const held = heldRequest(arrived, { onceOnly, name, uid, bytes });
   const request: AnyRequest = row.media?.takes
@@ -124,7 +125,7 @@ export const passOf = async (
   const note = (id: string): void => {
     context.state.approvalId = id;
   };
-  // What an Idempotency-Key did already is told once more, and needs no approval.
+  // A replay of a stored answer needs no approval, so look for one before asking.
   const isToldAgain = !grant && isMarked && row.effect?.kind !== 'unkeyed';
   const pass = isToldAgain
     ? askingPass(row, ask, note)
@@ -141,8 +142,8 @@ const withContent = (request: AnyRequest, bytes: Buffer): AnyRequest => ({
 });
 
 /**
- * Has the operation refuse what another tenant has: nobody is asked about it, or learns
- * whether it is there.
+ * Refuses as the operation would for another tenant's resource. No approval is created, and the
+ * answer does not reveal whether the resource exists.
  */
 const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {
   refuseAdminFields(caller, (query ?? {}) as { readonly namespace?: string }, ['namespace']);
@@ -151,7 +152,7 @@ const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): R
   );
 };
 
-/** The approval that a refusal tells of is the audit's too. */
+/** Copies the approval id of a refusal to the audit line. */
 const noted = async (context: Context, ask: () => Promise<Grant>): Promise<Grant> => {
   try {
     return await ask();
@@ -186,7 +187,7 @@ const askingPass = (row: Route, ask: () => Promise<Grant>, note: (id: string) =>
   };
 };
 
-/** A repetition under the same mark, or of the same thing, is the same effect. */
+/** Whether a repeated request has its effect only once. */
 export const isRepeatable = (row: Route): boolean =>
   row.effect !== undefined && row.effect.kind !== 'unkeyed';
 
@@ -196,7 +197,7 @@ const wasRefused = (error: unknown): boolean => {
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };
 
-/** Returns what rules look at: the operation of the row, and others that the request comes to. */
+/** Operations that rules match: the row's own, and others implied by the request. */
 const subjectsOf = (
   { row, request, caller, value }: Arrived,
   { operation, path, namespace }: ResolvedName,
@@ -264,7 +265,7 @@ const heldRequest = (
         uid ?? '',
         query,
         headers,
-        // What an Idempotency-Key did is known by the path as it is spelled.
+        // Stored answers are keyed by the path as the client spelled it.
         headers['idempotency-key'] === undefined ? '' : withoutBase(context.path),
         hash('sha256', bytes, 'base64url'),
         route,

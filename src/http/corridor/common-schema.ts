@@ -3,22 +3,20 @@ import { ACCESSES } from '../../model/tenant.ts';
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
-/** A field that null unsets: what counts below it counts again. */
+/** A field that null unsets. The inherited value then applies again. */
 export const unsettable = <T extends z.ZodType>(field: z.ZodExactOptional<T>) =>
   maybe(field.unwrap().nullable()).describe(field.description ?? '');
 
-/** Body of a POST that takes no fields. */
 export const NoFields = z.object({});
 
 /**
- * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of
- * zod's plain optional, which does not first try, and fail, to read what is not there (3 µs a
- * field).
+ * An optional field. Typed as exactly optional, since JSON has no undefined. Uses zod's plain
+ * optional, which skips a missing field; exactOptional would try to parse it (3 µs a field).
  */
 export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> =>
   schema.optional() as unknown as z.ZodExactOptional<T>;
 
-/** Longest name of anything that is only looked up; what is longer names nothing. */
+/** Maximum length of a name used for lookup. A longer name matches nothing. */
 export const MAX_REFERENCE = 512;
 
 export const name = z
@@ -27,8 +25,9 @@ export const name = z
   .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
 
 /**
- * Text of a bounded length without NUL, which no argument, variable or path can hold. (By `refine`:
- * zod's own length checks also run on what is no text, and throw where its `length` is an object.)
+ * Text of bounded length without NUL, which arguments, variables and paths can't contain. Uses
+ * `refine`, because zod's length checks also run on other types, and throw if `length` is an
+ * object.
  */
 export const text = (longest: number, least = 0) =>
   z
@@ -46,7 +45,7 @@ export const timestamp = z.iso
   .datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' })
   .meta({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$' });
 
-/** A duration as text, in milliseconds. */
+/** Parses a duration such as `10m` to milliseconds. */
 export const duration = z
   .string()
   .refine(
@@ -56,7 +55,7 @@ export const duration = z
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 })
   .transform((value) => parseDuration(value) ?? 0);
 
-/** A duration in seconds, in milliseconds. */
+/** Converts a duration in seconds to milliseconds. */
 export const seconds = z
   .int()
   .min(0)
@@ -75,28 +74,28 @@ export const offset = queryInteger(0, 999_999_999)
   .default(0)
   .describe('How many to leave out first.');
 
-/** `?force` alone is `true`. */
+/** `?force` without a value means `true`. */
 export const flag = z
   .enum(['true', 'false', ''])
   .transform((value) => value !== 'false')
   .pipe(z.boolean());
 
-/** Names the cluster of a fleet that a request is about. */
+/** Selects a cluster of the fleet; all clusters if absent. */
 export const clusterID = maybe(name).describe(
   'Of this cluster of a fleet; left out, what a manager shows is of all.',
 );
 
-/** Names the cluster that a request is about which is answered from one alone. */
+/** Selects a cluster of the fleet; the manager's own if absent. */
 export const ofCluster = clusterID.describe(
   "Of this cluster of a fleet; left out, of the manager's own.",
 );
 
-/** Names the cluster on which something is made that is made nowhere else. */
+/** For a resource created only on the called cluster. The corridor refuses another id. */
 export const clusterMadeHere = maybe(name).describe(
   'The cluster that is asked, which is the one where it is left out. No other.',
 );
 
-/** Stands in what a manager answers from several clusters. */
+/** Set by a manager if some clusters did not answer. */
 export const incomplete = maybe(z.literal(true)).describe(
   'Some clusters of a fleet did not answer; a Warning names them.',
 );
@@ -110,7 +109,7 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
     incomplete,
   });
 
-/** Labels and annotations: data, never interpreted. */
+/** Labels or annotations: opaque data. */
 export const textMap = (longestValue: number) =>
   z
     .record(z.string().min(1).max(317), text(longestValue))
@@ -125,7 +124,7 @@ export const access = z
       'The default is `user`.',
   );
 
-/** Milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
+/** Formats milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
 export function timestampOf(milliseconds: number): string;
 export function timestampOf(milliseconds: number | undefined): string | undefined;
 export function timestampOf(milliseconds: number | undefined): string | undefined {

@@ -29,38 +29,37 @@ import { unknownFields, unknownQueryWarnings } from './validation.ts';
 
 export interface CorridorDeps extends IdempotencyDeps {
   readonly clients: Clients;
-  /** Absent: no request waits for a person. */
+  /** Absent if approvals are off. */
   readonly gating?: GatingDeps;
-  /** Finds the person at the console who asks. Absent: nobody does. */
+  /** Finds the console session of a request. Absent without a console. */
   readonly sessionOf?: SessionFinder;
   readonly streams: EventStreams;
   readonly admission: Admission;
   readonly terms: ApiTerms;
 }
 
-/** Holds what the daemon's owner says of the API. */
 export interface ApiTerms {
-  /** Says what may stand before the names of what is here. */
+  /** This cluster's id, an optional prefix of local names. */
   readonly clusterId: string;
-  /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
+  /** Removal date of deprecated operations, as an HTTP date; undefined if not decided. */
   readonly sunset: string | undefined;
-  /** Absent: it is the REST API, with its pages. */
+  /** Absent for the REST API and its pages. */
   readonly surface?: ApiSurface;
-  /** Makes the stages that only a manager has. Absent: there are no other clusters. */
+  /** Builds the stages of a manager. Absent without other clusters. */
   readonly manager?: (deps: CorridorDeps) => ManagerStages;
 }
 
-/** The stages of a manager, which passes on what is on other clusters. */
+/** Stages that forward requests to other clusters. */
 export interface ManagerStages {
-  /** Finds the cluster that the path names. */
+  /** Finds the cluster of the resource that the path names. */
   readonly locate: Stage;
-  /** Has another cluster answer, or all of them; what is here goes on. */
+  /** Lets another cluster answer, or all clusters. Local requests continue. */
   readonly forward: Stage;
 }
 
 /**
- * The way of every request that has a row, on both ports. `app.ts` has the stages before these:
- * they trace, measure, log and audit a request, and write a refusal.
+ * Stages of every routed request, on both ports. The stages in `app.ts` run first: they trace,
+ * measure, log and audit a request, and write refusals.
  */
 const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
   const { gating, terms } = deps;
@@ -77,7 +76,7 @@ const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
   ];
 };
 
-/** The middleware that finds a request's row, and takes the request through the stages. */
+/** Middleware that matches a request to its row and runs the stages. */
 export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
   const stages = stagesOf(deps);
   const enter = (row: ServedRoute, context: RoutedContext): Promise<void> => {
@@ -85,7 +84,7 @@ export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
     return walk(stages, new Exchange(row, context));
   };
   const router = new Router<RequestState>({ strict: true, sensitive: true });
-  /** By method and path: a row whose path has no parameter needs no search. */
+  /** By method and path. A path without parameters needs no router search. */
   const fixed = new Map<string, ServedRoute>();
   for (const row of routes) {
     const served = servedOf(row);
@@ -105,7 +104,7 @@ export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
 };
 
 const servedOf = (row: Route): ServedRoute => {
-  // what it is sent is held to the same rules
+  // an unexpected body is still validated
   const body = row.method === 'POST' ? (row.body ?? NoFields) : row.body;
   return {
     ...row,
@@ -116,7 +115,9 @@ const servedOf = (row: Route): ServedRoute => {
   };
 };
 
-/** Names the row for logs, metrics and traces, and announces its end (RFC 9745, RFC 8594). */
+/**
+ * Names the row for logs, metrics and traces, and announces its deprecation (RFC 9745, RFC 8594).
+ */
 const announce = (row: ServedRoute, context: RoutedContext, sunset: string | undefined): void => {
   context.state.route = row.path;
   context.state.operation = row.operationId;

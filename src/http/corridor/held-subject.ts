@@ -11,9 +11,9 @@ type SubjectOperations = Pick<
 >;
 
 /**
- * Finds what tells the thing that a request names from any other of that name, before and after it:
- * an approval is for that one. Undefined where names are used once only. Refuses, as the operation
- * would, what the caller has not: nobody is asked about it.
+ * Returns the uid of the named resource, so an approval can't apply to a later resource with the
+ * same name. Undefined if names are never reused. Rejects as the operation would if the resource is
+ * missing or not the caller's. Then no approval is created.
  */
 export const heldSubject =
   (operations: SubjectOperations) =>
@@ -48,7 +48,7 @@ export const heldSubject =
     }
   };
 
-/** A member has no uid of its own until its pool is there. */
+/** A member has no uid before its pool exists. The env's uid and the creation time identify it. */
 const uidIn = (env: EnvRecord, member: string | undefined): string =>
   member === undefined ? env.uid : `${env.uid} ${memberIn(env, member).createdAt}`;
 

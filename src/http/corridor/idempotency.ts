@@ -16,16 +16,16 @@ import {
   type AskedByManager,
 } from '../../actors/request/idempotent-request.ts';
 
-/** An answer as bytes that can be given again. */
+/** A serialized answer that can be replayed. */
 export interface WrittenAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Holds a secret: kept only sealed under the caller's credential. */
+  /** Contains a secret, so it is stored only encrypted with the caller's credential. */
   readonly secret: boolean;
 }
 
-/** Writes an answer, to be kept. */
+/** Serializes an answer for storage. */
 export const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
   status,
   headers,
@@ -38,38 +38,38 @@ export interface IdempotencyDeps {
   readonly log: Log;
 }
 
-/** A POST with an Idempotency-Key. */
+/** A POST under an idempotency key. */
 export interface MarkedRequest {
   readonly mark: RequestFingerprint;
-  /** Absent: its key is the client's. */
+  /** Absent if the key came from the client. */
   readonly byManager?: AskedByManager;
   readonly caller: Caller;
-  /** The caller's API key, from which the key of sealed answers is derived. */
+  /** The caller's API key. The encryption key of stored answers is derived from it. */
   readonly credential: string;
-  /** Other clusters may have the effect. */
+  /** Another cluster may carry out the effect. */
   readonly isElsewhere?: boolean;
-  /** The operation opens the request itself, and finds what an earlier one did. */
+  /** The operation claims the key itself, and finds the result of an earlier attempt. */
   readonly opensItself: boolean;
   /**
-   * Returns what an earlier request of the mark did, where its effect tells; such an answer need
-   * not be kept before it is given.
+   * Finds the result of an earlier attempt in the resource that it changed. Absent if the effect
+   * leaves no such record; then the answer is stored before it is sent.
    */
   readonly earlier:
     | ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>)
     | undefined;
-  /** Resolves once it is known what the request did, where it was refused before that. */
+  /** Resolves when the outcome of a refused attempt is known; undefined if it is known already. */
   readonly pendingOutcome: () => Promise<void> | undefined;
   readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
-  /** Called once its answer is kept, or never will be. Never rejects. */
+  /** Called after the answer is stored, or if it will never be stored. Never rejects. */
   readonly settle: () => Promise<void>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
 /**
- * Carries the request out once: its repetitions within 24 hours get the first one's answer, byte
- * for byte, if that was 2xx. Another body under the same key, and a repetition before the answer,
- * are refused.
+ * Runs the request once. Repetitions within 24 hours get the first answer, byte for byte, if its
+ * status was 2xx. Refuses another body under the same key, and a repetition while the first request
+ * is in progress.
  */
 export const answerOnce = async (
   deps: IdempotencyDeps,
@@ -108,7 +108,7 @@ const answerOpening = async (
       return answer;
     }
     kept = true;
-    // Where it can't be kept it is given all the same: what it tells of is done.
+    // A failed write does not fail the request, since its effect is done.
     const keeping = opening.keep(text).then(
       () => request.settle(),
       (error: unknown) => log.warn({ error }, 'response not stored for repeated requests'),
@@ -128,14 +128,17 @@ const openAndFind = async (
   return await earlier?.(instance);
 };
 
-/** A request of which it is not known what it did stays in flight, on all replicas, until it is. */
+/**
+ * Releases the key. A request with an unknown outcome stays in progress on all replicas until the
+ * outcome is known.
+ */
 const giveUp = async (
   log: Log,
   request: MarkedRequest,
   opening: IdempotentRequest,
 ): Promise<void> => {
   const pendingOutcome = request.pendingOutcome();
-  // Where that fails the request is nobody's soon; the answer is given all the same.
+  // If this fails, the key's lease expires soon. The answer is sent in any case.
   const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => opening.giveUp())
     .catch((error: unknown) => log.warn({ error }, 'request not released for a retry'));
@@ -144,7 +147,10 @@ const giveUp = async (
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
-/** Refuses an Idempotency-Key that is none. `path` is without the base. */
+/**
+ * Fingerprint of a request under its key; `path` excludes the base. Refuses a malformed
+ * Idempotency-Key.
+ */
 export const fingerprintOf = (
   caller: Caller,
   request: {
@@ -158,12 +164,15 @@ export const fingerprintOf = (
     throw invalidArgument('Idempotency-Key', 'must be 1 to 255 printable ASCII characters');
   return {
     key: hashOf([caller.keyId, request.method, request.path, request.key].join('\n')),
-    // The key, which is nowhere kept, keeps secrets of the body from being guessed by its hash.
+    // The key is never stored, so nobody can guess secrets of the body from its hash.
     body: hashOf(Buffer.concat([Buffer.from(`${request.key}\n`), request.body])),
   };
 };
 
-/** Derives for the request, whatever its body, what only who has the credential can. */
+/**
+ * Derives a seed for the request, independent of its body. Only the holder of the credential can
+ * compute it.
+ */
 export const seedOf = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 
@@ -195,7 +204,7 @@ const readKept = (kept: string, mark: RequestFingerprint, credential: string): W
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM under a key that is derived from the credential and bound to the request. */
+/** Encrypts with AES-256-GCM. The key is derived from the credential and bound to the request. */
 const seal = (text: string, mark: RequestFingerprint, credential: string): string => {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(mark, credential), nonce).setAAD(

@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Context } from '../reply/context.ts';
 
-/** How much is read on of a body that nobody wants any more, and for how long. */
+/** Limits for draining an unwanted body. */
 const LINGER_BYTES = 8 << 20;
 const LINGER_MS = 10_000;
 
-/** Has a refusal in the middle of a body reach its client. */
+/** Lets a refusal in the middle of a body reach its client. */
 export const thenLinger = async <T>(
   { req, res }: Pick<Context, 'req' | 'res'>,
   work: () => Promise<T> | T,
@@ -19,17 +19,17 @@ export const thenLinger = async <T>(
 };
 
 /**
- * Has a connection whose request was not read to its end close once its client had a chance to see
- * the answer, also one that only writes first: it is read on, and what comes is dropped, up to 8
- * MiB or 10 s. To be called before the answer is given.
+ * Closes the connection of a partly read request only after its client could read the answer. Some
+ * clients write their whole body first, so up to 8 MiB are drained for up to 10 s. Call this before
+ * the answer is sent.
  */
 export const lingerAfter = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.complete || request.destroyed) return;
   response.shouldKeepAlive = false;
-  // Of what nobody has begun to read, Node would drop all itself, and tell of none.
+  // Without a reader, Node would silently discard the body.
   if (request.readableFlowing === null) request.read();
   const socket: Socket = request.socket;
-  // Node calls it once the answer is out, and would reset the connection under the client's hands.
+  // Node calls this after the answer, and would reset the connection before the client reads it.
   socket.destroySoon = (): void => {
     socket.end();
     let dropped = 0;

@@ -2,16 +2,15 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 
 /**
- * Says what a name in a path or a body stands for. An `instance` is the actor of a sandbox or an
- * approval, an `actor` any other one, whose name may have a namespace or an env before it.
+ * Kind of a name in a path or a body. An `instance` is the actor of a sandbox or an approval. An
+ * `actor` is any other actor; its name may start with a namespace or an env.
  */
 export type NameKind = 'sandbox' | 'pool' | 'instance' | 'actor';
 
-/** Which kind of name an actor of this kind has. */
 export const actorNameKind = (kind: unknown): NameKind =>
   kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
 
-/** A kind, or what tells it by the other parameters of a path. */
+/** A kind, or a function that derives it from the other path parameters. */
 export type NameKindOf = NameKind | ((params: Readonly<Record<string, string>>) => NameKind);
 
 export const nameKindOf = (
@@ -19,16 +18,16 @@ export const nameKindOf = (
   params: Readonly<Record<string, string>>,
 ): NameKind => (typeof kind === 'function' ? kind(params) : kind);
 
-/** A name, and the cluster before it where it names one. */
+/** A name, and its cluster if it has a prefix. */
 export interface ReadName {
   readonly cluster?: string;
   readonly local: string;
 }
 
 /**
- * Reads `{clusterID}.{uuid}` of a sandbox, `{clusterID}::{name}` of a pool. A text without the
- * separator is a local name, whatever it is, and so are dots alone; undefined: the text has the
- * separator and is no such name.
+ * Parses `{clusterID}.{uuid}` of a sandbox, or `{clusterID}::{name}` of a pool. Text without the
+ * separator, or only dots, is a local name. Undefined if the text has the separator but is
+ * malformed.
  */
 export const readName = (kind: NameKind, text: string): ReadName | undefined => {
   const separator = separatorOf(kind);
@@ -38,13 +37,13 @@ export const readName = (kind: NameKind, text: string): ReadName | undefined => 
   return isDnsLabel(cluster) && IS_LOCAL[kind](local) ? { cluster, local } : undefined;
 };
 
-/** A step in a path, which no cluster is named by. */
+/** Relative path segments, which never name a cluster. */
 const DOTS = /^\.+$/;
 
 export const separatorOf = (kind: NameKind): string =>
   kind === 'sandbox' || kind === 'instance' ? '.' : '::';
 
-/** Takes any version, so that one that was never given out is not found, as without a cluster. */
+/** Accepts any UUID version, so that an unknown id is not found rather than malformed. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const IS_LOCAL: Readonly<Record<NameKind, (local: string) => boolean>> = {
@@ -61,14 +60,14 @@ const FORMS: Readonly<Record<NameKind, string>> = {
   actor: 'must be a name, or {clusterID}:: and a name',
 };
 
-/** The refusal of a text that `readName` can't read. */
+/** Refusal of text that `readName` can't parse. */
 export const malformedName = (kind: NameKind, field: string) => invalidArgument(field, FORMS[kind]);
 
 /**
- * Returns the local part of a name that may carry a cluster's. Refuses another cluster's with
- * CLUSTER_NOT_FOUND, and with INVALID_ARGUMENT what is malformed, such as a pool's name with an
- * image after `//`, which belongs to another API. A name without a cluster is for its own schema to
- * check.
+ * Returns the local part of a name with an optional cluster prefix. Refuses another cluster's name
+ * with CLUSTER_NOT_FOUND. Refuses a malformed name with INVALID_ARGUMENT, such as a pool name with
+ * an image after `//`, which belongs to another API. Does not check a name without a prefix; its
+ * schema does.
  */
 export const localName = (
   kind: NameKind,

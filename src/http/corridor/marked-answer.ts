@@ -24,20 +24,23 @@ export interface Marked {
   readonly context: Context;
   readonly request: AnyRequest;
   readonly caller: Caller;
-  /** The client's Idempotency-Key, or the name of the grant, or the key that a manager made. */
+  /** The client's Idempotency-Key, the name of the grant, or a key that a manager generated. */
   readonly key: string;
   readonly byManager?: AskedByManager;
   readonly bytes: Buffer;
   readonly pass: Pass;
-  /** A manager says that what it had approved may have been done. */
+  /** A manager reports that the approved effect may already be done. */
   readonly mayBeDone?: boolean;
-  /** Other clusters may have the effect: the row neither opens the request nor finds it again. */
+  /**
+   * Another cluster may carry out the effect, so the local row neither claims the key nor looks for
+   * a result.
+   */
   readonly isElsewhere: boolean;
-  /** Carries the row out. */
+  /** Runs the row's handler. */
   readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
-/** Carries a request out once under its key, also where repetitions come to other replicas. */
+/** Runs a request once under its key, even if repetitions reach other replicas. */
 export const answerMarked = async (
   row: Route,
   deps: CarryOutDeps,
@@ -70,7 +73,7 @@ export const answerMarked = async (
         : undefined,
     pendingOutcome: () => (opensItself ? effect.pending(mark) : undefined),
     carryOut: async (opening) => {
-      // One that only asks must find what an earlier request did first.
+      // Find an earlier attempt before asking for approval.
       if (pass.asks && opensItself) await opening.open();
       const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
         opening.mayBeDone = mayBeDone;
@@ -79,10 +82,10 @@ export const answerMarked = async (
       };
       try {
         const answer = written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));
-        // whether that of another cluster holds a secret is not known
+        // another cluster's answer may contain a secret
         return isElsewhere ? { ...answer, secret: true } : answer;
       } catch (error) {
-        // What used the grant may have kept its answer.
+        // The request that used the grant may have stored its answer.
         if (error instanceof ApprovalUsed && !opening.isOpen) await opening.open();
         throw error;
       }
@@ -92,8 +95,7 @@ export const answerMarked = async (
 };
 
 /**
- * The path by which a request is known under its key: none where that names a grant, which has one
- * effect, however it is asked for.
+ * The path in the request's fingerprint. Empty for a grant, which has one effect under any path.
  */
 const markedPathOf = ({
   context,
@@ -103,7 +105,7 @@ const markedPathOf = ({
 }: Pick<Marked, 'context' | 'request' | 'key' | 'pass'>): string =>
   key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query);
 
-/** Gives the one parameter of a query that says what a path names. */
+/** The `namespace` parameter. No other parameter changes the resource of a path. */
 const elsewhere = (query: unknown): string => {
   const { namespace } = (query ?? {}) as { readonly namespace?: string };
   return namespace === undefined ? '' : `?namespace=${namespace}`;

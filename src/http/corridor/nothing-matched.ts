@@ -2,12 +2,12 @@ import type { Context } from '../reply/context.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import type { Clients } from '../limits/clients.ts';
 
-/** The form of a pool's name that another API takes. */
+/** A pool name with an image, which another API accepts. */
 const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
 
 /**
- * Refuses what no row answered: 405 where the path has other methods, else 404. A pool's name with
- * an image is 400, for who has a key.
+ * Refuses a request that matches no row: 405 if the path has other methods, else 404. A caller with
+ * a good key gets 400 for a pool name with an image.
  */
 export const nothingMatched =
   (clients: Pick<Clients, 'authenticate'>) =>

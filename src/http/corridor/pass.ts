@@ -1,20 +1,20 @@
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../services/approvals/grant.ts';
 import type { Answer } from './route.ts';
 
-/** Says how a request goes on once the gate has looked at it. */
+/** How a request continues after the approval policy. */
 export interface Pass {
-  /** There is no grant as yet: `use` asks for one, and does nothing. */
+  /** There is no grant yet; `use` requests one before it runs the work. */
   readonly asks: boolean;
-  /** The name under which the effect of a grant is carried out. */
+  /** The idempotency key of a grant's single effect. */
   readonly key: string | undefined;
   readonly use: (
     work: (use: EffectUnderGrant) => Promise<Answer> | Answer,
   ) => Promise<Answer> | Answer;
-  /** Notes that what was done can be told by its answer from now on. */
+  /** Records that the stored answer now proves the effect. */
   readonly settle: () => Promise<void>;
 }
 
-/** No rule holds the request. */
+/** No approval rule applies. */
 export const FREE: Pass = {
   asks: false,
   key: undefined,
@@ -22,11 +22,11 @@ export const FREE: Pass = {
   settle: async () => undefined,
 };
 
-/** Carries an answer of another cluster past the stages that keep and settle what was done. */
+/** Carries another cluster's answer past the stages that store answers and settle grants. */
 export class AnsweredElsewhere extends Error {
   /** Returns the answer, or throws the refusal. */
   readonly give: () => Answer;
-  /** It refuses a request that had no effect, and never will have one. */
+  /** The other cluster refused the request, and the request can no longer take effect. */
   readonly hadNoEffect: boolean;
 
   constructor(give: () => Answer, hadNoEffect: boolean) {

@@ -1,23 +1,19 @@
 import { z } from 'zod';
 import { invalidArgument } from '../../model/refusals.ts';
 
-/**
- * By it a client of any operation waits for the decision of a person; no request is bound to it.
- */
+/** Lets a client of any operation wait for an approval. Not part of the approved request. */
 export const WAIT_PARAMETER = 'waitApprovalSeconds';
 
-/** By it a client has unknown fields of its body refused. */
+/** Refuses unknown fields of a body. */
 export const STRICT_PARAMETER = 'strict';
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
 const NO_MAPS: ReadonlySet<string> = new Set();
 
-/** Pairs of one map that are read. */
+/** Maximum number of entries in one map. */
 const MOST_PAIRS = 64;
 
-/**
- * Names the parameters of a schema that are maps: of each, a query has `name.key` for every pair.
- */
+/** Names of a schema's map parameters. A query has one `name.key` parameter per entry. */
 export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
   if (!(schema instanceof z.ZodObject)) return NO_MAPS;
   const maps = Object.entries(schema.shape).filter(
@@ -27,8 +23,8 @@ export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
 };
 
 /**
- * The map that a parameter is a pair of, with its key there: `name.key`, or `name[key]` as clients
- * made from the OpenAPI document write it.
+ * The map and key of a parameter. Accepts `name.key`, and `name[key]` from clients generated from
+ * the OpenAPI document.
  */
 export const mapPairOf = (
   name: string,
@@ -42,8 +38,8 @@ export const mapPairOf = (
 };
 
 /**
- * The parameters of a query string, each at most once; pairs of `maps` under their map's name.
- * Names that no schema asks for are let pass; a `Warning` names them.
+ * Parses a query string. Groups the entries of `maps` by map. Refuses a repeated parameter. Keeps
+ * unknown names; a `Warning` lists them later.
  */
 export const readQuery = (
   text: string,
@@ -55,7 +51,7 @@ export const readQuery = (
     if (query.has(name)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
     query.set(name, value);
   }
-  // Bytes that are no UTF-8 read as this sign, which can also be meant.
+  // Invalid UTF-8 decodes to this character, but a client can also send the character itself.
   if (text.includes('%') && [...query.values()].some((value) => value.includes('\uFFFD')))
     refuseNoUtf8(text);
   return maps.size === 0 ? Object.fromEntries(query) : gathered(query, maps);

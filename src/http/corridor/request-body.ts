@@ -4,18 +4,18 @@ import type { ArrivingBodies } from '../limits/memory.ts';
 import { lingerAfter } from './linger.ts';
 import { parseStrictJson } from './strict-json.ts';
 
-/** Bytes of a body that are read; one more is 413. */
+/** Largest body in bytes; a larger one gets 413. */
 const MAX_BODY_BYTES = 1_048_576;
 
-/** The client went away before its body was whole: there is nobody to answer. */
+/** The client disconnected before its body was complete, so no answer is sent. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
 /**
- * The JSON object of a request; a request without a body is `{}`. Refuses what is too large, not
- * JSON by its content type, encoded, or against the rules of strict-json. A body too large ends the
- * connection.
+ * Reads a JSON body; an absent body is `{}`. Refuses a body that is too large, encoded, not
+ * declared as JSON, or against the rules of strict-json. Closes the connection if the body is too
+ * large.
  */
 export const readJsonBody = async (
   request: IncomingMessage,
@@ -35,11 +35,13 @@ export const readJsonBody = async (
   return { value: parseStrictJson(bytes), bytes };
 };
 
-/** Bytes of a page's form. */
+/** Largest form in bytes. */
 const MAX_FORM_BYTES = 65_536;
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-?8"?)?$/i;
 
-/** The fields of a page's form. Refuses another type, a field twice, and what is too large. */
+/**
+ * Reads an HTML form. Refuses another content type, a repeated field, and a form that is too large.
+ */
 export const readForm = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -62,10 +64,7 @@ export const readForm = async (
   return fields;
 };
 
-/**
- * A body of any type, byte for byte, read whole before anything is done with it. Refuses what is
- * larger than `mostBytes`, or encoded.
- */
+/** Reads a whole body of any type. Refuses a body that is encoded or larger than `mostBytes`. */
 export const readWhole = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -81,34 +80,34 @@ export const readWhole = async (
 
 interface WholeTerms {
   readonly arriving: ArrivingBodies;
-  /** Absent: as many as a body of JSON. */
+  /** Defaults to the limit of a JSON body. */
   readonly mostBytes?: number;
 }
 
 export interface BodyTerms {
   readonly arriving: ArrivingBodies;
-  /** Asked once the body is there, before it is parsed. */
+  /** Called after the body has arrived and before it is parsed. */
   readonly turn: (bytes: number) => Promise<void> | undefined;
-  /** Its content may also be of the type that RFC 7396 gives such bodies. */
+  /** Also accepts `application/merge-patch+json` (RFC 7396). */
   readonly mergePatch?: boolean;
 }
 
 export interface JsonBody {
   readonly value: unknown;
-  /** As they came. */
+  /** The body as received. */
   readonly bytes: Buffer;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Requests with `Expect: 100-continue`: their clients hold the body back until it is asked for. */
+/** Requests with `Expect: 100-continue`. Their clients send no body before `100 Continue`. */
 export const awaitsContinue = new WeakSet<IncomingMessage>();
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-/** Refuses a body that is encoded, or framed in a way that is not known. */
+/** Refuses a body with a content encoding, or with a transfer encoding other than chunked. */
 export const checkEncoding = ({ headers }: IncomingMessage): void => {
   const content = headers['content-encoding'];
   if (content !== undefined && content.toLowerCase() !== 'identity')
@@ -168,7 +167,7 @@ const readBytes = (
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 
-/** Refuses a body of which no more is waited for; its client gets to see that all the same. */
+/** Refuses a body before its end, and still lets the client read the answer. */
 const tooLarge = (
   request: IncomingMessage,
   response: ServerResponse,

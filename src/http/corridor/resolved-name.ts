@@ -1,23 +1,23 @@
 import type { Caller } from '../../model/tenant.ts';
 import type { AnyRequest, Route } from './route.ts';
 
-/** Names what a request comes to, in the one form that it has however it is spelled. */
+/** The canonical operation and resource of a request, independent of its spelling. */
 export interface ResolvedName {
   readonly operation: string;
-  /** Without base, full names and clusters; percent-encoded where it must be. */
+  /** Percent-encoded, without the base, namespaces and cluster prefixes. */
   readonly path: string;
   readonly namespace: string;
-  /** The name, or the keyId, of what the path names. */
+  /** The name or keyId in the path. */
   readonly name: string | undefined;
-  /** The pool that the path names within that. */
+  /** The member pool in the path. */
   readonly member: string | undefined;
-  /** The id of the sandbox or approval that the path names. */
+  /** The sandbox or approval id in the path. */
   readonly id: string | undefined;
 }
 
 /**
- * Resolves a request's operation, and what its path names. A full name `{namespace}/{name}`, in one
- * segment or two, and `?namespace=` come to the same as the short name there.
+ * Resolves the operation and resource of a request. A full name `{namespace}/{name}`, in one or two
+ * segments, and `?namespace=` resolve to the same resource as the short name in that namespace.
  */
 export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): ResolvedName => {
   const to = row.rules?.becomes?.(request.body) ?? row.rules?.as ?? row;

@@ -12,133 +12,131 @@ import type { AnswerRoom } from '../../actors/sandbox/commands/answer-budget.ts'
 import type { IdempotentRequest } from '../../actors/request/idempotent-request.ts';
 import type { NameKindOf } from './local-names.ts';
 
-/** Types of bodies that are passed on as they come. */
+/** Media types of raw bodies. */
 export type ContentType = 'application/octet-stream' | 'application/x-tar';
 
-/** Who may call: anyone, any good key, a key with the admin role. */
+/** Required caller: anyone, any valid key, or a key with the admin role. */
 export type Access = 'open' | 'tenant' | 'admin';
 
-/** Whether a person at the console may call it too, or alone. */
+/** `also` permits console sessions beside keys. `alone` permits only console sessions. */
 export type SessionAccess = 'also' | 'alone';
 
 /**
- * Describes what stands in a path. A value that does not fit names nothing, so it gets the refusal
- * of what is not there.
+ * Schema of the path parameters. A value that does not match gets the same refusal as a missing
+ * resource.
  */
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
-  /** Makes the refusal of values that the schema does not take. */
+  /** Builds the refusal of values that the schema rejects. */
   readonly otherwise: (given: Readonly<Record<string, string>>) => Refusal;
-  /** Parameters that may name their cluster before them; the schema sees the local part. */
+  /** Parameters with an optional cluster prefix. The schema checks only the local part. */
   readonly names?: Readonly<Record<string, NameKindOf>>;
 }
 
-/**
- * Moment since which every operation that is to go is deprecated: 2026-01-01T00:00:00Z, in seconds
- * since the epoch.
- */
+/** Start of every deprecation: 2026-01-01T00:00:00Z, in seconds since the epoch. */
 export const DEPRECATED_SINCE = 1_767_225_600;
 
-/** Names a row. */
 export interface RowName {
   readonly operationId: string;
   readonly path: string;
 }
 
-/** Names a row that another one comes to; without a method it has the other one's. */
+/** The canonical row of another spelling. Without `method`, both rows have the same method. */
 export interface SpelledRow extends RowName {
   readonly method?: RouteSpec<Access, unknown, unknown, unknown>['method'];
 }
 
-/** An operation that still works and is to go (RFC 9745). */
+/** A deprecated operation, which still works (RFC 9745). */
 export interface Deprecation {
   /** Seconds since the epoch. */
   readonly since: number;
-  /** Method of the operation that replaces it. */
+  /** Method of the replacement. */
   readonly method: RouteSpec<Access, unknown, unknown, unknown>['method'];
-  /** Its path; `{…}` as in the row's own path. */
+  /** Path of the replacement, with `{…}` parameters of the row's own path. */
   readonly successor: string;
 }
 
 export interface Answer {
   readonly status: number;
   /**
-   * Sent as JSON, unless it is a PlainText, an EventStream or a StreamedAnswer; a LongAnswer piece
-   * by piece.
+   * Sent as JSON unless it is a PlainText, an EventStream or a StreamedAnswer. A LongAnswer is sent
+   * in pieces.
    */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Revision of the one object that it shows: makes its ETag. */
+  /** Revision of the single object in the body. Sets the ETag. */
   readonly revision?: Revision;
-  /** Its body holds a secret. */
+  /** True if the body contains a secret. */
   readonly secret?: boolean;
 }
 
 export interface RouteRequest<A extends Access, B, Q, P> {
   readonly caller: A extends 'open' ? undefined : Caller;
-  /** The person at the console who calls; only of a row that has `sessions`. */
+  /** The console session. Set only on rows with `sessions`. */
   readonly session: ConsoleSession | undefined;
   readonly body: B;
   readonly query: Q;
   readonly params: P;
   /**
-   * Aborts when the client goes away before it is answered, or its key is revoked or expires: that
-   * is its reason then, a Refusal.
+   * Aborts if the client disconnects before the answer ends. If the key is revoked or expires,
+   * aborts with a Refusal as the reason.
    */
   readonly signal: () => AbortSignal;
   /**
-   * Room in the budget for answers, of which nothing is taken yet; given back when the response is
-   * over.
+   * The request's share of the answer budget. Reserves nothing at first, and releases everything
+   * when the response closes.
    */
   readonly room: () => AnswerRoom;
-  /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
+  /** Strips a cluster prefix from a pool name. Refuses the name of another cluster's pool. */
   readonly localPool: (poolName: string) => string;
   readonly incoming: Incoming;
   /**
-   * How long a manager has the claim wait, in ms, in place of what its body or this cluster says;
-   * undefined: none says so.
+   * Wait of the claim in ms, as set by a manager; overrides the body and the configuration.
+   * Undefined if no manager set one.
    */
   readonly waitMs: number | undefined;
-  /** Tells what a part of it took; where it is recorded. */
+  /** Reports the duration of a step. Undefined if steps are not recorded. */
   readonly step: OnStep | undefined;
   /** Set for a POST under an Idempotency-Key. */
   readonly keyed: Keyed | undefined;
 }
 
-/** Holds the parts of a request that no schema of its row takes. */
+/** Parts of a request outside the row's schemas. */
 export interface Incoming {
-  /** The URL of this API as the client knows it, without a slash at its end. */
+  /** URL of this API as the client sees it, without a trailing slash. */
   readonly base: () => string;
-  /** The If-Match of a PUT or PATCH that has one. */
+  /** The If-Match of a PUT or PATCH, if any. */
   readonly ifMatch: IfMatch | undefined;
-  /** Text of a header that may be given once; undefined where it is not given. */
+  /** Value of a header that must not repeat; undefined if absent. */
   readonly header: (name: string) => string | undefined;
-  /** The one of these types that the client likes best; the first where it likes none. */
+  /** Returns the media type that the client prefers, or the first if it accepts none of them. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
-  /** The body of a row that takes other types than JSON, as it comes; read by one. */
+  /** The raw body of a row whose body is not JSON. Has a single reader. */
   readonly content: () => Readable;
 }
 
-/** Ties the repetitions of a POST under an Idempotency-Key to the first one. */
+/** Links repetitions of a POST under an Idempotency-Key to the first request. */
 export interface Keyed {
-  /** For the record that it writes. */
+  /** Stored in the record that the operation writes. */
   readonly mark: RequestFingerprint;
-  /** For an operation that opens the request by itself. */
+  /** Used by an operation that claims the key itself. */
   readonly opening: IdempotentRequest;
-  /** Secret that its repetitions share and no other request has. */
+  /** Secret that only this request and its repetitions share. */
   readonly seed: () => Buffer;
 }
 
-/** Says how a request has its effect once, where it is repeated. */
+/** How a repeated request has its effect only once. */
 export type Effect<R> =
-  /** A POST ignores an Idempotency-Key. */
+  /** The row ignores an Idempotency-Key. */
   | { readonly kind: 'unkeyed' }
-  /** A repetition has the same effect: it names what it changes, or derives it from the mark. */
+  /**
+   * A repetition has the same effect, because it names the resource or derives its name from the
+   * fingerprint.
+   */
   | { readonly kind: 'repeatable' }
   /**
-   * A record holds the mark, written in one step with the effect. `find` returns what an earlier
-   * request of the mark did, after a crash too; undefined where there was none. `instance`: see
-   * Requests.
+   * The fingerprint is written to a record atomically with the effect. `find` returns the result of
+   * an earlier attempt, even after a crash; undefined without one. For `instance`, see Requests.
    */
   | {
       readonly kind: 'recorded';
@@ -149,41 +147,41 @@ export type Effect<R> =
       ) => Promise<Answer | undefined>;
     }
   /**
-   * The operation opens the request in one step with its effect, and finds what an earlier one did.
-   * `pending` resolves once it is known what a request did that was refused before that; undefined
-   * where it is known.
+   * The operation claims the key atomically with its effect, and finds the result of an earlier
+   * attempt. `pending` resolves when the outcome of a refused attempt is known; undefined if it is
+   * known already.
    */
   | {
       readonly kind: 'opened';
       readonly pending: (mark: RequestFingerprint) => Promise<void> | undefined;
     };
 
-/** Says as what the rules of approval see a row's requests. Absent: as they come. */
+/** How approval rules see the requests of a row. Absent if they see requests unchanged. */
 export interface RuledAs<B, Q> {
-  /** The row is this one with its name spelled in another way. */
+  /** The row of which this row is another spelling. */
   readonly as?: SpelledRow;
-  /** Returns the row that such a body comes to, where that is not this one. */
+  /** Returns the row that a body selects, if not this one. */
   readonly becomes?: (body: B) => RowName | undefined;
-  /** Returns further operations that such a request comes to: the strictest verdict counts. */
+  /** Returns other operations that the request implies. The strictest verdict applies. */
   readonly also?: (asked: { readonly body: B; readonly query: Q }) => readonly string[];
-  /** Returns the body with the fields of the operation's own row, in one spelling. */
+  /** Returns the body with the canonical row's field names. */
   readonly body?: (asked: { readonly body: B }) => object;
-  /** Fields of its body that its schema knows and that have no effect. */
+  /** Body fields that the schema accepts and the handler ignores. */
   readonly ignores?: readonly string[];
-  /** It is never approved for a whole session. */
+  /** An approval never covers a whole session. */
   readonly onceOnly?: true;
 }
 
-/** Names the types other than JSON that a row takes and gives. */
+/** Media types other than JSON, in requests and answers. */
 export interface Media {
   /**
-   * The body is a stream of any length, of one of these types; the first is also what an untyped
-   * one is. `incoming.content` reads it.
+   * The body is a stream of any length in one of these types. The first is the default type.
+   * Handlers read it with `incoming.content`.
    */
   readonly takes?: readonly ContentType[];
-  /** Its 200 is always this; `answers` says what one event's data is. */
+  /** The only type of a 200. For events, `answers` has the schema of their data. */
   readonly only?: 'text/event-stream' | ContentType;
-  /** Its 200 may be one of these instead of JSON. */
+  /** Alternatives to JSON for a 200. */
   readonly also?: readonly (
     | 'text/plain'
     | 'text/event-stream'
@@ -192,48 +190,44 @@ export interface Media {
   )[];
 }
 
-/**
- * One operation of the API, whole: what it takes, who may call it, what it answers, and the one
- * call behind it.
- */
+/** A complete API operation: input, access, answers and handler. */
 export interface RouteSpec<A extends Access, B, Q, P> {
   /**
-   * Its name in the document and in clients made from it: a verb and what it is about. Never
-   * changes once released.
+   * Name in the OpenAPI document and in generated clients: a verb and a noun. Never changes after a
+   * release.
    */
   readonly operationId: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{…}` for parameters; with the method it names the operation in docs/api.md. */
+  /** Has `{…}` for parameters. The method and path identify the operation in docs/api.md. */
   readonly path: string;
   readonly access: A;
-  /** Absent: no session may call it. */
+  /** Absent if console sessions may not call it. */
   readonly sessions?: SessionAccess;
   readonly summary: string;
   readonly body?: z.ZodType<B>;
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
   readonly answers: Readonly<Record<number, z.ZodType>>;
-  /** Absent: JSON alone. */
+  /** Absent if the row uses only JSON. */
   readonly media?: Media;
-  /** The refusals of its own; those of keys and of malformed requests go without saying. */
+  /** Refusals specific to the operation, without those of keys and malformed requests. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
-  /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT or PATCH If-Match. */
+  /** Its answer is `versioned`: a GET honors If-None-Match, a PUT or PATCH If-Match. */
   readonly versioned?: true;
   /**
-   * It mostly waits, such a request at least, and bounds by itself how many of it are under way.
+   * The operation, or this request, mostly waits. It takes no slot, and limits its own concurrency.
    */
   readonly waits?: true | ((request: RouteRequest<A, B, Q, P>) => boolean);
-  /** Absent: under an Idempotency-Key its answer is kept, and nothing else tells of it. */
+  /** Absent if only the stored answer proves the effect of a request under an Idempotency-Key. */
   readonly effect?: Effect<RouteRequest<A, B, Q, P>>;
   readonly rules?: RuledAs<B, Q>;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
-/** A request to any row. */
 export type AnyRequest = RouteRequest<Access, unknown, unknown, unknown>;
 
-/** A row of the table, its types checked and then forgotten. */
+/** A row whose types are checked and erased. */
 export interface Route extends Omit<
   RouteSpec<Access, unknown, unknown, unknown>,
   'handle' | 'effect' | 'rules'
@@ -243,7 +237,10 @@ export interface Route extends Omit<
   readonly handle: (request: AnyRequest) => Answer | Promise<Answer>;
 }
 
-/** The router hands `handle` only what this row's own schemas and access let through. */
+/**
+ * Erases the row's types. The corridor calls `handle` only with input that the row's own schemas
+ * and access have accepted.
+ */
 export const route = <A extends Access, B = undefined, Q = undefined, P = undefined>(
   spec: RouteSpec<A, B, Q, P>,
 ): Route => spec as unknown as Route;
@@ -252,11 +249,15 @@ export const ok = (body: object): Answer => ({ status: 200, body });
 export const created = (body: object): Answer => ({ status: 201, body });
 
 /**
- * Shows one object at this revision: a GET of it may be conditional, and a PUT of it by If-Match.
+ * Marks an answer that shows one object at a revision. Enables conditional GET, and If-Match on PUT
+ * and PATCH.
  */
 export const versioned = (answer: Answer, revision: Revision): Answer => ({ ...answer, revision });
 
-/** Holds a secret: no cache may keep it, and an Idempotency-Key keeps it sealed only. */
+/**
+ * Marks an answer with a secret. It is not cacheable, and is stored only encrypted under an
+ * Idempotency-Key.
+ */
 export const secret = (answer: Answer): Answer => ({
   ...answer,
   secret: true,

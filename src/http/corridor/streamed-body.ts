@@ -4,21 +4,20 @@ import { unavailable } from '../../model/refusals.ts';
 import { unhurried } from '../reply/unhurried.ts';
 import { awaitsContinue, checkEncoding, ClientGone } from './request-body.ts';
 
-/** A client that sends nothing for so long, though it was waited for, is given up. */
+/** Timeout in ms for a client that sends nothing while the daemon reads. */
 const STALL_MS = 60_000;
 const LOOKS = 4;
 
 /**
- * The body of a request as it comes, of any length. Nothing of it is asked for before it is read.
- * To destroy it leaves the connection alone, so that an answer can still be given. Refuses what is
- * encoded.
+ * The body as a stream of any length. Requests no data before the first read. Destroying the stream
+ * keeps the connection open, so that an answer can still be sent. Refuses an encoded body.
  */
 export const streamedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
   checkEncoding(request);
   return arrivingBytes(request, response);
 };
 
-/** Returns the body likewise, encoded as it may be. */
+/** Like `streamedBody`, but accepts an encoded body. */
 export const arrivingBytes = (request: IncomingMessage, response: ServerResponse): Readable => {
   const { socket } = request;
   unhurried.add(socket);
@@ -51,7 +50,7 @@ export const arrivingBytes = (request: IncomingMessage, response: ServerResponse
     highWaterMark: 256 * 1024,
     read: () => {
       if (!begun) {
-        // Its events are over: nothing would ever end the wait for it.
+        // The request is already closed and emits no more events; waiting would never end.
         if (request.destroyed) return onGone();
         begun = true;
         if (awaitsContinue.has(request)) response.writeContinue();

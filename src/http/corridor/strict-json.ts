@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidArgument } from '../../model/refusals.ts';
 
-/** The deepest nesting of objects and arrays that is read. */
+/** Maximum nesting of objects and arrays. */
 const MAX_DEPTH = 64;
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 const LONGEST_FIELD = 256;
 
 /**
- * The value of a JSON text, in linear time and bounded stack. Refused with INVALID_ARGUMENT, by
- * field: bytes that are not UTF-8, what is not JSON, nesting beyond 64, duplicate keys,
- * `__proto__`, `constructor` and `prototype` as keys, lone surrogates, and numbers that a double
- * can't hold (whole ones beyond 2^53 - 1, any beyond 1.8e308).
+ * Parses JSON in linear time and bounded stack. Refuses with INVALID_ARGUMENT, by field: invalid
+ * UTF-8, invalid JSON, nesting beyond 64, duplicate keys, lone surrogates, and the keys
+ * `__proto__`, `constructor` and `prototype`. Also refuses numbers that a double can't hold:
+ * integers beyond 2^53 - 1, and any number beyond 1.8e308.
  */
 export const parseStrictJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw invalidArgument('body', 'must be UTF-8');
@@ -24,13 +24,13 @@ export const parseStrictJson = (bytes: Buffer): unknown => {
   }
 };
 
-/** One open object or array. */
+/** An unclosed object or array. */
 interface Frame {
-  /** Keys of an object so far; `key` is the one whose value comes next. */
+  /** Keys of an object so far. `key` belongs to the next value. */
   readonly keys: Set<string> | undefined;
   key: string;
   expectsKey: boolean;
-  /** Place of the current element in an array. */
+  /** Index of the current array element. */
   index: number;
 }
 
@@ -38,7 +38,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
-/** `[` is less than `{` by a bit, as `]` is less than `}`. */
+/** `[` and `{` differ in this bit, as do `]` and `}`. */
 const BRACE_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
@@ -46,8 +46,8 @@ const CLOSING = 0x7d;
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 /**
- * Walks over the text once and refuses what JSON.parse would let pass. It is exact for valid JSON;
- * of what is not JSON it may see anything, which JSON.parse then refuses.
+ * Scans the text once and refuses input that JSON.parse would accept. Exact for valid JSON. Invalid
+ * JSON may be misread, but JSON.parse then refuses it.
  */
 const checkStructure = (text: string): void => {
   const strings = new Strings(text);
@@ -97,16 +97,16 @@ const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
 };
 
 /**
- * The strings of a text, which must be asked for in their order. What is searched is searched
- * natively, so that a long string costs little.
+ * Finds the strings of a text; calls must go forward. Uses native search, so that long strings are
+ * cheap.
  */
 class Strings {
   readonly #text: string;
-  /** The first backslash at or after the last place that was asked about. */
+  /** Position of the first backslash at or after the last queried position. */
   #backslash = -1;
   /**
-   * Not `indexOf`: that is pure, so V8's optimized code carries it out at each question, also where
-   * its answer is not needed.
+   * Not `indexOf`: it is pure, so V8's optimizer may run it on every call, even if the result is
+   * unused.
    */
   readonly #search = /\\/g;
 
@@ -114,7 +114,7 @@ class Strings {
     this.#text = text;
   }
 
-  /** Returns the place of the closing quote. */
+  /** Returns the position of the closing quote. */
   endOf(start: number): number {
     const quote = this.#text.indexOf('"', start + 1);
     if (quote === -1) throw notJson();
@@ -182,7 +182,7 @@ const checkNumber = (literal: string, frames: readonly Frame[]): void => {
   if (unsafe) throw invalidArgument(fieldOf(frames), 'the number is out of range');
 };
 
-/** The path to where the reader stands: `overrides.volumes[2].claimName`; `body` for the whole. */
+/** Path of the current position, such as `overrides.volumes[2].claimName`; `body` at the top. */
 const fieldOf = (frames: readonly Frame[]): string => {
   let field = '';
   for (const frame of frames) {

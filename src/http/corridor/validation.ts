@@ -6,10 +6,10 @@ import { mapPairOf, mapParametersOf, STRICT_PARAMETER, WAIT_PARAMETER } from './
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
-/** Bounds a path that a refusal names. */
+/** Maximum length of a field path in a refusal. */
 const LONGEST_PATH = 256;
 
-/** The checked value, or a refusal with INVALID_ARGUMENT that names the first field at fault. */
+/** Returns the validated value. Throws INVALID_ARGUMENT for the first invalid field. */
 export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
   const result = parsed(schema, value);
   if (result.success) return result.data;
@@ -25,8 +25,8 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
 type Issue = z.core.$ZodIssue;
 
 /**
- * zod compares the `length` of whatever stands in the place of text or a list, and throws where
- * that is an object.
+ * zod compares `length` of any value in place of a string or an array, and throws if `length` is an
+ * object.
  */
 const parsed = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> => {
   try {
@@ -47,7 +47,7 @@ const withoutOddLengths = (value: unknown): unknown => {
   return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
 };
 
-/** Refuses unknown fields, first those that are unsafe, by their own path. */
+/** Refuses unknown fields by their own path, unsafe fields first. */
 const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
@@ -105,7 +105,7 @@ const unitOf = (origin: string): string => {
 const allowedOf = (issue: Issue): readonly string[] | undefined =>
   issue.code === 'invalid_value' ? valuesOf(issue.values) : undefined;
 
-/** A flag's empty value need not be told of. */
+/** Omits the empty value of a flag. */
 const valuesOf = (values: readonly unknown[]): readonly string[] =>
   values.map(String).filter((value) => value !== '');
 
@@ -121,9 +121,8 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown => {
 };
 
 /**
- * Names the fields of a body that its schema does not know, those of objects inside too. They are
- * let pass and nothing of them is kept: a client of a richer service is served, and told. At most
- * 16 are named.
+ * Lists unknown fields of a body, including nested ones; at most 16. They are ignored, with a
+ * warning, so that clients of a richer service still work.
  */
 export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
   const known = knownIn(schema);
@@ -134,7 +133,7 @@ export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly s
   };
 };
 
-/** Refuses the first of the unknown fields if the query asks for that. */
+/** Refuses the first unknown field if the query has `strict`. */
 export const refuseIfStrict = (query: string, [first]: readonly string[]): void => {
   if (query === '') return;
   const [value, ...more] = new URLSearchParams(query).getAll(STRICT_PARAMETER);
@@ -146,13 +145,13 @@ export const refuseIfStrict = (query: string, [first]: readonly string[]): void 
     throw invalidArgument(first.slice(0, LONGEST_PATH), 'is unknown');
 };
 
-/** Returns a value of the `Warning` header. */
+/** Formats a `Warning` header value. */
 export const unknownFieldWarning = (name: string): string =>
   `299 - "unknown field ${printable(name)}"`;
 
 /**
- * Names the parameters of a query string that its schema does not know, as values of the `Warning`
- * header; 16 at most. Without a schema none is known; of a schema that is no object every one is.
+ * Returns `Warning` values for unknown query parameters, at most 16. Without a schema, every
+ * parameter is unknown. A schema that is not an object accepts every parameter.
  */
 export const unknownQueryWarnings = (
   schema: z.ZodType = z.object({}),
@@ -176,7 +175,7 @@ export const unknownQueryWarnings = (
 /** Parameters that every operation takes. */
 const OF_ALL: ReadonlySet<string> = new Set([WAIT_PARAMETER, STRICT_PARAMETER]);
 
-/** Describes what a schema knows the fields of; undefined: of nothing. */
+/** Fields that a schema declares; undefined if it declares none. */
 type Known =
   | { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> }
   | { readonly kind: 'list'; readonly items: Known };
@@ -222,7 +221,7 @@ const collect = (
   }
 };
 
-/** Fit for a quoted string of a header. */
+/** Escapes a name for a quoted string in a header. */
 const printable = (name: string): string =>
   name
     .slice(0, LONGEST_NAME)

@@ -9,7 +9,7 @@ interface ApproveDeps {
   readonly terms: { readonly surface?: object | undefined };
 }
 
-/** Lets the rules of approval pass, hold or refuse the request. */
+/** Applies the approval rules: passes, delays or refuses the request. */
 export const approve =
   ({ gating, admission, terms }: ApproveDeps): Stage =>
   async (exchange, next) => {

@@ -5,30 +5,30 @@ import type { Context } from '../../reply/context.ts';
 
 const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
 
-/** Longer than any claim waits. */
+/** Longer than the longest wait of a claim. */
 const MOST_WAIT_MS = 600_000;
 
 const ToldClaim = z.object({
-  /** In place of what the body, or the worker's configuration, says. */
+  /** Overrides the body and the worker's configuration. */
   waitMs: z.int().min(0).max(MOST_WAIT_MS).optional(),
-  /** The claim was approved, and may have been carried out under its key before. */
+  /** The claim was approved, and an earlier attempt under its key may have succeeded. */
   mayBeDone: z.boolean().optional(),
 });
 
-/** Says how a worker is to carry out a claim that its manager passes on. */
+/** A manager's options for a forwarded claim. */
 export interface ToldClaim {
   readonly waitMs?: number;
   readonly mayBeDone?: boolean;
 }
 
-/** Holds what came with a claim over a link; is empty where it came another way. */
+/** Options and key of a claim from a link; empty for other claims. */
 export interface ClaimOverLink extends ToldClaim {
-  /** A key that the manager made. */
+  /** A key that the manager generated. */
   readonly key?: string;
   readonly byManager?: AskedByManager;
 }
 
-/** Reads what a manager says of a claim that came over a link, and its key. */
+/** Reads the manager's options and key from the headers of a claim. */
 export const claimOverLink = ({ req }: Context): ClaimOverLink => ({
   ...toldIn(req.headers[CLAIM_TERMS_HEADER]),
   ...keyIn(req),

@@ -6,57 +6,54 @@ import { FREE, type Pass } from '../pass.ts';
 import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { ClaimOverLink } from './claim-over-link.ts';
 
-/** A row, and what its schemas say of a request that they don't know all of. */
+/** A row with the checks and parsers derived from its schemas. */
 export interface ServedRoute extends Route {
-  /** Returns the fields of a body that its schema doesn't have. */
+  /** Returns the unknown fields of a body. */
   readonly unknownOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
-  /** See mapParametersOf. */
+  /** From `mapParametersOf`. */
   readonly queryMaps: ReadonlySet<string>;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Koa's context with the parameters of the path, as they were sent. */
+/** Koa's context with the raw path parameters. */
 export type RoutedContext = Context & { params: Record<string, string> };
 
-/**
- * One request on its way through the corridor. Each stage sets what its name says, and reads what
- * the stages before it set.
- */
+/** One request in the corridor. Each field names the stage that sets it; later stages read it. */
 export class Exchange {
   readonly row: ServedRoute;
   readonly context: RoutedContext;
 
-  /** identify: undefined where a row is open, or a session asks. */
+  /** identify: undefined if the row is open, or if a session calls. */
   caller: Caller | undefined;
   session: ConsoleSession | undefined;
 
-  /** locate, of a manager: the path names something of another cluster, which checks the name. */
+  /** locate (managers only): the resource is on another cluster, which checks its name. */
   isElsewhere = false;
-  /** locate: rejects where that cluster doesn't have what the path names. */
+  /** locate: rejects if that cluster lacks the resource. */
   requireThere: (() => Promise<void>) | undefined;
 
   /** resolve */
   params: unknown;
   query: unknown;
 
-  /** read: the body as bytes, as JSON, and the names of fields that no schema has. */
+  /** read: the raw body, the parsed JSON, and the names of unknown fields. */
   bytes: Buffer = NO_BYTES;
   value: unknown;
   unknown: readonly string[] = [];
-  /** read: what a manager says of a claim that it passes on. */
+  /** read: a manager's options for a forwarded claim. */
   overLink: ClaimOverLink = {};
 
-  /** approve, if there are rules: how the request goes on. */
+  /** approve, if there are rules. */
   pass: Pass = FREE;
 
-  /** forward, of a manager: other clusters answer in place of the row. */
+  /** forward (managers only): other clusters answer instead of the handler. */
   elsewhere: Elsewhere | undefined;
 
-  /** perform; undefined where `forward` has answered by itself. */
+  /** perform: undefined if `forward` sent the answer itself. */
   answer: Answer | undefined;
-  /** once: an answer that is kept for repetitions. */
+  /** once: an answer that is stored for repetitions. */
   kept: WrittenAnswer | undefined;
 
   #request: AnyRequest | undefined;
@@ -66,7 +63,7 @@ export class Exchange {
     this.context = context;
   }
 
-  /** The row's handler gets it; read sets it. */
+  /** The handler's request, set by read. Throws if read has not run. */
   get request(): AnyRequest {
     if (!this.#request) throw new Error('the request was not read');
     return this.#request;
@@ -76,10 +73,7 @@ export class Exchange {
     this.#request = request;
   }
 
-  /**
-   * The key under which the request has its effect once: of the client, of its approval, or of the
-   * manager that passes the claim on.
-   */
+  /** The idempotency key: from the client, the approval, or the manager that forwards the claim. */
   get key(): string | undefined {
     const { context, pass, overLink } = this;
     const given = mayBeKeyed(this) ? context.req.headers['idempotency-key'] : undefined;
@@ -87,24 +81,25 @@ export class Exchange {
   }
 }
 
-/** A POST, unless its row ignores an Idempotency-Key. */
+/** Whether the row honors an Idempotency-Key. */
 export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
   row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
 export interface Elsewhere {
-  /** Under a key the first answer is kept here; else whoever answers keeps it. */
+  /**
+   * True if this daemon stores the first answer under a key; false if the answering cluster does.
+   */
   readonly isKept: boolean;
-  /** Throws AnsweredElsewhere where the answer is not to be kept. */
+  /** Throws AnsweredElsewhere if the answer must not be stored. */
   readonly answer: (request: AnyRequest) => Promise<Answer>;
 }
 
 /**
- * One stage of the corridor. Calls `next` for the stages after it, or answers or throws in their
- * place.
+ * One stage of the corridor. Calls `next` to run the later stages. Otherwise it answers or throws.
  */
 export type Stage = (exchange: Exchange, next: () => Promise<void>) => Promise<void>;
 
-/** Takes a request through the stages, from the first one. */
+/** Runs the stages in order. */
 export const walk = (stages: readonly Stage[], exchange: Exchange): Promise<void> => {
   const from = (index: number): Promise<void> =>
     stages[index]?.(exchange, () => from(index + 1)) ?? Promise.resolve();

@@ -15,9 +15,9 @@ interface IdentifyDeps extends AskingDeps {
 }
 
 /**
- * Finds the caller by key, link or session, and whether they may call the row. Their request goes
- * on if their key's rate allows it, in their tenant's turn on the event loop. Most requests have
- * had that turn before anything was spent on them.
+ * Identifies the caller by key, link or session, and checks access to the row. Applies the key's
+ * rate limit, and waits for the tenant's turn on the event loop. Most requests had that turn before
+ * they were parsed.
  */
 export const identify =
   (deps: IdentifyDeps): Stage =>
@@ -33,8 +33,8 @@ export const identify =
   };
 
 /**
- * Finds the person at the console who sends a request; undefined where it comes from no session.
- * Refuses a write that did not come from the console's own pages.
+ * Finds the console session of a request, if any. Refuses a write that did not come from the
+ * console's own pages.
  */
 export type SessionFinder = (
   request: IncomingMessage,
@@ -52,7 +52,7 @@ interface AskingDeps {
 
 const NOBODY: Asking = { caller: undefined, session: undefined };
 
-/** Finds out who asks, and whether they may call the row. At once where the key is known here. */
+/** Identifies the caller and checks access. Synchronous if this replica knows the key. */
 const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promise<Asking> => {
   if (deps.sessionOf) refuseKeyBesideSession(context.req);
   if (row.sessions) return fromConsole(row, deps, context);
@@ -60,8 +60,8 @@ const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promi
 };
 
 /**
- * Only sessions decide: a key is told so once it is known to be good, and so is the cookie of a
- * session that is over. Whoever comes with neither is refused as anywhere else.
+ * Only sessions may decide. A valid key, or the cookie of an ended session, gets
+ * CONSOLE_SESSION_REQUIRED. A request without either gets the usual refusal.
  */
 const fromConsole = async (
   row: Route,
@@ -78,7 +78,7 @@ const fromConsole = async (
   throw consoleSessionRequired();
 };
 
-/** For a body that came slowly: refuses where the session has ended meanwhile. */
+/** Refuses the request if the session ended while the body arrived. */
 export const stillAsks = async (
   { sessionId }: ConsoleSession,
   { sessionOf }: Pick<AskingDeps, 'sessionOf'>,

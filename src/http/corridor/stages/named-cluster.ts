@@ -8,11 +8,13 @@ interface Named {
   readonly row: Pick<Route, 'operationId'>;
   readonly request: Pick<AnyRequest, 'query' | 'body'>;
   readonly context: Pick<Context, 'querystring'>;
-  /** This cluster. */
+  /** Id of this cluster. */
   readonly clusterId: string;
 }
 
-/** A daemon without other clusters refuses a request for one with CLUSTER_NOT_FOUND. */
+/**
+ * Refuses a request for another cluster with CLUSTER_NOT_FOUND, on a daemon without other clusters.
+ */
 export const onlyHere =
   ({ terms: { clusterId } }: { readonly terms: { readonly clusterId: string } }): Stage =>
   ({ row, request, context }, next) => {
@@ -21,9 +23,9 @@ export const onlyHere =
   };
 
 /**
- * Returns the other cluster that the `clusterID` of a query names, or that of the body of what is
- * made there. Refuses with INVALID_ARGUMENT where body and query, or the query and the pool that it
- * names, differ, and where the row makes something on the cluster that is asked alone.
+ * Returns the other cluster that `clusterID` selects in the query, or in the body of a create.
+ * Refuses with INVALID_ARGUMENT if body and query differ, or query and pool name. Also refuses
+ * another cluster if the row creates only on this cluster.
  */
 export const namedCluster = ({ row, request, context, clusterId }: Named): string | undefined => {
   const asked = namedByQuery(request.query) ?? namedByBody(row, request.body, context.querystring);
@@ -35,31 +37,33 @@ export const namedCluster = ({ row, request, context, clusterId }: Named): strin
   return asked === clusterId ? undefined : asked;
 };
 
-/** The cluster that a query names. */
 export const namedByQuery = (query: unknown): string | undefined =>
   (query as { readonly clusterID?: string } | undefined)?.clusterID;
 
-/** The rows that make something on the cluster that `clusterID` of their body names. */
+/** Rows that create a resource on the cluster in the body's `clusterID`. */
 const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
 
 const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
   MADE_ANYWHERE.has(operationId);
 
-/** The cluster before the name of the pool that a query asks for. */
+/** Cluster prefix of the query's `poolName`. */
 const poolsCluster = (query: unknown): string | undefined => {
   const { poolName } = (query ?? {}) as { readonly poolName?: unknown };
   return typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
 };
 
 const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';
-/** The rows that make something on the cluster that is asked alone, and what refuses another. */
+/** Rows that create a resource only on this cluster, with the message for another cluster. */
 const MADE_HERE: Readonly<Record<string, string>> = {
   createEnv: 'must be this cluster, which keeps the env; its members have a clusterID each',
   createApiKey: KEY_IS_MADE_HERE,
   createApiKeyForTenant: KEY_IS_MADE_HERE,
 };
 
-/** The query of such a row does not count; one that contradicts the body was meant to. */
+/**
+ * These rows ignore `clusterID` in the query. A value that contradicts the body is a client's
+ * mistake, so refuse it.
+ */
 const namedByBody = (
   row: Pick<Route, 'operationId'>,
   body: unknown,

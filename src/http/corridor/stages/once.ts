@@ -6,8 +6,8 @@ import type { Answer, AnyRequest } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 /**
- * Uses the approval, where there is one, for one effect. Under a key the first answer is kept, and
- * repetitions get it, also from other replicas.
+ * Uses a grant, if any, for one effect. Under a key, stores the first answer and replays it to
+ * repetitions on any replica.
  */
 export const once =
   (deps: CarryOutDeps): Stage =>

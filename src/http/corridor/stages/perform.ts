@@ -3,7 +3,7 @@ import type { Admission } from '../../limits/admission.ts';
 import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { Stage } from './exchange.ts';
 
-/** Carries the operation out, in one of the places that its tenant has, or has others do so. */
+/** Runs the operation in one of the tenant's slots, or on another cluster. */
 export const perform =
   (deps: { readonly admission: Pick<Admission, 'places' | 'working'> }): Stage =>
   async (exchange) => {
@@ -14,7 +14,7 @@ export const perform =
     exchange.answer = answer;
   };
 
-/** One of the places that there are, unless the operation mostly waits. */
+/** Takes a slot unless the operation mostly waits. */
 export const carryOut = (
   row: Route,
   { admission: { places } }: { readonly admission: Pick<Admission, 'places'> },

@@ -25,17 +25,17 @@ interface ReadDeps {
 }
 
 /**
- * Reads the names in the path, the query and the body as the row's schemas say, and makes the
- * request that its handler gets. Names in the path lose this cluster's name before them; those of
- * other clusters are refused with CLUSTER_NOT_FOUND, unless a manager has located them. A body that
- * is a stream stays unread. Warns of unknown fields, and with `?strict=true` refuses them.
+ * Validates path, query and body by the row's schemas, and builds the handler's request. Strips
+ * this cluster's prefix from names in the path. Refuses other clusters' names with
+ * CLUSTER_NOT_FOUND unless a manager located them. Does not read a streamed body. Warns of unknown
+ * fields, or refuses them with `?strict=true`.
  */
 export const read =
   (deps: ReadDeps): Stage =>
   async (exchange, next) => {
     const { row, context, session } = exchange;
     exchange.params = exchange.isElsewhere
-      ? context.params // for that cluster to check
+      ? context.params // that cluster validates them
       : row.params && paramsOf(row.params, context.params, deps.terms.clusterId);
     exchange.query = row.query
       ? check(row.query, readQuery(context.querystring, row.queryMaps))
@@ -81,7 +81,7 @@ const jsonBody = ({ admission }: ReadDeps, { row, context, caller }: Exchange): 
     turn: (bytes) => caller && admission.parse(caller, bytes),
   });
 
-/** After query and body were found good: a refusal names a bad field already. */
+/** Runs after validation, since a refusal already names the bad field. */
 const warnOfUnknown = ({ row, context, unknown }: Exchange): void => {
   const warnings = [
     ...row.queryWarningsOf(context.querystring),

@@ -17,7 +17,7 @@ interface ReplyDeps {
   readonly admission: Pick<Admission, 'unread'>;
 }
 
-/** Writes the answer that the stages after it found: as JSON, text, pieces or a stream. */
+/** Writes the answer of the later stages: as JSON, text, pieces or a stream. */
 export const reply =
   (deps: ReplyDeps): Stage =>
   async (exchange, next) => {
@@ -38,7 +38,7 @@ export const reply =
     if (revision !== undefined) tagView(context, entityTag(revision, text));
   };
 
-/** The stream ends with the key that opened it. */
+/** The stream ends when the caller's key does. */
 const openStream = (
   { streams, clients }: ReplyDeps,
   { context, caller }: Exchange,
@@ -66,17 +66,17 @@ const give = (
   context.body = text;
 };
 
-/** Takes room for a long answer; refuses none where something may have been done. */
+/** Reserves memory for a long answer. Never refuses a request that may have had an effect. */
 const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
   if (bytes <= LONG_BYTES) return;
   if (method === 'GET' || method === 'HEAD') room().hold(bytes);
   else room().owe(bytes);
 };
 
-/** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
+/** Listener limit of a response. Piping adds listeners beyond Node's default of 10. */
 const PIPED_LISTENERS = 20;
 
-/** The operation that made it has taken room for it. */
+/** The operation has already reserved memory for this answer. */
 const givePieces = (
   context: Context,
   { status, headers, body }: Answer & { readonly body: LongAnswer },
@@ -98,12 +98,12 @@ const givePlainly = (
   count(context, bytes.length, room);
   context.status = 200;
   context.set('Content-Type', `${mediaType}; charset=utf-8`);
-  // What a tenant printed is never taken for a page.
+  // Browsers must not render a tenant's output as a page.
   context.set('X-Content-Type-Options', 'nosniff');
   context.body = bytes;
 };
 
-/** Says which view this is; a GET that knows it already gets no body. */
+/** Sets the ETag. Answers 304 without a body if the client already has this version. */
 const tagView = (context: Context, tag: string): void => {
   context.set('ETag', tag);
   if (
@@ -117,8 +117,8 @@ const tagView = (context: Context, tag: string): void => {
 };
 
 /**
- * Sends the content. A failure on its way cuts the connection: the client must not take it for
- * whole.
+ * Streams the content. On a failure, destroys the connection so that the client does not take the
+ * content for complete.
  */
 const giveStream = (
   context: Context,
@@ -130,7 +130,7 @@ const giveStream = (
   content.once('error', () => res.destroy());
   if (content.errored) res.destroy();
   res.once('close', () => content.destroy());
-  // Neither a tenant's file nor an archive of them is ever taken for a page.
+  // Browsers must not render a tenant's file or archive as a page.
   context.set('X-Content-Type-Options', 'nosniff');
   context.set('Content-Security-Policy', 'sandbox');
   context.body = content;
