@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net';
 
-/** An IPv4 address that came through an IPv6 socket as what it is. */
+/** Unwraps an IPv4-mapped IPv6 address. */
 export const plainAddress = (address: string): string =>
   /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
 
-/** Tells what counts as one client: an IPv4 address, or the /64 that an IPv6 address is of. */
+/** Addresses that count as one client: an IPv4 address, or the /64 of an IPv6 address. */
 export const addressGroup = (address: string): string => {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.toLowerCase().split('%')[0]?.split('::') ?? [];

@@ -22,20 +22,20 @@ export interface AdmissionDeps {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly answers: AnswerBudget;
-  /** Absent: a key may send as many requests as it likes. */
+  /** Absent for unlimited key rates. */
   readonly keyRates?: KeyRates;
   readonly turns?: Turns;
   readonly pace?: Pick<RefusalPace, 'hold'>;
   readonly bounds?: Partial<AdmissionBounds>;
 }
 
-/** Says how many ms later what is refused before it is looked at is answered, at least. */
+/** Minimum delay, in ms, of a refusal before a request is parsed. */
 const TURNED_AWAY_MS = 100;
-/** A body of more bytes has a turn of its own before it is parsed. */
+/** A longer body, in bytes, waits for another turn before it is parsed. */
 const LONG_BYTES = 16_384;
-/** Requests whose key is not known take their turns together. */
+/** Requests with an unknown key share one queue. */
 const STRANGERS = '';
-/** So many times more requests than may wait on a connection are ignored before it is cut. */
+/** The connection closes after this many times `maxPipelined` ignored requests. */
 const IGNORED_TIMES = 64;
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
@@ -44,10 +44,10 @@ const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this conne
 const TOO_MUCH_WAITS = prepared(tooMuchWaits());
 
 /**
- * Lets requests in at all ports, by four rules: so many operations are under way at once; a tenant
- * has its share of them and of the event loop; a key has its rate, an address its connections;
- * bodies and answers have their memory. What is one too many is refused before anything is spent on
- * it, and at a pace that leaves time for work. Health is always answered.
+ * Admits requests on all ports. Limits concurrent operations, each tenant's share of them and of
+ * the event loop, and the memory of bodies and answers. Limits each key's rate and each address's
+ * connections. Refuses excess requests before they cost anything, and paces the refusals. Always
+ * answers health checks.
  */
 export class Admission {
   readonly bounds: AdmissionBounds;
@@ -63,7 +63,7 @@ export class Admission {
   readonly #connected = new WeakSet<Duplex>();
   readonly #pipelined = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
-  /** Requests that had their tenant's turn before their caller was known for certain. */
+  /** Requests that had their tenant's turn before the caller was authenticated. */
   readonly #begun = new WeakSet<IncomingMessage>();
   #turnedAway = 0;
 
@@ -84,7 +84,7 @@ export class Admission {
     ]);
   }
 
-  /** Cuts a connection that is one too many of its address, an IPv6 one by its /64. */
+  /** Closes a connection beyond the limit of its address, or of its /64 for IPv6. */
   connect(socket: Socket): void {
     const { remoteAddress } = socket;
     if (this.#connected.has(socket)) return;
@@ -95,13 +95,13 @@ export class Admission {
     socket.once('close', this.#ofAddress.take(keys, overloaded));
   }
 
-  /** True where the request is answered, or will not be: there is nothing more to do. */
+  /** Returns true if it refused or ignored the request. The caller then does nothing more. */
   turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
     this.#pipelined.set(socket, waiting);
     if (this.#ending.has(socket)) {
-      // Node parses on, and keeps each until the first is answered.
+      // Node keeps parsing, and holds each request until the first is answered.
       if (waiting > IGNORED_TIMES * this.bounds.maxPipelined) socket.destroy();
       return true;
     }
@@ -119,13 +119,13 @@ export class Admission {
   }
 
   /**
-   * Resolves before anything of the request is looked at, in the turn of the tenant whose key it
-   * brings. False: it was refused, or its client has left.
+   * Waits for the turn of the key's tenant, before the request is parsed. Resolves with false if
+   * the request was refused or its client disconnected.
    */
   async begin(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     if (isHealth(request)) return true;
     const caller = this.#clients.knownCaller(request);
-    // What is one too many of its key is refused once it was its turn.
+    // Over the rate limit, the request waits its turn and is refused then.
     if (caller && this.#keyRates.countEarly(caller, request)) this.#begun.add(request);
     try {
       const turn = this.#turns.take(caller ? tenantKey(caller) : STRANGERS);
@@ -136,12 +136,15 @@ export class Admission {
     return !response.closed && !response.writableEnded;
   }
 
-  /** Counts one request of the caller's key, once. Throws RATE_LIMITED if it is one too many. */
+  /** Counts a request against its key's rate, once. Throws RATE_LIMITED over the limit. */
   count(caller: Pick<Caller, 'keyId'>, request: IncomingMessage): void {
     this.#keyRates.count(caller, request);
   }
 
-  /** Counts a request whose caller is known now. Undefined: it may go on; else when it may. */
+  /**
+   * Counts a request of an authenticated caller. Returns undefined if the request may proceed, else
+   * resolves when it may.
+   */
   admit(caller: Caller, request: IncomingMessage): Promise<void> | undefined {
     this.#keyRates.count(caller, request);
     if (this.#begun.has(request)) return this.working(caller);
@@ -149,17 +152,20 @@ export class Admission {
     return this.#turns.take(tenantKey(caller));
   }
 
-  /** A body of the caller's is there, and is parsed next: at once, or when that resolves. */
+  /**
+   * Called before a body is parsed. Returns undefined if parsing may start now, else resolves when
+   * it may.
+   */
   parse(caller: Caller, bytes: number): Promise<void> | undefined {
     return bytes > LONG_BYTES ? this.#turns.take(tenantKey(caller), true) : this.working(caller);
   }
 
-  /** The caller's request goes on after it waited: the event loop's time is theirs. */
+  /** Charges the event loop's time to the caller from now on, after a wait. */
   working(caller: Caller): undefined {
     return this.#turns.working(tenantKey(caller));
   }
 
-  /** Resolves when a refusal for want of room may be answered; undefined: at once. */
+  /** Delays a 429 or 503. Returns undefined if the refusal may be sent at once. */
   hold(caller: Caller): Promise<void> | undefined {
     const tenant = tenantKey(caller);
     return this.#turns.othersThan(tenant) ? this.#pace.hold(tenant) : undefined;

@@ -2,13 +2,10 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Operations } from '../../services/operations.ts';
 import { addressGroup } from './address-group.ts';
 
-/** Addresses of which it is known here that they must wait. */
+/** Maximum number of blocked addresses in memory. */
 const MOST_WAITING = 10_000;
 
-/**
- * Counts the rejected API keys of each address, an IPv6 one by its /64, on all replicas together:
- * 20 a minute.
- */
+/** Limits rejected API keys to 20 a minute per address (per /64 for IPv6), across all replicas. */
 export class BadKeys {
   readonly #clock: Clock;
   readonly #operations: Pick<Operations, 'countRejectedKey'>;
@@ -19,15 +16,13 @@ export class BadKeys {
     this.#operations = operations;
   }
 
-  /**
-   * After how many seconds the address may try the next one, as far as is known here; 0 is at once.
-   */
+  /** Seconds until the address may try another key, as far as this replica knows; 0 if at once. */
   waitOf(address: string): number {
     const until = this.#until.get(addressGroup(address));
     return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#clock.now()) / 1_000));
   }
 
-  /** Notes one; answers `waitOf`. Never rejects. */
+  /** Counts a rejected key, and returns the new `waitOf`. Never rejects. */
   async note(address: string): Promise<number> {
     const group = addressGroup(address);
     const { within, retryAfterMs } = await this.#operations.countRejectedKey(group);

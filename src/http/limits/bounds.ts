@@ -1,24 +1,24 @@
-/** Bounds the connections of one port. */
+/** Connection limits of one port. */
 export interface PortBounds {
-  /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
+  /** Time in ms until the last header, and until the last byte of the body, must have arrived. */
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** Longer than a balancer in front keeps its own. */
+  /** In ms. Must exceed the keep-alive timeout of a load balancer in front. */
   readonly keepAliveTimeoutMs: number;
   readonly maxConnections: number;
 }
 
-/** Bounds what clients may take of each port, and of all ports together. */
+/** Client limits of each port, and of all ports together. */
 export interface AdmissionBounds extends PortBounds {
-  /** Connections of one address at most; a trusted proxy has no such share. */
+  /** Trusted proxies are exempt. */
   readonly maxConnectionsPerAddress: number;
-  /** Operations under way at once; more requests are turned away. */
+  /** Concurrent operations. Further requests are refused. */
   readonly maxInFlight: number;
-  /** Requests of one connection that may wait for their answers at once. */
+  /** Unanswered requests on one connection. */
   readonly maxPipelined: number;
-  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
+  /** An answer is cut if its client reads nothing for this long, in ms. */
   readonly answerStallMs: number;
-  /** Bounds what all bodies that are still arriving may hold together; the oldest are refused. */
+  /** Total bytes of incomplete bodies. Beyond it, the oldest are refused. */
   readonly maxArrivingBytes: number;
 }
 

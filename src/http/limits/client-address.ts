@@ -2,23 +2,20 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './address-group.ts';
 
-/**
- * Who asks, and under which address: of the connection itself, and behind a trusted proxy of the
- * one that it forwards for.
- */
+/** Client addresses. Behind a trusted proxy, the address that the proxy forwards for. */
 export interface ClientAddresses {
-  /** An IP address; empty where the connection is gone already. */
+  /** IP address; empty if the connection is already closed. */
   readonly of: (request: IncomingMessage) => string;
-  /** `https://host:port` as the client sees this daemon, without a slash at the end. */
+  /** `https://host:port` as the client sees this daemon, without a trailing slash. */
   readonly base: (request: IncomingMessage) => string;
   /** Whether the connection itself comes from a trusted proxy. */
   readonly isProxy: (remoteAddress: string | undefined) => boolean;
 }
 
 /**
- * `trustedProxies` are addresses or CIDR ranges. From them alone X-Forwarded-For and
- * X-Forwarded-Proto count, or Forwarded (RFC 7239) where there is no X-Forwarded-For; of several
- * addresses the last one that is no trusted proxy's.
+ * `trustedProxies` are addresses or CIDR ranges. Only their X-Forwarded-For and X-Forwarded-Proto
+ * count; without X-Forwarded-For, their Forwarded (RFC 7239). Of several addresses, the client is
+ * the last one that is not a trusted proxy.
  */
 export const clientAddresses = (trustedProxies: readonly string[]): ClientAddresses => {
   const trusted = blockListOf(trustedProxies);
@@ -63,11 +60,11 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** Matches the host of a request or an address: a name or an IP address, perhaps with a port. */
+/** A host name or an IP address, with an optional port. */
 export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
 const MOST_HOPS = 32;
 
-/** Reads what each proxy on the way says that it forwards for, the first one first. */
+/** The forwarding hops, client side first. */
 const hopsOf = ({ headers }: IncomingMessage): readonly Hop[] => {
   const forwardedFor = headers['x-forwarded-for'];
   if (forwardedFor === undefined) return partsOf(headers.forwarded).map(forwardedHop);
@@ -86,7 +83,7 @@ const partsOf = (header: string | readonly string[] | undefined): readonly strin
     .filter((part) => part !== '')
     .slice(-MOST_HOPS);
 
-/** One element of Forwarded: `for=192.0.2.1;proto=https;host=example.com`. */
+/** Parses one element of Forwarded: `for=192.0.2.1;proto=https;host=example.com`. */
 const forwardedHop = (element: string): Hop => {
   const pairs = new Map(
     element.split(';').map((pair) => {
@@ -106,7 +103,7 @@ const protocolOf = (text: string | undefined): string | undefined => {
   return protocol === 'http' || protocol === 'https' ? protocol : undefined;
 };
 
-/** `[2001:db8::1]:4711` and `192.0.2.1:4711` without their ports. */
+/** Strips the port of `[2001:db8::1]:4711` or `192.0.2.1:4711`. */
 const withoutPort = (text: string): string =>
   /^\[([^\]]+)\]/.exec(text)?.[1] ?? text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
 
@@ -119,14 +116,14 @@ const blockListOf = (ranges: readonly string[]): BlockList => {
   return list;
 };
 
-/** IP addresses that begin with the same bits. */
+/** IP addresses with a common prefix. */
 export interface AddressRange {
   readonly address: string;
   readonly bits: number;
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** An IP address, or a CIDR range (RFC 4632), of either version; undefined for what is neither. */
+/** Parses an IPv4 or IPv6 address or CIDR range (RFC 4632); undefined if it is neither. */
 export const parseAddressRange = (text: string): AddressRange | undefined => {
   const [address = '', prefix, ...more] = text.split('/');
   const version = isIP(address);

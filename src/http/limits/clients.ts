@@ -19,39 +19,39 @@ export interface ClientsDeps {
   readonly log: Log;
   /** Addresses and CIDR ranges whose forwarding headers count. */
   readonly trustedProxies?: readonly string[];
-  /** There is a console: a key beside the cookie of its sessions is refused. */
+  /** With a console, a request with both a key and a session cookie is refused. */
   readonly hasConsole?: boolean;
 }
 
-/** Who asks: from where, and by which key. */
+/** Identifies clients by address and API key. */
 export interface Clients extends ClientAddresses {
   /**
-   * The caller behind the request's API key. Refuses a rejected one with INVALID_API_KEY, and past
-   * 20 of them a minute from one address with RATE_LIMITED. A good key goes on whatever else came
-   * from its address. At once, unless the key is not known here. Where there is a console, a key
-   * beside the cookie of a session is refused with INVALID_ARGUMENT.
+   * Authenticates the request's API key. Refuses a bad key with INVALID_API_KEY, and with
+   * RATE_LIMITED after 20 bad keys a minute from one address. A good key always works, whatever
+   * else came from its address. Synchronous if this replica knows the key. With a console, refuses
+   * a key beside a session cookie with INVALID_ARGUMENT.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
   /**
-   * Looks up who sends a request that brings something else than a key, with the group of addresses
-   * that it is from. What the look rejects with INVALID_TOKEN counts as a rejected key does, and
-   * nothing is looked up for an address that must wait.
+   * Runs `look`, which authenticates a request by other means than a key. It receives the client's
+   * address group. INVALID_TOKEN counts as a bad key. Refuses a blocked address without a lookup.
    */
   readonly lookUp: <T>(request: IncomingMessage, look: LookUp<T>) => Promise<T>;
-  /** Returns the caller behind the request's key, where the key is known here. Counts nothing. */
+  /** Returns the caller if this replica knows the key. Counts nothing. */
   readonly knownCaller: (request: IncomingMessage) => Caller | undefined;
-  /** Returns the tenant of the same. */
+  /** Tenant of `knownCaller`. */
   readonly tenantOf: (request: IncomingMessage) => string | undefined;
   /**
-   * When the caller's key ends, in ms, where that is within two weeks and the key was made to last.
+   * Expiry of the caller's key, in ms, if within two weeks. Undefined for a key that was
+   * short-lived from the start.
    */
   readonly keyEndOf: (caller: Caller) => number | undefined;
   /**
-   * For what goes on: calls `ended` once the caller's key is revoked or has expired. Answers the
-   * way to end it.
+   * Calls `ended` when the caller's key is revoked or expires. Returns a function that stops
+   * watching.
    */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
-  /** Says whether a request came over a link to a manager; absent: there are none. */
+  /** Whether a request arrived from a manager over a link; absent without links. */
   readonly isLinked?: (request: IncomingMessage) => boolean;
 }
 
@@ -107,14 +107,14 @@ export const clientsOf = ({
         return operations.authenticate(keyOf(request));
       } catch (error) {
         if (!isRejected(error)) throw error;
-        // It is not good as far as is known here.
+        // Another replica may have created the key a moment ago.
         return lookUp(request, () => operations.authenticateAfresh(keyOf(request)));
       }
     },
   };
 };
 
-/** Refuses a key and a session together: it would be unclear who asks. */
+/** Refuses a request with both a key and a session, since its caller would be ambiguous. */
 export const refuseKeyBesideSession = (request: IncomingMessage): void => {
   if (request.headers['service-api-key'] !== undefined && hasSessionCookie(request))
     throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');

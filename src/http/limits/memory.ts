@@ -4,12 +4,12 @@ import type { Log } from '../../contracts/log.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 
 /**
- * Bounds what the bodies that are still arriving hold together. Past `mostBytes` the oldest are
- * refused: a client that sends slowly on many connections gives way to those that send at once.
+ * Bounds the memory of incomplete bodies. Beyond `mostBytes`, refuses the oldest: a client that
+ * sends slowly on many connections yields to faster clients.
  */
 export class ArrivingBodies {
   readonly #mostBytes: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #held = new Map<Arriving, number>();
   #bytes = 0;
 
@@ -17,7 +17,7 @@ export class ArrivingBodies {
     this.#mostBytes = mostBytes;
   }
 
-  /** So many bytes more of this body wait for the rest. */
+  /** Adds `bytes` to an incomplete body. */
   hold(body: Arriving, bytes: number): void {
     this.#held.set(body, (this.#held.get(body) ?? 0) + bytes);
     this.#bytes += bytes;
@@ -28,7 +28,7 @@ export class ArrivingBodies {
     }
   }
 
-  /** It is whole, or over. May be repeated. */
+  /** Releases a body that is complete or cancelled. May be repeated. */
   letGo(body: Arriving): void {
     this.#bytes -= this.#held.get(body) ?? 0;
     this.#held.delete(body);
@@ -40,8 +40,8 @@ interface Arriving {
 }
 
 /**
- * Returns what gives a request its room in the budget for answers: none is taken before it is asked
- * for, and all is given back when the response is over.
+ * Returns a getter for the request's share of the answer budget. Reserves nothing before the first
+ * call, and releases everything when the response closes.
  */
 export const roomOf = (
   res: ServerResponse,
@@ -62,13 +62,13 @@ export const roomOf = (
 };
 
 /**
- * Shorter answers wait in the connection; they are few bytes, and as many as there are connections.
+ * Shorter answers are not watched. Each is small, and their number is bounded by the connections.
  */
 const LONG_BYTES = 64 * 1024;
 
 /**
- * Answers that their clients don't read: one that makes no progress for `stallMs` is cut. A
- * command's output is megabytes, and any tenant may ask and never read.
+ * Cuts answers that make no progress for `stallMs`. A command's output can be megabytes, and a
+ * tenant could request it and never read.
  */
 export class UnreadAnswers {
   readonly stallMs: number;
@@ -80,16 +80,16 @@ export class UnreadAnswers {
     this.#log = options.log;
   }
 
-  /** To be called once the answer is written, as far as its client took it. */
+  /** Call after an answer is written. Watches it if the client has not read it yet. */
   follow(response: ServerResponse): void {
     if (response.writableLength > LONG_BYTES) this.watch(response);
   }
 
-  /** To be called for an answer whose pieces follow one another. */
+  /** Call for an answer that is sent in pieces. */
   watch(response: ServerResponse): void {
     if (response.destroyed || this.#watched.has(response)) return;
     this.#watched.add(response);
-    // Before Node sets the connection's own timeout for the next request.
+    // Must run before Node sets the connection's timeout for the next request.
     response.prependOnceListener('finish', () => response.socket?.setTimeout(0));
     response.setTimeout(this.stallMs, () => {
       this.#log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');

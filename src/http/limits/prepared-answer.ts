@@ -3,9 +3,7 @@ import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../reply/error-table.ts';
 import { requestIdFrom } from './request-head.ts';
 
-/**
- * An error answer but for its request id, made once: for requests on which nothing is to be spent.
- */
+/** A serialized error answer without its request id. Built once, so that a refusal is cheap. */
 export interface PreparedAnswer {
   readonly status: number;
   readonly headers: readonly string[];
@@ -44,8 +42,8 @@ export const turnAway = (
 const cut = new WeakSet<ServerResponse>();
 
 /**
- * Ends an exchange in the daemon's own name, since it stops: with 503 where no answer has begun.
- * Its connection ends with it.
+ * Ends a request because the daemon stops. Answers 503 if no answer has started. Closes the
+ * connection.
  */
 export const cutShort = (request: IncomingMessage, response: ServerResponse): void => {
   cut.add(response);

@@ -1,24 +1,24 @@
 import { setTimeout as later } from 'node:timers/promises';
 import { Allowances } from '../../lib/allowance.ts';
 
-/** Refusals of one tenant that are answered at once, and how many a second after those. */
+/** Immediate refusals per tenant, and the rate of further ones. */
 export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 export const MOST_HELD_MS = 3_000;
-/** Refusals of all tenants that are held at one time: each is up to 20 kB of memory. */
+/** Maximum number of delayed refusals of all tenants. Each takes up to 20 kB. */
 export const MOST_HELD = 4_096;
 
 export interface RefusalPaceTerms {
-  /** Milliseconds that only grow; absent: the process' own. */
+  /** Monotonic clock in ms; by default, the process's. */
   readonly now?: () => number;
-  /** Resolves after so many ms; absent: by a timer that keeps no process alive. */
+  /** Resolves after `ms`. By default, a timer that does not keep the process alive. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 
 /**
- * Holds back answers that refuse for want of room (429, 503), so that a client that asks again at
- * once is refused a hundred times a second and not as often as the machine can. Beyond so many at
- * one time they are answered at once: what is held takes memory.
+ * Delays refusals for lack of capacity (429, 503). A client that retries at once is refused 100
+ * times a second, not as fast as the machine can. Beyond `MOST_HELD`, refusals are immediate, since
+ * delayed ones take memory.
  */
 export class RefusalPace {
   readonly #now: () => number;
@@ -37,13 +37,16 @@ export class RefusalPace {
     this.#wait = wait;
   }
 
-  /** Resolves when the refusal may be answered, after `leastMs` or more; undefined: at once. */
+  /**
+   * Resolves when the refusal may be sent, after at least `leastMs`. Returns undefined if it may be
+   * sent at once.
+   */
   hold(tenant: string, leastMs = 0): Promise<void> | undefined {
     const now = this.#now();
     const own = this.#ofTenant.of(tenant, now);
     const dueMs = own.waitMs(now);
     if (dueMs <= MOST_HELD_MS) own.spend(1, now);
-    // What came all at once would come again all at once, were it answered so.
+    // Random, so that a burst of clients does not retry as one burst.
     const heldMs = dueMs <= MOST_HELD_MS ? dueMs : MOST_HELD_MS * (1 - Math.random() / 2);
     const ms = Math.max(leastMs, heldMs);
     if (ms <= 0 || this.#held >= MOST_HELD) return undefined;

@@ -3,10 +3,10 @@ import { HOST } from './client-address.ts';
 import { randomUUID } from 'node:crypto';
 
 /**
- * Makes a request's target path and query alone, so that whoever reads it reads the same: of the
- * absolute form (RFC 9112, 3.2.2) the host goes where a host is looked for. False where the target
- * is none: it has a fragment, another scheme, user information or a malformed host, or is `*`
- * without OPTIONS. Such a request is no HTTP, and nothing of it must be read.
+ * Reduces the request target to path and query, so that all code reads the same target. Moves the
+ * host of the absolute form (RFC 9112, 3.2.2) to the Host header. Returns false for an invalid
+ * target: with a fragment, another scheme, user information or a malformed host, or `*` without
+ * OPTIONS. Then nothing else of the request may be read.
  */
 export const takeTarget = (
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -19,7 +19,7 @@ export const takeTarget = (
   if (absolute === undefined || !HOST.test(host)) return false;
   const rest = target.slice(absolute.length);
   request.url = rest.startsWith('/') ? rest : `/${rest}`;
-  // One that lacks the header is refused for that.
+  // A request without a Host is refused later.
   if (request.headers.host !== undefined) request.headers.host = host;
   return true;
 };
@@ -29,8 +29,8 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 /**
- * Takes the key of a request from `Authorization: Bearer` (RFC 6750, 2.1) if it has no
- * SERVICE-API-KEY. The request then has the latter only, so that the key goes nowhere else.
+ * Moves the key from `Authorization: Bearer` (RFC 6750, 2.1) to SERVICE-API-KEY, unless that header
+ * exists. Removes Authorization, so that the key is not forwarded.
  */
 export const takeBearer = (request: IncomingMessage): void => {
   const { headers, rawHeaders } = request;
@@ -45,7 +45,7 @@ export const takeBearer = (request: IncomingMessage): void => {
 
 const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The client's own `X-Request-Id` where it is fit to be logged, else a new one. */
+/** The client's `X-Request-Id` if it is safe to log, else a new id. */
 export const requestIdFrom = (header: string | string[] | undefined): string =>
   typeof header === 'string' && FIT.test(header) ? header : randomUUID();
 
@@ -53,8 +53,8 @@ export const requestIdFrom = (header: string | string[] | undefined): string =>
 export const SESSION_COOKIE = '__Host-sandpool-session';
 
 /**
- * The value of a cookie; undefined where there is none. One that is given twice counts as none:
- * another host may have set one of them.
+ * Value of a cookie; undefined if absent. A repeated cookie counts as absent, because another host
+ * may have set one of the two.
  */
 export const cookieOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
   const values = (headers.cookie ?? '')
@@ -65,14 +65,14 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
   return values.length === 1 ? values[0] : undefined;
 };
 
-/** Whether the cookie of a session comes with it, good or not. */
+/** Whether the request has a session cookie, valid or not. */
 export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
   headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 
-/** Lists what may stand before a path: the API is the same under each. */
+/** Base paths. The API is the same under each. */
 export const BASES = ['', '/v1'] as const;
 
-/** `/v1` where the client asked there, else nothing. */
+/** `/v1` if the client used it, else empty. */
 export const askedBase = (path: string): '' | '/v1' => (path.startsWith('/v1/') ? '/v1' : '');
 
 export const withoutBase = (path: string): string => path.slice(askedBase(path).length);

@@ -8,9 +8,9 @@ export const overloaded = (): Refusal =>
   unavailable('too many requests are under way; try again shortly');
 
 /**
- * How many operations may be under way at once; of one tenant at most half of them, of one kind a
- * quarter. Past that, requests are told to come back, so that those under way end soon. Operations
- * that mostly wait (a command, a stream) hold no place.
+ * Limits concurrent operations. One tenant may use half of the slots, and a quarter for one kind of
+ * operation. Refuses excess requests, so that those in progress finish soon. Operations that mostly
+ * wait, such as commands and streams, take no slot.
  */
 export class Places {
   readonly #most: number;
@@ -26,7 +26,7 @@ export class Places {
     return this.#underWay >= this.#most;
   }
 
-  /** Refuses with UNAVAILABLE where there is no place for it. */
+  /** Runs `work` in a slot. Rejects with UNAVAILABLE if no slot is free. */
   async within<T>(
     { operation, tenant }: { readonly operation: string; readonly tenant: string },
     work: () => Promise<T> | T,
@@ -43,37 +43,32 @@ export class Places {
   }
 }
 
-/**
- * How many requests each API key may send to this replica: so many a second, and as many at once
- * after a quiet second.
- */
+/** Rate limit of each API key on this replica: `perSecond` requests, with a burst of one second. */
 export class KeyRates {
   readonly #perSecond: number;
   readonly #now: () => number;
   readonly #ofKey: Allowances;
   readonly #counted = new WeakSet<object>();
 
-  /** 0: as many as they like. */
+  /** 0 for no limit. */
   constructor(perSecond: number, now: () => number = () => performance.now()) {
     this.#perSecond = perSecond;
     this.#now = now;
     this.#ofKey = new Allowances({ perSecond, most: perSecond - 1 });
   }
 
-  /**
-   * Counts one request, once; throws RATE_LIMITED where it is one too many, which is not counted.
-   */
+  /** Counts a request once. Throws RATE_LIMITED over the limit, and does not count the request. */
   count({ keyId }: Pick<Caller, 'keyId'>, request: object = {}): void {
     const waitMs = this.#count(keyId, request);
     if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
   }
 
-  /** Counts it as `count` does, before the request is looked at; false in place of a refusal. */
+  /** Like `count`, before the request is parsed. Returns false instead of throwing. */
   countEarly({ keyId }: Pick<Caller, 'keyId'>, request: object): boolean {
     return this.#count(keyId, request) === 0;
   }
 
-  /** Returns the milliseconds until the key may send one more; 0 where it was counted. */
+  /** Time in ms until the key may send again; 0 if the request was counted. */
   #count(keyId: string, request: object): number {
     if (this.#perSecond === 0 || this.#counted.has(request)) return 0;
     const now = this.#now();

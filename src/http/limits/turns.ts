@@ -4,27 +4,32 @@ import { tooMuchWaits } from '../../model/limit-refusals.ts';
 
 export interface TurnsTerms {
   readonly metrics: Metrics;
-  /** Milliseconds that only grow; absent: the process' own. */
+  /** Monotonic clock in ms; by default, the process's. */
   readonly now?: () => number;
-  /**
-   * Milliseconds that a processor has worked for the process; absent: as the system counts them.
-   */
+  /** CPU time of the process in ms; by default, as the system counts it. */
   readonly processorMs?: () => number;
-  /** Requests that wait, of all tenants; one has at most half of what the others leave. */
+  /**
+   * Maximum number of waiting requests. A tenant may use half of the slots that the others leave.
+   */
   readonly mostWaiting?: number;
 }
 
-/** Says for how many ms a turn of the event loop begins the first requests of tenants. */
+/** Time in ms during which one turn of the event loop starts the first requests of tenants. */
 const FIRST_MS = 20;
-/** Says the same of more requests of a tenant beside whom others are about. */
+/** The same limit for further requests of a tenant while other tenants are active. */
 const MORE_MS = 2;
-/** Another tenant is about for so long after each of its requests. */
+/** Time in ms that a tenant counts as active after a request. */
 const ABOUT_MS = 1_000;
-/** A piece of work that keeps the loop busy for so many ms is paid for, for so many at most. */
+/**
+ * Work that blocks the loop for `COSTLY_MS` or more is charged to its tenant, up to `MOST_PAID_MS`.
+ */
 const [COSTLY_MS, MOST_PAID_MS] = [5, 100];
-/** Says that what is costly has half of the time: it rests for as long as it took beyond this. */
+/**
+ * Beyond a burst of 20 ms, a tenant rests as long as its costly work took, so the work gets half of
+ * the time.
+ */
 const LOOP_MS = { perSecond: 1_000, most: 20 };
-/** Bounds the requests of one tenant that wait while it rests, and the long bodies that wait. */
+/** Limits on the waiting requests of a resting tenant, and on waiting long bodies. */
 export const MOST_COSTLY_WAITING = { ofTenant: 64, inAll: 512 };
 
 interface Waiting {
@@ -33,28 +38,28 @@ interface Waiting {
 }
 
 /**
- * A tenant's share of the event loop. One turn of the loop begins one request of each tenant that
- * asks, and more while the turn has taken little time. The rest wait for the next turns, tenants in
- * turn. A tenant whose requests keep the loop busy for long has half of the time while others are
- * about. Time counts as processor time: nobody pays for what sandboxes of this machine take.
+ * Divides the event loop between tenants. Each turn of the loop starts one request per tenant, and
+ * more if the turn was short. Other requests wait for later turns, round robin. A tenant with
+ * costly requests gets half of the time while others are active. Counts CPU time of this process,
+ * so sandboxes on this machine are not charged.
  */
 export class Turns {
   readonly #now: () => number;
   readonly #processorMs: () => number;
   readonly #mostWaiting: number;
-  /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
+  /** By tenant, longest wait first. Never holds an empty list. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #paid = new Allowances(LOOP_MS);
-  /** Tenants of which this turn has begun a request. */
+  /** Tenants with a request started in this turn. */
   readonly #begun = new Set<string>();
-  /** The last two tenants that asked, and when. */
+  /** The last two tenants with a request, and the times. */
   #latest = { tenant: '', at: -ABOUT_MS };
   #before = { tenant: '', at: -ABOUT_MS };
-  /** When this turn began; undefined between turns. */
+  /** Start of this turn; undefined between turns. */
   #turn: number | undefined;
-  /** The processor time at a moment before the turn; asking for it costs more than a short turn. */
+  /** CPU time sampled before the turn. Reading it costs more than a short turn. */
   #asked = { at: -COSTLY_MS, processorMs: 0 };
-  /** A timer runs until somebody who rests may begin. */
+  /** True while a timer waits for the first resting tenant. */
   #isResting = false;
   #working: { readonly tenant: string; readonly since: number } | undefined;
   #isFollowed = false;
@@ -76,8 +81,8 @@ export class Turns {
   }
 
   /**
-   * Undefined: the request may begin now. Else resolves when it may. Rejects with RATE_LIMITED
-   * where too many of the tenant's wait. `isLong`: it brings a long body.
+   * Returns undefined if the request may start now, else resolves when it may. Rejects with
+   * RATE_LIMITED if too many of the tenant's requests wait. `isLong` marks a long body.
    */
   take(tenant: string, isLong = false): Promise<void> | undefined {
     this.#note(tenant);
@@ -98,8 +103,8 @@ export class Turns {
   }
 
   /**
-   * From now on the loop's time is this tenant's, until another one works or the loop is free.
-   * Whoever waited for something else than other promises says so again.
+   * Charges the loop's time to this tenant until another tenant works or the loop is free. Call it
+   * again after waiting for anything but promises.
    */
   working(tenant: string): undefined {
     this.#pay();
@@ -113,7 +118,7 @@ export class Turns {
     });
   }
 
-  /** Whether a tenant other than this one has asked lately. */
+  /** Whether another tenant was active lately. */
   othersThan(tenant: string): boolean {
     const other = this.#latest.tenant === tenant ? this.#before : this.#latest;
     return this.#now() - other.at < ABOUT_MS;
@@ -143,7 +148,7 @@ export class Turns {
     this.working(tenant);
   }
 
-  /** For how long the tenant has to wait for what its requests took, in ms. */
+  /** Time in ms that the tenant must rest for its charged requests. */
   #restMs(tenant: string): number {
     const paid = this.#paid.known(tenant);
     return paid && this.othersThan(tenant) ? paid.waitMs(this.#now()) : 0;
@@ -155,7 +160,7 @@ export class Turns {
     if (!working || this.#turn === undefined) return;
     const now = this.#now();
     if (now - working.since < COSTLY_MS) return;
-    // what passed between that moment and the turn is the process' own at most
+    // at most, all time between the sample and the turn was this process's
     const before = this.#asked.processorMs + this.#turn - this.#asked.at;
     const ms = Math.min(now - working.since, this.#processorMs() - before);
     if (ms < COSTLY_MS) return;
@@ -199,7 +204,7 @@ export class Turns {
     return least;
   }
 
-  /** Begins one request, and the next one once nothing of that is left to do at once. */
+  /** Starts one request, and the next when the loop is free. */
   readonly #beginNext = (): void => {
     for (const [tenant, own] of this.#waiting) {
       if (this.#restMs(tenant) > 0 || !this.#mayBegin(tenant)) continue;
@@ -207,7 +212,7 @@ export class Turns {
       this.#count.waiting -= 1;
       this.#count.long -= Number(first?.isLong ?? false);
       this.#waiting.delete(tenant);
-      if (own.length > 0) this.#waiting.set(tenant, own); // last in the row now
+      if (own.length > 0) this.#waiting.set(tenant, own); // now last in the queue
       this.#begin(tenant);
       first?.begin();
       return onceLoopIsFree(this.#beginNext);
@@ -215,7 +220,7 @@ export class Turns {
   };
 }
 
-/** A tick that a microtask asks for comes once there are no more microtasks. */
+/** A tick queued by a microtask runs after all microtasks. */
 const onceLoopIsFree = (then: () => void): void => {
   queueMicrotask(() => {
     process.nextTick(then);
