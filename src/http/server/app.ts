@@ -45,33 +45,32 @@ import { quotaRoutes } from '../resources/quotas/routes.ts';
 import { sandboxRoutes } from '../resources/sandboxes/routes.ts';
 import { templateRoutes } from '../resources/templates/routes.ts';
 
-/** Takes down what requests do. */
+/** Logs, measures, traces and audits requests. */
 export interface RequestWatchers {
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Absent: no traces are recorded. */
+  /** Absent if traces are not recorded. */
   readonly tracer?: Tracer;
-  /** Has other services that are asked told of the trace. */
+  /** Propagates the trace to calls of other services. */
   readonly traceScope?: TraceScope;
-  /** Absent: nobody takes down what is written. */
+  /** Absent if writes are not audited. */
   readonly audit?: AuditSink;
 }
 
 export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'admission' | 'terms'> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
-  /** From then on every request is refused with 503. */
+  /** While true, every request is refused with 503. */
   readonly stopping: () => boolean;
   readonly people?: PeopleDeps;
 }
 
-/** Serves people: their sessions, their console, and what waits for their word. */
+/** Sessions, console and approvals for people. */
 export interface PeopleDeps extends Pick<CorridorDeps, 'gating' | 'sessionOf'> {
-  /** Absent: there is no console. */
+  /** Absent without a console. */
   readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'>;
 }
 
-/** Every operation of the API. */
 export const routesOf = (
   operations: Operations,
   previews = new PoolPreviews({ metrics: silentMetrics }),
@@ -135,7 +134,7 @@ export const createApp = ({
       }),
     );
   app.use(surface?.otherwise ?? nothingMatched(deps.clients));
-  // What comes here is past the error body: a connection that broke while the answer was written.
+  // Too late for an error body: the connection broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
   return app;
 };

@@ -30,43 +30,43 @@ export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly clock: Clock;
   readonly watchers: RequestWatchers;
   readonly terms: AppDeps['terms'];
-  /** Shared by all ports: a key and a tenant have one share, whichever they use. */
+  /** Shared by all ports, so that limits of keys and tenants apply across ports. */
   readonly admission: Admission;
-  /** Answers requests to endpoints of sandboxes. */
+  /** Forwards requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
-  /** Absent: plain HTTP. */
+  /** Absent for plain HTTP. */
   readonly tls?: TlsIdentity;
   readonly clients: Clients;
   /**
-   * Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is
-   * answered like any request.
+   * Handles every WebSocket upgrade. If absent, and for other protocols, an upgrade is answered as
+   * a plain request.
    */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface HttpServer {
   readonly server: Server;
-  /** Resolves with the address once it listens; rejects where it can't. */
+  /** Resolves with the address when the server listens; rejects if it can't. */
   start(listen: {
     readonly host: string;
     readonly port: number;
   }): Promise<{ readonly host: string; readonly port: number }>;
-  /** Serves a connection that did not come to the listener. */
+  /** Serves a connection that another listener accepted. */
   readonly accept: (connection: Duplex) => void;
   /**
-   * Serves further connections with another certificate, where it speaks TLS. Throws where it is
-   * none.
+   * Uses another certificate for new TLS connections. Throws if the certificate is invalid. Without
+   * TLS, does nothing.
    */
   renew(tls: TlsIdentity): void;
   /**
-   * From now on each answer ends its connection, so that clients go elsewhere; all else is as
-   * before.
+   * Closes each connection after its next answer, so that clients move to another replica. Still
+   * serves new requests.
    */
   leave(): void;
   /**
-   * Takes no more, lets what is in flight finish for `graceMs`, then answers it with 503, or cuts
-   * it where its answer has begun, upgraded connections too. Operations that were cut are aborted
-   * and waited for, 2 s at most.
+   * Accepts no more connections, and lets requests in progress finish for `graceMs`. Then answers
+   * them with 503, cuts those already being answered, and cuts upgraded connections. Waits at most
+   * 2 s for the aborted operations.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -87,7 +87,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (await admission.begin(request, response)) await handle(request, response);
   };
-  /** Takes a turn first, unless a sandbox's token is brought: it names no tenant yet. */
+  /**
+   * Waits for a turn first, except on a surface port, since a sandbox's token names no tenant yet.
+   */
   const answerAtGateway = async (
     gateway: NonNullable<typeof deps.gateway>,
     ...[request, response]: Parameters<RequestListener>
@@ -96,14 +98,14 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       await gateway.answer(request, response, { stopping });
   };
   const onRequest: RequestListener = (request, response) => {
-    // The answer before it said that it is the last one here.
+    // The previous answer announced the close of this connection.
     if (request.socket.writableEnded) return void request.socket.destroy();
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
     const { gateway } = deps;
     if (deps.terms.surface) deps.terms.surface.adopt(request);
-    // what an endpoint is sent is for the program behind it
+    // an endpoint's Authorization belongs to the program behind it
     else if (!gateway?.takes(request)) takeBearer(request);
     if (admission.turnsAway(request, response)) return;
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
@@ -171,7 +173,7 @@ interface HandOver {
 const handOver =
   ({ server, inFlight, ready, upgrade }: HandOver): Upgrade =>
   (request, socket, head) => {
-    // A WebSocket begins with a GET without a body (RFC 6455, 4.1).
+    // A WebSocket starts with a GET without a body (RFC 6455, 4.1).
     if (
       request.headers.upgrade?.toLowerCase() !== 'websocket' ||
       request.method !== 'GET' ||
@@ -190,9 +192,8 @@ const handOver =
 const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
 
 /**
- * Reads the request anew without its wish to change the protocol, as if it had never been said.
- * (Java's HttpClient asks for h2c with every request; Node takes each upgrade out of HTTP once
- * anyone listens for upgrades.)
+ * Parses the request again without its upgrade headers. Node takes every upgrade out of HTTP if
+ * there is an upgrade listener, and Java's HttpClient asks for h2c with every request.
  */
 const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
   const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];
@@ -205,8 +206,8 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
 };
 
 /**
- * Bytes that are no request, or not one in time. Where an answer to an earlier request is under
- * way, nothing may be written in between.
+ * Answers a malformed or late request. If an earlier answer on the connection is in progress, only
+ * closes the connection.
  */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried.has(socket)) return;
@@ -218,7 +219,7 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InF
   ) {
     return void socket.destroy();
   }
-  // there is no TLS to answer in
+  // without TLS, no answer is possible
   if (/^ERR_(SSL|TLS)/.test(error.code ?? '')) return void socket.destroy();
   endWithError(socket, answerTo(error.code));
 };

@@ -8,10 +8,7 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-/**
- * Knows what the server is at: requests unanswered, operations that run, connections that are no
- * longer HTTP.
- */
+/** Tracks unanswered requests, running operations and upgraded connections. */
 export class InFlight {
   readonly #bySocket = new Map<Duplex, Exchange>();
   readonly #running = new Set<ServerResponse>();
@@ -27,15 +24,15 @@ export class InFlight {
     });
   }
 
-  /** The operation is over, answered or not. */
+  /** Call when the operation has ended, answered or not. */
   settled(response: ServerResponse): void {
     this.#running.delete(response);
     if (this.#running.size === 0) this.#whenIdle?.();
   }
 
   /**
-   * Gives an answer to what has none yet: its operation is aborted, and may have taken effect or
-   * not.
+   * Aborts the operations of all open requests, and answers the unanswered ones with 503. An
+   * aborted operation may or may not have taken effect.
    */
   cutShort(): void {
     for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
@@ -45,13 +42,15 @@ export class InFlight {
     return this.#bySocket.get(socket);
   }
 
-  /** The connections end with the answers under way. */
+  /** Closes each connection after its current answer. */
   closeAfterAnswers(): void {
     for (const { response } of this.#bySocket.values())
       if (!response.headersSent) response.shouldKeepAlive = false;
   }
 
-  /** Resolves once no operation runs; those whose client was cut off have been told to abort. */
+  /**
+   * Resolves when no operation runs, or after `deadlineMs`. Call after the operations were aborted.
+   */
   async idle(deadlineMs: number): Promise<void> {
     if (this.#running.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -84,19 +83,18 @@ export const stopServing = async (
   await inFlight.idle(ABORT_GRACE_MS);
 };
 
-/** For clients to take the last answers. */
+/** Time in ms for clients to read the last answers. */
 const LAST_ANSWER_MS = 200;
 
-/** For operations to notice that their client was cut off. */
+/** Time in ms for operations to react to an abort. */
 const ABORT_GRACE_MS = 2_000;
 
-/** By connection, its responses that are not closed yet. */
+/** Unclosed responses by connection. */
 const open = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /**
- * Has the response close at the latest with its connection. Where a client sends requests without
- * waiting for answers, Node closes the response that is being written, and none of those that wait
- * for it: nobody would learn that their client is gone.
+ * Closes the response when its connection closes. With pipelined requests, Node closes only the
+ * response being written, so waiting operations would never learn that the client left.
  */
 export const closeWithConnection = (
   { socket }: IncomingMessage,
@@ -113,7 +111,7 @@ export const closeWithConnection = (
   });
 };
 
-/** Does what Node does with a response that has the connection, which closes by itself. */
+/** Mimics Node's close of an attached response. Skips attached responses, which Node closes. */
 const closeWaiting = (response: ServerResponse): void => {
   if (response.socket !== null || response.writableFinished || response.closed) return;
   response.destroy();

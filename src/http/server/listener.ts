@@ -13,7 +13,7 @@ import {
 } from 'node:net';
 import type { PortBounds } from '../limits/bounds.ts';
 
-/** Certificate chain and private key, PEM. */
+/** Certificate chain and private key in PEM. */
 export interface TlsIdentity {
   readonly cert: string;
   readonly key: string;
@@ -22,7 +22,8 @@ export interface TlsIdentity {
 export const MAX_HEADER_BYTES = 16_384;
 
 /**
- * Speaks HTTP/1.1, over TLS 1.2 or later where it is given an identity. Throws where that is none.
+ * Creates an HTTP/1.1 server; with an identity, over TLS 1.2 or later. Throws if the identity is
+ * invalid.
  */
 export const createListener = (
   limits: PortBounds,
@@ -60,10 +61,10 @@ export const createListener = (
   return server;
 };
 
-/** By server, also those that have not shaken hands yet, and those that are no longer HTTP. */
+/** Connections by server, including those before the TLS handshake and after an upgrade. */
 const connections = new WeakMap<Server, ReadonlySet<Socket>>();
 
-/** Cuts all connections that there are, whatever they are at. */
+/** Destroys all connections in any state. */
 export const cutConnections = (server: Server): void => {
   server.closeAllConnections();
   for (const socket of connections.get(server) ?? []) socket.destroy();
@@ -72,14 +73,14 @@ export const cutConnections = (server: Server): void => {
 const LEAST_TLS = 'TLSv1.2';
 
 /**
- * Serves connections that are made from now on with another identity; those that there are stay as
- * they are. Throws where it is none.
+ * Uses another identity for new connections; existing ones keep theirs. Throws if the identity is
+ * invalid.
  */
 export const renewIdentity = (server: Server, tls: TlsIdentity): void => {
   if (server instanceof HttpsServer) server.setSecureContext({ ...tls, minVersion: LEAST_TLS });
 };
 
-/** The event with which the server takes a connection that is ready for HTTP. */
+/** Event for a connection that is ready for HTTP. */
 export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secureConnection' =>
   tls ? 'secureConnection' : 'connection';
 
@@ -96,7 +97,7 @@ export const startListening = (
     });
   });
 
-/** Resolves with the port if it is free, or 0 for any. Rejects as `startListening` would. */
+/** Resolves with the port if it is free; 0 always is. Rejects as `startListening` would. */
 export const requireFree = async (listen: {
   readonly host: string;
   readonly port: number;

@@ -16,10 +16,7 @@ import { parseTraceParent, traceParentText, type TraceParent } from '../../model
 import type { AuditSink } from '../../contracts/audit.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 
-/**
- * Gives every request its id, on the answer and on the lines of a detailed log about what it brings
- * about.
- */
+/** Assigns the request id, and adds it to the answer and to detailed log lines of the request. */
 export const requestId =
   (log: Log) =>
   (context: Context, next: Next): Promise<void> => {
@@ -35,8 +32,8 @@ export const requestId =
   };
 
 /**
- * Turns whatever was thrown into the error body. What is no refusal is logged with its cause; the
- * client gets none of it. A tenant that is refused again and again waits for these answers.
+ * Converts a thrown error to the error body. Logs an unexpected error with its cause, and hides it
+ * from the client. Delays 429 and 503 for a tenant that is refused repeatedly.
  */
 export const errors =
   (log: Log, admission: Pick<Admission, 'hold'>, shown: ShowError = asItIs) =>
@@ -89,7 +86,10 @@ export const errors =
 
 const asItIs: ShowError = (answer) => answer;
 
-/** One line a request: what was asked, by whom, how it went; never a query, a header or a body. */
+/**
+ * Logs one line per request: method, path, caller and outcome. Successful requests appear only in a
+ * detailed log. Never logs a query, a header or a body.
+ */
 export const accessLog =
   (log: Log): Note =>
   (context, tookMs) => {
@@ -112,10 +112,7 @@ export const accessLog =
     else log.debug(fields, 'request');
   };
 
-/**
- * Refuses what must not reach a route: requests without a Host, and all of them once the daemon
- * stops.
- */
+/** Refuses HTTP/1.1 requests without a Host, and all requests while the daemon stops. */
 export const admit =
   (stopping: () => boolean) =>
   (context: Context, next: Next): Promise<void> => {
@@ -133,13 +130,12 @@ const leaveUnanswered = (context: Context): void => {
   context.res.destroy();
 };
 
-/** Notes something of an answered request, which took so many milliseconds. */
+/** Records an answered request; `tookMs` is its duration. */
 export type Note = (context: Context, tookMs: number) => void;
 
 /**
- * Has what is noted of a request noted once its answer is written: nobody waits for it. It is noted
- * in the same turn of the event loop, before anything else is read, so that whoever has the answer
- * finds it.
+ * Runs the notes after the answer is written, so that they don't delay it. They run in the same
+ * turn of the event loop, before any other input. So a client with an answer also finds its notes.
  */
 export const notes =
   (log: Log, each: readonly Note[]) =>
@@ -147,7 +143,7 @@ export const notes =
     const began = performance.now();
     await next();
     const tookMs = performance.now() - began;
-    // A tick that a microtask asks for comes once there are no more microtasks: Koa has answered.
+    // A tick queued by a microtask runs after all microtasks, so Koa has sent the answer.
     process.nextTick(() => {
       try {
         for (const note of each) note(context, tookMs);
@@ -158,8 +154,8 @@ export const notes =
   };
 
 /**
- * Counts and times requests by the template of their route: no path that a client has made up, no
- * method either. A HEAD counts as the GET that it is.
+ * Counts and times requests by route template, so clients can't create new metric labels. Counts a
+ * HEAD as a GET.
  */
 export const measured =
   (metrics: Metrics): Note =>
@@ -176,10 +172,9 @@ export const measured =
 const NONE = { method: 'other', route: 'none' };
 
 /**
- * Takes a request into its client's trace (W3C Trace Context), so that log lines name it. Where a
- * collector is configured the request is a span of the trace, or of one of its own, and the
- * answer's `traceresponse` says which. With a scope the trace goes on in what is asked of other
- * services.
+ * Joins the client's trace (W3C Trace Context), so that log lines have its id. With a tracer,
+ * records the request as a span, starts a trace if the client sent none, and returns
+ * `traceresponse`. With a scope, propagates the trace to other services.
  */
 export const traced =
   (tracer: Tracer | undefined, scope?: TraceScope) =>
@@ -195,7 +190,7 @@ export const traced =
     return within(passedOn(parent));
   };
 
-/** As it came: nothing is recorded here. */
+/** Passes the client's trace on unchanged, without a span. */
 const passedOn = (parent: TraceParent): OngoingTrace => ({
   call: () => ({ traceparent: traceParentText(parent), ended: () => undefined }),
 });
@@ -232,8 +227,8 @@ const recorded = async (
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**
- * Takes down each request that may change something and found its row: also one that was refused,
- * or whose client left. What an admin reads is counted: it shows what is other tenants'.
+ * Audits each routed write, including refused ones and those whose client left. Also audits reads
+ * under an approval rule. Counts other reads by admins, since they show other tenants' data.
  */
 export const audited =
   (audit: AuditSink, named: (value: unknown) => unknown = asIs): Note =>
@@ -272,7 +267,7 @@ export const audited =
 
 const asIs = (value: unknown): unknown => value;
 
-/** Names the approval that a request waits for or had, and who decides one. */
+/** The request's approval, the console operator, and any decision made. */
 const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => {
   const decision = operation === 'decideApproval' && isObject(asked) ? asked : {};
   return textsOf({
@@ -284,8 +279,8 @@ const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => 
 };
 
 /**
- * Picks what names the thing that a request is about, of its body and its answer; each field is a
- * name or an id, and no secret.
+ * Picks the fields that identify the resource from body and answer. They are names and ids, never
+ * secrets.
  */
 const targetOf = (body: unknown, answer: unknown): Record<string, string> => {
   const named: Record<string, string> = {};

@@ -9,7 +9,7 @@ import { openApiDocument } from '../openapi/document.ts';
 import type { Route } from '../corridor/route.ts';
 import { methodNotAllowed } from '../corridor/nothing-matched.ts';
 
-/** Content that is the same for everyone, with its mark. */
+/** Static content and its ETag. */
 interface Page {
   readonly type: string;
   readonly bytes: Buffer;
@@ -17,11 +17,9 @@ interface Page {
 }
 
 /**
- * Serves what is open to everyone and never changes while the daemon runs: the API as an OpenAPI
- * document, `/openapi.json`, and `/docs`, which shows it in a browser; `/` leads a browser to the
- * console and there. Each is made at its first request and then kept. Browsers may keep it too, but
- * ask whether it is still the same. The pages reach no other host, and run no code but their own
- * files.
+ * Serves the public static pages: `/openapi.json`, the API viewer at `/docs`, and a start page at
+ * `/` for browsers. Each is built at its first request and cached. Browsers may cache them too, but
+ * must revalidate. The pages contact no other host, and run only their own scripts.
  */
 export const pages = (
   routes: readonly Route[],
@@ -45,7 +43,7 @@ export const pages = (
   );
   return async (context: Context, next: Next): Promise<void> => {
     const found = makerOf.get(context.path);
-    // Programs are told that there is nothing at `/`.
+    // Other clients than browsers get 404 at `/`.
     if (!found || (found.path === '/' && !/\btext\/html\b/.test(context.get('Accept'))))
       return next();
     if (context.method !== 'GET' && context.method !== 'HEAD')
@@ -80,7 +78,7 @@ const viewerFile = async (name: string, type: string): Promise<Page> => {
   return pageOf(type, await readFile(join(folder, name)));
 };
 
-/** `data:` images are the viewer's own icons, which its style sheet holds. */
+/** The viewer's style sheet has its icons as `data:` images. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -94,7 +92,7 @@ const POLICY = [
 
 const CONSOLE_ITEM = '<li><a href="console">Console</a>: approvals and sessions</li>\n';
 
-/** Where a person who types the daemon's address can go. */
+/** Start page with links, for a person who opens the daemon's address. */
 const startHtml = (hasConsole: boolean): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -112,7 +110,7 @@ ${hasConsole ? CONSOLE_ITEM : ''}<li><a href="docs">API</a></li>
 </html>
 `;
 
-/** Addresses are relative, so that it works under `/v1` and behind a proxy's path too. */
+/** Relative links work under `/v1` and behind a proxy's path. */
 const DOCS_HTML = `<!doctype html>
 <html lang="en">
 <head>
@@ -133,7 +131,7 @@ This page needs JavaScript. The document that it shows is <a href="openapi.json"
 </html>
 `;
 
-/** No validator: that would ask another host. A key that is typed in stays in this page. */
+/** The validator would contact another host. A typed key is never stored. */
 const DOCS_START = `SwaggerUIBundle({
   url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null,
   displayOperationId: true, docExpansion: 'list', defaultModelsExpandDepth: 0,

@@ -7,7 +7,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { TlsIdentity } from './listener.ts';
 
 const LOOK_EVERY_MS = 10_000;
-/** Anybody may read it: what is wrong with which file is in the log. */
+/** Public text. Only the log has the file and the cause. */
 const NOT_USED =
   'the new certificate and its key can not be used, so the one before is served: see the log';
 
@@ -18,14 +18,14 @@ export interface TlsFilesDeps {
 }
 
 /**
- * The certificate and key of the REST API, read again every 10 s. New ones that fit together count
- * for connections made from then on; others are told, in the log and by `problem`, and the old ones
- * stay. Throws where they can't be read at first.
+ * Certificate and key of the REST API, read again every 10 s. A new matching pair applies to new
+ * connections. An invalid pair is logged and reported by `problem`, and the old pair stays. The
+ * constructor throws if it can't read the files.
  */
 export class TlsFiles {
   readonly #deps: TlsFilesDeps;
   #identity: TlsIdentity;
-  /** Hash of the last files that were no good, or `unreadable`: such are told once. */
+  /** Hash of the last invalid files, or `unreadable`. Each is logged once. */
   #refused = '';
   #problem: string | undefined;
   #cancel: () => void = () => undefined;
@@ -43,17 +43,20 @@ export class TlsFiles {
     return this.#identity;
   }
 
-  /** When the certificate that is served ends, in ms. */
+  /** Expiry of the served certificate, in ms. */
   get endsAt(): number {
     return Date.parse(new X509Certificate(this.#identity.cert).validTo);
   }
 
-  /** Why newer files do not count; undefined where all is well. For readiness, as a warning. */
+  /**
+   * Why newer files are not used, as a readiness warning; undefined if the current files are in
+   * use.
+   */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Tells of each new identity until `stop`. */
+  /** Calls `changed` with each new identity until `stop`. */
   start(clock: Clock, changed: (identity: TlsIdentity) => void): void {
     this.#cancel = clock.at(clock.now() + LOOK_EVERY_MS, () => {
       void this.look(changed).finally(() => {
@@ -67,7 +70,7 @@ export class TlsFiles {
     this.#cancel();
   }
 
-  /** Reads the files now. Never rejects. */
+  /** Reads the files once. Never rejects. */
   async look(changed: (identity: TlsIdentity) => void): Promise<void> {
     const { certFile, keyFile, log } = this.#deps;
     let seen = 'unreadable';

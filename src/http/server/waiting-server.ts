@@ -8,7 +8,7 @@ import type { ReadinessWire } from '../resources/health/schema.ts';
 export interface WaitingServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls: TlsIdentity | undefined;
-  /** Told where it listens, or why it can't. */
+  /** Called once it listens, or with the error if it can't. */
   readonly said: (outcome: { readonly port: number } | { readonly error: unknown }) => void;
 }
 
@@ -20,9 +20,9 @@ const LIMITS = {
 };
 
 /**
- * Stands in for the daemon's own server while the daemon can't start yet: alive, not ready, and
- * why; anything else is 503. Listens from the first `say` to `stop`, whose address the daemon's own
- * server may take then.
+ * Replaces the daemon's server while the daemon can't start yet. `/healthz` is 200, `/readyz` gives
+ * the reason, and other paths get 503. Listens from the first `say` until `stop`, which frees the
+ * address for the daemon.
  */
 export class WaitingServer {
   readonly #options: WaitingServerOptions;
@@ -34,7 +34,7 @@ export class WaitingServer {
     this.#options = options;
   }
 
-  /** Says from now on what the start waits for. */
+  /** Sets the problem that `/readyz` shows. The first call starts the server. */
   say(problem: string): void {
     this.#problem = problem;
     this.#started ??= this.#start();
@@ -53,7 +53,7 @@ export class WaitingServer {
     await closed;
   }
 
-  /** Never rejects: who can't be asked starts all the same. */
+  /** Never rejects. A failure to listen must not stop the daemon. */
   async #start(): Promise<void> {
     const { listen, tls, said } = this.#options;
     const server = createListener(LIMITS, tls, (request, response) => {
