@@ -3,26 +3,26 @@ import type { OnStep } from '../../contracts/tracing.ts';
 import type { ConsoleSession } from '../../model/console-session.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Describes what the middleware learns of a request on its way. */
+/** Facts that the middleware and the corridor collect about a request. */
 export interface RequestState {
   requestId: string;
-  /** Id of the client's trace, or of one that began here. */
+  /** Id of the client's trace, or of a new trace. */
   traceId?: string;
-  /** Tells what a part of the request took; where it is recorded. */
+  /** Reports the duration of a step; absent if steps are not recorded. */
   step?: OnStep;
-  /** The row's path, with its `{…}`. */
+  /** The row's path template. */
   route?: string;
   /** The row's operationId. */
   operation?: string;
-  /** The body, once it was checked. */
+  /** The validated body. */
   asked?: unknown;
-  /** The body of a good answer, an object or its JSON. */
+  /** The body of a successful answer, as an object or JSON. */
   answered?: unknown;
   caller?: Caller;
   session?: ConsoleSession;
-  /** A rule of the policy held it. */
+  /** Set if an approval rule applies. */
   isHeld?: true;
-  /** The approval that it waits for, or had. */
+  /** The approval of the request, pending or used. */
   approvalId?: string;
   errorCode?: string;
 }

@@ -14,11 +14,11 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../../model/refusals.ts';
 
-/** Describes what the edge alone says no to, before a request is one. */
+/** Codes of errors that occur before a request is parsed. */
 export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';
 export type ErrorCode = RefusalCode | EdgeCode;
 
-/** The status of each errorCode; every code is shown in the body. */
+/** Status of each errorCode. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
   API_KEY_REQUIRED: 401,
@@ -81,7 +81,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   NO_SPACE: 507,
 };
 
-/** The body of every error (docs/api.md, errors). */
+/** Body of every error (docs/api.md, errors). */
 export interface ErrorBody {
   readonly error: string;
   readonly errorCode: ErrorCode;
@@ -96,10 +96,9 @@ export interface ErrorAnswer {
 
 export const statusOf = (code: ErrorCode): number => STATUS[code];
 
-/** Whether it is one of the codes of errors. */
 export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(STATUS, text);
 
-/** Says what the client is told of a failure of one class; undefined of any other error. */
+/** Maps errors of one class to refusals; undefined for other errors. */
 type FailureRow = (error: unknown) => Refusal | undefined;
 
 const row =
@@ -111,9 +110,9 @@ const row =
     error instanceof failure ? unavailable(told(error)) : undefined;
 
 /**
- * Lists what drivers, stores and coordination reject with, and what it means where an operation has
- * no better answer: that the client may try again. Not one of them is a fault of the daemon's own.
- * What comes last is what operations answer themselves.
+ * Refusals for errors of drivers, stores and coordination that an operation does not handle itself.
+ * None is a fault of the daemon. Most mean that the client may retry; the last rows are errors that
+ * operations usually handle.
  */
 const FAILURES: readonly FailureRow[] = [
   row(OutcomeUnknown, () => 'it is not known whether this took effect; look before you repeat it'),
@@ -131,7 +130,7 @@ const FAILURES: readonly FailureRow[] = [
   row(DefinitionRefused, ({ message }) => message),
 ];
 
-/** Returns what an error means to the client; undefined of a fault of the daemon's own. */
+/** Maps an error to a refusal; undefined if the error is a fault of the daemon. */
 export const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   for (const meaning of FAILURES) {
@@ -141,7 +140,7 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   return undefined;
 };
 
-/** The answer to anything thrown. What is a fault shows the request id and nothing of itself. */
+/** The answer to any thrown error. A fault shows only the request id. */
 export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
   const refusal = refusalOf(error);
   if (!refusal)
@@ -151,7 +150,7 @@ export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
       detail: { requestId },
     });
   const { code, message, detail, retryAfter } = refusal;
-  // A missing key has a null detail; elsewhere an absent one is left out.
+  // A missing key has a null detail. Other errors omit an absent detail.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
   const told = answer(
     code,

@@ -5,14 +5,14 @@ import type { Context } from './context.ts';
 
 /** One Server-Sent Event (WHATWG HTML, server-sent events). */
 export interface ServerEvent {
-  /** Absent: `message`. */
+  /** Defaults to `message`. */
   readonly event?: string;
-  /** Says what a client that comes again gives as Last-Event-ID. */
+  /** A reconnecting client sends it as Last-Event-ID. */
   readonly id?: string;
   readonly data: object | AsciiJson;
 }
 
-/** Data that is JSON already, of characters of ASCII alone. */
+/** Data that is already JSON, in ASCII only. */
 export class AsciiJson {
   readonly text: string;
 
@@ -21,13 +21,13 @@ export class AsciiJson {
   }
 }
 
-/** The body of an answer that goes on: EventStreams sends it. */
+/** An answer body that EventStreams sends as events. */
 export class EventStream {
   readonly events: (signal: AbortSignal) => AsyncIterable<ServerEvent>;
   /** Called once, however the stream ends. */
   readonly closed: () => void;
 
-  /** 201 in the answer to what makes something. */
+  /** 201 if the request creates a resource. */
   readonly status: 200 | 201;
 
   constructor(events: EventStream['events'], closed: () => void, status: 200 | 201 = 200) {
@@ -40,7 +40,7 @@ export class EventStream {
 export interface EventStreamsOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** A client that takes nothing for so long is cut. */
+  /** Disconnects a client that has read nothing for this long, in ms. */
   readonly stallMs: number;
 }
 
@@ -50,16 +50,19 @@ interface Sending {
   readonly followKey: FollowKey;
 }
 
-/** Calls back once the key of who asked is worth nothing any more. Answers the way to end it. */
+/**
+ * Calls `ended` when the caller's key is revoked or expires. Returns a function that stops
+ * watching.
+ */
 export type FollowKey = (ended: () => void) => () => void;
 
 const HEARTBEAT_MS = 15_000;
-/** When a client that lost the stream comes again. */
+/** Reconnect delay of clients, in ms. */
 const RETRY_MS = 1_000;
 
 /**
- * Sends event streams, no faster than their clients read, with a comment every 15 s so that nobody
- * in between thinks them dead.
+ * Sends event streams, no faster than clients read. Sends a comment every 15 s, so that proxies
+ * keep the connection.
  */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
@@ -75,8 +78,8 @@ export class EventStreams {
   }
 
   /**
-   * Takes the response over; the stream is under way when this returns. It ends with its caller's
-   * key.
+   * Takes over the response. The headers are sent when this returns. The stream ends when the
+   * caller's key does.
    */
   open(context: Context, stream: EventStream, followKey: FollowKey): void {
     const { res: response } = context;
@@ -101,7 +104,7 @@ export class EventStreams {
     });
   }
 
-  /** Ends all streams, and each that is opened from now on; their clients may come again. */
+  /** Ends all streams, and refuses new ones. Clients may reconnect elsewhere. */
   stop(): void {
     this.#isStopping = true;
     for (const controller of this.#open) controller.abort();
@@ -147,7 +150,7 @@ export class EventStreams {
     return () => cancel();
   }
 
-  /** False where the client took nothing in time. */
+  /** Resolves with false if the client reads nothing within `stallMs`. */
   #drained(response: ServerResponse, signal: AbortSignal): Promise<boolean> {
     const { clock, stallMs } = this.#options;
     return new Promise((resolve) => {
@@ -165,11 +168,11 @@ export class EventStreams {
   }
 }
 
-/** Returns false where the client is behind. */
+/** Returns false if the client is behind. */
 const write = (response: ServerResponse, { event, id, data }: ServerEvent): boolean => {
   const head =
     (id === undefined ? '' : `id: ${id}\n`) + (event === undefined ? '' : `event: ${event}\n`);
-  // JSON has no line ends, so one line of data is enough.
+  // Serialized JSON contains no line breaks, so one data line is enough.
   return data instanceof AsciiJson
     ? response.write(`${head}data: ${data.text}\n\n`, 'latin1')
     : response.write(`${head}data: ${JSON.stringify(data)}\n\n`);

@@ -3,16 +3,16 @@ import type { Clock } from '../../contracts/clock.ts';
 
 export interface FlowTerms {
   readonly clock: Clock;
-  /** Bytes went through. */
+  /** Called for each chunk. */
   readonly moved: () => void;
-  /** The writer took nothing for `stallMs`. */
+  /** Called if the writer accepted nothing for `stallMs`. */
   readonly stalled: () => void;
   readonly stallMs: number;
 }
 
 /**
- * Passes on what comes, as fast as it is taken, and notices who takes nothing any more. Ends are
- * for the caller. Answers a function that stops it; what comes after that is dropped.
+ * Copies chunks with backpressure, and detects a stalled writer. The caller handles the ends.
+ * Returns a function that stops the copy; later chunks are dropped.
  */
 export const flow = (
   from: Readable,

@@ -2,16 +2,15 @@ import { setImmediate } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { TextBytes } from '../../lib/json-text.ts';
 
-/** Shorter answers are not counted: they are few bytes, and as many as there are connections. */
+/**
+ * Shorter answers are not counted. Each is small, and their number is bounded by the connections.
+ */
 export const LONG_BYTES = 16 << 10;
 
-/** A body of the API whose text may be bytes. */
+/** An API body whose fields may be TextBytes. */
 export type TextAsBytes<Wire> = { readonly [Name in keyof Wire]: Wire[Name] | TextBytes };
 
-/**
- * The body of an answer that holds text of any length as bytes (TextBytes): sent piece by piece
- * where that is long.
- */
+/** An answer body with text of any length as TextBytes. Sent in pieces if long. */
 export class LongAnswer {
   readonly fields: Readonly<Record<string, unknown>>;
 
@@ -29,7 +28,7 @@ export class LongAnswer {
     return this.fields;
   }
 
-  /** The JSON, made no faster than it is read, and with a turn of the loop for each piece. */
+  /** The JSON, generated no faster than it is read, with a turn of the event loop per piece. */
   stream(): Readable {
     return Readable.from(this.#pieces(), { objectMode: false });
   }

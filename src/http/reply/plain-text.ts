@@ -1,7 +1,4 @@
-/**
- * The body of an answer that is no JSON: bytes of text, in UTF-8 as far as whoever wrote them kept
- * to it.
- */
+/** A text answer. Usually UTF-8, but the bytes are sent unchecked. */
 export class PlainText {
   readonly bytes: Buffer;
   readonly mediaType: string;

@@ -1,8 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/**
- * The body of an answer that is passed on as it comes, of any length; its headers say what it is.
- */
+/** An answer body of any length, streamed unchanged. Its headers declare the type. */
 export class StreamedAnswer {
   readonly content: Readable;
 

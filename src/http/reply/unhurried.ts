@@ -1,4 +1,4 @@
 import type { Duplex } from 'node:stream';
 
-/** Connections whose request may take longer to arrive than those of the API do. */
+/** Connections whose request is exempt from the API's request timeout. */
 export const unhurried = new WeakSet<Duplex>();
