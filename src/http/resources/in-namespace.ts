@@ -22,8 +22,8 @@ type Request = RouteRequest<
 >;
 
 /**
- * Lets an admin name a pool, env or key of any namespace: by `?namespace=`, or in the path by its
- * full name `{namespace}/{name}`. A name that none has names nothing.
+ * Lets an admin address a pool, env or key in any namespace: by `?namespace=`, or by the full name
+ * `{namespace}/{name}` in the path. A malformed name gets the refusal of a missing resource.
  */
 export const inNamespace = (row: Route): Route => {
   if (row.access !== 'tenant' || !/\{(?:name|keyId)\}/.test(row.path)) return row;
@@ -54,7 +54,7 @@ const queryWith = ({ query, operationId }: Route): z.ZodType => {
   throw new Error(`the query of ${operationId} is no object`);
 };
 
-/** Its `name` may be a full one too. */
+/** Also accepts a full name in `name`. */
 const paramsWith = (params: NonNullable<Route['params']>): NonNullable<Route['params']> => {
   const { schema } = params;
   const name: unknown = schema instanceof z.ZodObject ? schema.shape['name'] : undefined;
@@ -71,7 +71,10 @@ const paramsWith = (params: NonNullable<Route['params']>): NonNullable<Route['pa
   return { ...params, schema: schema.extend({ name: fullName }) };
 };
 
-/** To others than admins a full name is none. */
+/**
+ * Moves the request to the named namespace. For non-admins, a full name gets the refusal of a
+ * missing resource.
+ */
 const moved = (row: Route, request: Request): Request => {
   const {
     caller,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatMemory } from '../../model/quantities.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** Describes an instance in a list, besides its size; a daemon of an older version sends none. */
+/** Instance fields in lists, besides its size. Absent from older daemons. */
 export const InstanceShape = {
   containerImages: z.record(z.string(), z.string()).optional().describe('By container.'),
   network: z.enum(['none', 'host']).optional(),

@@ -2,8 +2,8 @@ import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import { timestampOf } from '../corridor/common-schema.ts';
 
 /**
- * Presents a condition of a pool or an env, its fields in one order whatever order the store keeps:
- * the text is what an ETag stands for.
+ * Presents a condition of a pool or an env. The field order is fixed, whatever the store's order,
+ * because the ETag hashes the text.
  */
 export const presentCondition = <Type extends string>({
   type,

@@ -4,7 +4,7 @@ import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
 import type { Approval, ApprovalInFull } from './schema.ts';
 
-/** Leaves out what only a daemon needs of it, such as its binding, is not shown. */
+/** Omits internal fields, such as the binding. */
 export const presentApproval = (record: ApprovalRecord): z.input<typeof Approval> => ({
   id: record.id,
   principal: {

@@ -11,12 +11,12 @@ import {
 
 const label = maybe(text(63, 1));
 
-/** One number of 64 bits, or two, whichever assembly gave it. */
+/** One or two 64-bit numbers, depending on the store. */
 const CURSOR = /^[0-9]{1,20}(-[0-9]{1,20})?$/;
 const isCursor = (given: string): boolean =>
   CURSOR.test(given) && given.split('-').every((part) => BigInt(part) < 2n ** 64n);
 
-/** One of a single cluster, or of several. */
+/** A cursor of one cluster or of several. */
 const cursor = z
   .string()
   .refine((given) => isCursor(given) || positionsIn(given) !== undefined, 'must be a `nextCursor`')

@@ -4,11 +4,11 @@ import type { ClusterView, RouteView, SandboxStatistics } from '../../../actors/
 import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from './schema.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
 
-/** Bound what a list shows of one cluster's links, whatever that cluster opens and says. */
+/** Limits on the links shown per cluster, since that cluster controls their number and content. */
 const MOST_LINKS = 16;
 const MOST_CHARACTERS = 64;
 
-/** A list that is shown whole. */
+/** Presents a list without pages. */
 export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({
   total: items.length,
   items: items.map(present),

@@ -13,7 +13,7 @@ const quantities = z
   .record(z.string(), z.string())
   .describe('By resource, such as `cpu` and `memory`.');
 
-/** All there are, unpaged. */
+/** A list without pages. */
 const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ total: z.int().describe('How many there are.'), items: z.array(item) });
 

@@ -83,8 +83,8 @@ const presentTransition = ({
 });
 
 /**
- * One message each; `reset` where some were missed, `seen-by` where another replica tells from
- * there on, `end` once there is no such actor.
+ * One event per transition. `reset` marks missed transitions. `seen-by` names the replica that
+ * reports from then on. `end` means that the actor ended.
  */
 export async function* presentActorNews(
   news: AsyncIterable<ActorNews>,

@@ -30,7 +30,7 @@ const NO_SECRETS =
 
 const kind = z.enum(ACTOR_KINDS);
 
-/** Opaque to clients: where a page ended, of a single cluster, or of several. */
+/** Opaque end of a page, in one cluster or in several. */
 const cursor = z
   .string()
   .refine(
@@ -229,7 +229,7 @@ export const cursorText = ({ kind: of, group, state, entry }: ActorsCursor): str
     'base64url',
   );
 
-/** Undefined for what is no cursor of a single cluster. */
+/** Parses a cursor of one cluster; undefined for other text. */
 export const cursorIn = (given: string): ActorsCursor | undefined => {
   if (given.length > 2_048) return undefined;
   try {

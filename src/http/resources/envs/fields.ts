@@ -6,20 +6,20 @@ import { MAX_REFERENCE, access, maybe, name, text } from '../../corridor/common-
 import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
 import { Annotations, DATA, Labels, replicas, UpdateStrategyFields } from '../pools/schema.ts';
 
-/** Lists what an env is made of, in requests and in the custom resource alike. */
+/** Shared by requests and the custom resource. */
 export const PartialUpdateStrategy = z.object({
   autoUpdate: maybe(UpdateStrategyFields.autoUpdate),
   maxUnavailable: maybe(UpdateStrategyFields.maxUnavailable),
 });
 
-/** Without what a record must not hold. */
+/** Without secrets, for records. */
 export const RecordedOverrides = PublicOverrides.extend({
   updateStrategy: maybe(PartialUpdateStrategy).describe(
     'Of the members that say nothing of it themselves.',
   ),
 });
 
-/** In requests: with the registries' passwords, which are never answered. */
+/** For requests: with the write-only registry passwords. */
 export const GivenOverrides = RecordedOverrides.extend({
   imagePullSecret: maybe(ImagePullSecret).describe('Write-only; replaces what was given before.'),
 });
@@ -71,7 +71,7 @@ export const MemberConfigFields = {
   ),
 };
 
-/** The spec of the custom resource. */
+/** Spec of the custom resource. */
 export const EnvSpecFields = {
   access: maybe(access),
   templateRef: TemplateRefFields,

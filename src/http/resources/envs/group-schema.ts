@@ -4,7 +4,7 @@ import { SCALING_CAUSES, TROUBLE_REASONS } from '../../../model/envs/scaling-dec
 import { maybe, name, timestamp } from '../../corridor/common-schema.ts';
 import { replicas } from '../pools/schema.ts';
 
-/** A day at most: what is longer is a mistake of units. */
+/** At most a day. A longer time is probably a unit error. */
 const seconds = (most = 86_400) => z.int().min(0).max(most);
 
 const upFields = {
@@ -33,7 +33,7 @@ const downFields = {
   ),
 };
 
-/** In the custom resource. */
+/** Fields in the custom resource. */
 export const AutoscalingGroupFields = {
   name,
   enabled: z
@@ -51,7 +51,7 @@ export const AutoscalingGroupShape = z
   .object(AutoscalingGroupFields)
   .meta({ id: 'AutoscalingGroup' });
 
-/** A change of a group; what is not named stays. */
+/** A partial update; absent fields keep their value. */
 export const UpdateGroupBody = z.object({
   enabled: maybe(AutoscalingGroupFields.enabled),
   minReplicas: maybe(AutoscalingGroupFields.minReplicas),

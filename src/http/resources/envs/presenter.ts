@@ -31,7 +31,7 @@ export const presentEnv = (view: EnvView): EnvWire => ({
   },
 });
 
-/** The older shape. */
+/** The older format, without newer overrides. */
 export const presentNarrowEnv = (view: EnvView): NarrowEnvWire => {
   const {
     gateway: _gateway,
@@ -83,13 +83,16 @@ export const presentMemberEnvelope = ({ member, pool }: MemberView): MemberEnvel
   },
 });
 
-/** A member's pool; one of another cluster as that one shows it, with its cluster in its name. */
+/**
+ * A member's pool. A pool of another cluster is passed on as received, with the cluster as prefix
+ * of its name.
+ */
 export const presentMemberPool = (
   pool: MemberView['pool'],
   present: (view: PoolView) => PoolWire,
 ): PoolWire =>
   'shown' in pool
-    ? // of a later version it may have more
+    ? // a later version may send more fields
       ({ ...pool.shown, name: `${pool.clusterId}::${String(pool.shown['name'])}` } as PoolWire)
     : present(pool);
 

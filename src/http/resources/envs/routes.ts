@@ -199,7 +199,7 @@ const envelope = (view: EnvView): object => ({
 
 const shown = (view: EnvView): Answer => versioned(ok(envelope(view)), wordRevisionOf(view.record));
 
-/** The registries' passwords go a way of their own. */
+/** Separates the registry passwords, which are stored apart. */
 const split = ({
   imagePullSecret,
   ...overrides

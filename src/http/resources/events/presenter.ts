@@ -28,8 +28,8 @@ export const presentEvent = (event: EventRecord): EventWire => ({
 });
 
 /**
- * One message each; `reset` where some before them were missed. `begin`, where that is asked for,
- * says by its id where the stream begins.
+ * One message per event. `reset` marks missed events. `begin`, on request, carries the id at which
+ * the stream starts.
  */
 export async function* presentEvents(
   batches: AsyncIterable<EventBatch>,

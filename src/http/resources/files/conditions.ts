@@ -6,8 +6,8 @@ import { fileTag, versionsOf } from './presenter.ts';
 type Header = (name: string) => string | undefined;
 
 /**
- * Reads `Range` (RFC 9110, 14.2): one range of bytes. Several, or another unit, count as none, as
- * they may.
+ * Parses `Range` (RFC 9110, 14.2) with one byte range. Ignores several ranges and other units, as
+ * the RFC permits.
  */
 export const rangeOf = (header: string | undefined): ByteRange | undefined => {
   const [, first = '', last = ''] =
@@ -18,8 +18,8 @@ export const rangeOf = (header: string | undefined): ByteRange | undefined => {
 };
 
 /**
- * Says whether a file that is to be read is not to be sent, since the client has it
- * (`If-None-Match`). Throws PRECONDITION_FAILED where `If-Match` names another version.
+ * Whether the client already has this version (`If-None-Match`). Throws PRECONDITION_FAILED if
+ * `If-Match` names another version.
  */
 export const isKnown = (version: FileVersion, header: Header): boolean => {
   const match = header('if-match');
@@ -29,7 +29,7 @@ export const isKnown = (version: FileVersion, header: Header): boolean => {
   return known !== undefined && names(known.replaceAll('W/', ''), tag);
 };
 
-/** A range of another version than `If-Range` names is not what the client wants. */
+/** False if `If-Range` names another version; then the whole file is sent. */
 export const wantsRange = (version: FileVersion, header: Header): boolean => {
   const condition = header('if-range');
   return condition === undefined || condition.trim() === fileTag(version);
@@ -38,7 +38,10 @@ export const wantsRange = (version: FileVersion, header: Header): boolean => {
 const names = (header: string, tag: string): boolean =>
   header.trim() === '*' || header.split(',').some((each) => each.trim() === tag);
 
-/** The conditions of a PUT: what may be replaced, and what is answered where it may not. */
+/**
+ * Preconditions of a PUT from its headers and `overwrite`. Throws INVALID_ARGUMENT for an
+ * If-None-Match other than `*`.
+ */
 export const writeConditions = (
   header: Header,
   overwrite: boolean,

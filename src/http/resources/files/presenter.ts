@@ -17,11 +17,11 @@ const KINDS: Readonly<Record<FileKind, FileInfoWire['kind']>> = {
   other: 'Other',
 };
 
-/** The entity tag of a file: its size and the time of its last change. */
+/** Entity tag of a file: size and modification time. */
 export const fileTag = ({ size, mtimeNs }: FileVersion): string =>
   `"${size.toString(16)}-${BigInt.asUintN(64, mtimeNs).toString(16)}"`;
 
-/** Reads `If-Match`: a tag that is none of ours matches nothing. */
+/** Parses `If-Match`. A foreign tag matches nothing. */
 export const versionsOf = (header: string): readonly FileVersion[] | 'any' => {
   if (header.trim() === '*') return 'any';
   return [...header.matchAll(/"([0-9a-f]{1,14})-([0-9a-f]{1,16})"/g)].map(
@@ -36,8 +36,7 @@ export const presentFile = (path: Buffer, stat: FileStat): FileInfoWire =>
   withStat(textOf(path), stat);
 
 /**
- * Presents a page of at most 10,000 entries: nothing is copied for each that need not be, since all
- * requests wait for it.
+ * Presents a page of up to 10,000 entries. Avoids copies, because all other requests wait for it.
  */
 export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileListWire => {
   const above = folder.at(-1) === SLASH ? folder : Buffer.concat([folder, Buffer.from([SLASH])]);
@@ -51,7 +50,7 @@ export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileL
 
 type PathWire = Pick<FileInfoWire, 'path' | 'base64'>;
 
-/** Adds to what is given, which is the caller's own. */
+/** Mutates and returns `info`; the caller must own it. */
 const withStat = (info: PathWire, stat: FileStat): FileInfoWire => {
   const { kind, size, mode, uid, gid, mtimeNs, target } = stat;
   const shown: FileInfoWire = Object.assign(info, {
@@ -66,7 +65,7 @@ const withStat = (info: PathWire, stat: FileStat): FileInfoWire => {
   return target ? Object.assign(shown, targetOf(target)) : shown;
 };
 
-/** One event each, in order. */
+/** One event per change, in order. */
 export async function* presentFileEvents(
   batches: AsyncIterable<readonly FileEvent[]>,
 ): AsyncGenerator<ServerEvent, void, undefined> {
@@ -87,7 +86,7 @@ const targetOf = (target: Buffer): { readonly target: string; readonly targetBas
     ? { target: target.toString() }
     : { target: target.toString('base64'), targetBase64: true };
 
-/** A file's time may be any; years of four digits are shown as they are, others as the nearest. */
+/** Clamps a file's time to years of four digits, since a sandbox can set any time. */
 const boundedMs = (ns: bigint): number => {
   const ms = Number(ns / 1_000_000n);
   return Math.min(Math.max(ms, -62_135_596_800_000), 253_402_300_799_999);

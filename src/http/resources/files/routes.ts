@@ -38,7 +38,7 @@ const COMMON = [
   'UNAVAILABLE',
 ] as const;
 
-/** Lists the rows of files in a running sandbox. */
+/** Rows for files in a running sandbox. */
 export const fileRoutes = (operations: Operations): readonly Route[] => [
   readFile(operations),
   writeFile(operations),
@@ -247,7 +247,10 @@ const targetOf = (
   container,
 });
 
-/** A client that takes both gets whichever is there; one that takes anything wants a file. */
+/**
+ * A client that accepts both types gets a file or a tree. A client that accepts anything gets a
+ * file.
+ */
 const wantedOf = (accept = '*/*'): 'file' | 'tree' | 'either' => {
   if (!accept.includes(TAR)) return 'file';
   return accept.includes(BYTES) ? 'either' : 'tree';

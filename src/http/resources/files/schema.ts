@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { flag, maybe, name, queryInteger, timestamp } from '../../corridor/common-schema.ts';
 
-/** As long as a path of 4,095 bytes is as base64; which bytes it may have is looked at later. */
+/** Base64 length of a path of 4,095 bytes. The bytes are checked later. */
 const LONGEST_PATH = 5_460;
 
 export const pathText = z.string().meta({ minLength: 1, maxLength: LONGEST_PATH });

@@ -9,7 +9,7 @@ import type {
 } from './schema.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
 
-/** Never with its hash. */
+/** Never includes the hash. */
 export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   keyId: record.keyId,
   name: `${record.namespace}/${record.shortName}`,
@@ -28,7 +28,7 @@ export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApi
   ...presentApiKey(record),
 });
 
-/** `revoked`: how many went, of a deletion that cascades. */
+/** `revoked` is the number of keys removed by a cascading deletion. */
 export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire => ({
   keyId,
   status: 'deleted',

@@ -21,9 +21,7 @@ const shortName = maybe(name).describe(
 );
 const description = maybe(text(1_024));
 
-/**
- * `team`, `user` and `role` are an admin's to choose; the operation's row refuses them from others.
- */
+/** Only admins may set `team`, `user` and `role`. The row refuses these fields of others. */
 export const CreateApiKeyBody = z.object({
   name: shortName,
   clusterID: clusterMadeHere,
@@ -79,7 +77,7 @@ export const ApiKeyPath: PathParams<{ keyId: string }> = {
   otherwise: apiKeyNotFound,
 };
 
-/** `{namespace}/{shortName}` in one segment (`%2F`), or the short name alone. */
+/** `{namespace}/{shortName}` in one segment (with `%2F`), or only the short name. */
 export const ApiKeyNamePath: PathParams<{ name: string }> = {
   schema: z.object({
     name: z

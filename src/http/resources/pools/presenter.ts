@@ -13,7 +13,7 @@ import type { ContainerDefinition, InstanceDefinition } from '../../../model/tem
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
-/** A pool by itself, with what its instances are started from. */
+/** A single pool, with its resolved template. */
 export const presentPool = (view: PoolView): PoolWire => {
   const pool = presentListedPool(view);
   return {
@@ -22,7 +22,7 @@ export const presentPool = (view: PoolView): PoolWire => {
   };
 };
 
-/** A pool among others. */
+/** A pool in a list, without the template. */
 export const presentListedPool = ({
   record,
   phase,
@@ -58,9 +58,7 @@ export const presentListedPool = ({
   },
 });
 
-/**
- * The template as it would be for the pool, and what of the overrides a template has no field for.
- */
+/** The template as the sync would apply it to the pool, plus overrides without a template field. */
 export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
   const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
   const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(
@@ -133,7 +131,7 @@ export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => (
 const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number =>
   starting + idle + unavailable;
 
-/** Shows what instances are started from, in the words of a template. */
+/** Presents the resolved definition in template format. */
 const presentEmbeddedTemplate = (definition: InstanceDefinition): EmbeddedTemplateWire => {
   const endpoints = Object.entries(definition.endpoints ?? {});
   return {

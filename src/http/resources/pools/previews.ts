@@ -8,23 +8,23 @@ import { FairSlots } from '../../../lib/fair-slots.ts';
 import { tooMuchWaits } from '../../../model/limit-refusals.ts';
 import { YamlThread } from './yaml-thread.ts';
 
-/** Previews of one tenant that wait; one more is refused. */
+/** Maximum number of waiting previews per tenant. Further ones are refused. */
 export const MOST_PREVIEWS_WAITING = 8;
 
-/** After a preview its place is empty for so many times what it took; this long at most. */
+/** After a preview, its slot stays empty for `REST` times its duration, up to `MOST_REST_MS`. */
 const REST = 3;
 const MOST_REST_MS = 300;
 
 export interface PoolPreviewsTerms {
   readonly metrics: Metrics;
-  /** Milliseconds that only grow; absent: the process' own. */
+  /** Monotonic clock in ms; by default, the process's. */
   readonly now?: () => number;
   readonly rest?: (ms: number) => Promise<void>;
 }
 
 /**
- * Previews of pools: two at a time, one of a tenant, tenants in turn. Long YAML is written apart
- * from the event loop; since that takes a processor from everybody, it may take a quarter of two.
+ * Runs pool previews: two at a time, one per tenant, tenants in turn. Long YAML is generated off
+ * the event loop. That still takes CPU from everyone, so slots rest for three quarters of the time.
  */
 export class PoolPreviews {
   readonly #slots = new FairSlots({
@@ -53,8 +53,8 @@ export class PoolPreviews {
   }
 
   /**
-   * Nothing of it is begun before its turn. Rejects with RATE_LIMITED where too many of the
-   * tenant's wait.
+   * Starts `preview` only in its turn. Rejects with RATE_LIMITED if too many of the tenant's
+   * previews wait.
    */
   async show(tenant: Tenant, preview: () => Promise<PoolSyncView>): Promise<PoolSyncPreviewWire> {
     const endTurn = await this.#turn(tenantKey(tenant));
@@ -66,7 +66,7 @@ export class PoolPreviews {
       void this.#rest(Math.min(MOST_REST_MS, REST * (this.#now() - began))).then(endTurn);
     }
   }
-  /** Resolves with what ends the turn, once it has come. */
+  /** Waits for a slot, and resolves with its release function. */
   async #turn(tenant: string): Promise<() => void> {
     this.#waiting += 1;
     try {

@@ -196,7 +196,7 @@ const previewPoolSync = (operations: Operations, previews: PoolPreviews): Route 
     summary: 'Show what sync-template would apply',
     params: PoolPath,
     answers: { 200: PoolSyncPreview },
-    effect: { kind: 'unkeyed' }, // it writes nothing: to repeat it costs less than to keep it
+    effect: { kind: 'unkeyed' }, // no writes: a repetition is cheaper than storage
     refusals: [
       'FORBIDDEN',
       'POOL_NOT_FOUND',
@@ -209,7 +209,7 @@ const previewPoolSync = (operations: Operations, previews: PoolPreviews): Route 
       const shownSync = await previews.show(caller, () =>
         operations.previewPoolSync(caller, params.name),
       );
-      // Nothing was written, so that it may be refused.
+      // May refuse, since nothing was written.
       room().hold(Buffer.byteLength(shownSync.specYaml));
       return ok(shownSync);
     },
@@ -219,8 +219,8 @@ const shown = (view: PoolView): Answer =>
   versioned(ok({ template: presentPool(view) }), wordRevisionOfPool(view.record));
 
 /**
- * Reads what a body asks of a pool. The registries' passwords go a way of their own; whether there
- * are any is not the client's to say.
+ * Converts a body to a pool spec. Separates the registry passwords, which are stored apart. Ignores
+ * `imagePullSecretConfigured`, which clients can't set.
  */
 const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
   const {
@@ -253,14 +253,14 @@ const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 
-/** Reads what a body changes of a pool. A null unsets its field. */
+/** Converts a body to a pool change. A null unsets its field. */
 const poolChangeOf = (body: PoolChangeBody): PoolChange => {
   const unset = nullsIn(body);
   const spec = poolSpecOf(withoutNulls(body) as PoolSpecBody);
   return { ...spec, ...(unset.length === 0 ? {} : { unset }) };
 };
 
-/** Returns the paths of the fields that are null, `overrides.image` of one within another. */
+/** Paths of null fields; nested as in `overrides.image`. */
 const nullsIn = (value: object, before = ''): readonly string[] =>
   Object.entries(value).flatMap(([name, part]: [string, unknown]) => {
     if (part === null) return [`${before}${name}`];
@@ -275,6 +275,6 @@ const withoutNulls = (value: object, before = ''): object =>
     }),
   );
 
-/** Whether it is an object in which a field can be null by itself. */
+/** Whether the part is an object with nullable fields. */
 const isNested = (before: string, name: string, part: unknown): part is object =>
   before === '' && (name === 'overrides' || name === 'updateStrategy') && part !== undefined;

@@ -47,7 +47,7 @@ export const UpdateStrategyFields = {
     ),
 };
 
-/** Lists what a pool's owner says of its size and its updates. */
+/** Sizes that the pool's owner sets. */
 export const PoolScaleFields = {
   replicas,
   minReplicas: maybe(replicas),
@@ -142,12 +142,12 @@ const PoolCondition = z
       'has.',
   });
 
-/** The template's name is an annotation. */
+/** The template name is shown as an annotation. */
 const { templateName: _inAnnotations, ...shownSource } = RecordedPoolFields;
 
 const size = z.object({ cpu: z.string(), memory: z.string() });
 
-/** The template's fields as a pool carries them, every default filled in. */
+/** The resolved template of a pool, with every default. */
 const EmbeddedTemplate = z.object({
   containers: z.array(
     z.object({

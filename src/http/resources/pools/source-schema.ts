@@ -11,7 +11,7 @@ import {
 } from '../../../model/templates/template.ts';
 import { MAX_REFERENCE, maybe, name, text, unsettable } from '../../corridor/common-schema.ts';
 
-/** Lists what a pool is made of, in requests and in the custom resource alike. */
+/** Shared by requests and the custom resource. */
 export const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });
 
 const relativePath = text(1_024).refine(
@@ -56,7 +56,7 @@ const InlineTemplate = SandboxTemplateSchema.shape.spec.refine(
   `must be at most ${MAX_TEMPLATE_BYTES} bytes long, as JSON`,
 );
 
-/** Without what a record must not hold. */
+/** Without secrets, for records. */
 export const RecordedPoolFields = {
   templateName: maybe(text(MAX_REFERENCE)).describe(
     'One of the [templates](templates.md); required where there is neither `template` nor ' +
@@ -88,7 +88,7 @@ export const RecordedPoolFields = {
 
 const { templateVersion: _envsAlone, ...requestFields } = RecordedPoolFields;
 
-/** In requests: with the registries' passwords, which are never answered. */
+/** For requests: with the write-only registry passwords. */
 export const PoolSourceFields = {
   ...requestFields,
   overrides: maybe(
@@ -102,7 +102,7 @@ export const PoolSourceFields = {
 
 const given = PublicOverrides.shape;
 
-/** In changes: null unsets whatever names no template. */
+/** For changes: null unsets any field except the template. */
 export const PoolSourceChangeFields = {
   ...requestFields,
   instanceType: unsettable(requestFields.instanceType),

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { stringify } from 'yaml';
 import { threadModule } from '../../../lib/thread-module.ts';
 
-/** To the thread, and back. */
+/** Messages to the thread and back. */
 export interface YamlOrder {
   readonly id: number;
   readonly json: string;
@@ -12,9 +12,9 @@ export interface YamlText {
   readonly text: string;
 }
 
-/** Characters of JSON; what is shorter takes less than a millisecond. */
+/** Characters of JSON. Shorter documents take less than 1 ms, so they stay on this thread. */
 const SHORT = 8_192;
-/** Starting it anew takes 50 ms, apart from the loop. */
+/** Idle time in ms before the thread ends. A restart takes 50 ms, off the event loop. */
 const IDLE_MS = 1_000;
 
 interface Awaited {
@@ -23,8 +23,8 @@ interface Awaited {
 }
 
 /**
- * Writes YAML of large documents in a thread of its own, which is there while it is needed: 270 KB
- * of it take 30 ms.
+ * Generates YAML of large documents in a worker thread that runs only while needed. 270 KB take 30
+ * ms.
  */
 export class YamlThread {
   readonly #awaited = new Map<number, Awaited>();
@@ -32,7 +32,7 @@ export class YamlThread {
   #lastId = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  /** Without aliases; what is undefined is left out. Rejects where the thread broke. */
+  /** Writes no aliases, and omits undefined fields. Rejects if the thread fails. */
   async textOf(document: object): Promise<string> {
     const json = JSON.stringify(document);
     if (json.length <= SHORT) return stringify(document, { aliasDuplicateObjects: false });

@@ -5,7 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import { stringify } from 'yaml';
 import type { YamlOrder, YamlText } from './yaml-thread.ts';
 
-/** Turns documents, as JSON, into YAML: see YamlThread. */
+/** Worker of YamlThread: converts JSON to YAML. */
 parentPort?.on('message', ({ id, json }: YamlOrder) => {
   const answer: YamlText = {
     id,
@@ -14,15 +14,15 @@ parentPort?.on('message', ({ id, json }: YamlOrder) => {
   parentPort?.postMessage(answer);
 });
 
-/** Niceness of this thread: where processors are short the event loop comes first. */
+/** Niceness of this thread, so that the event loop gets scarce CPU first. */
 const NICENESS = 10;
 
 const lowerPriority = (): void => {
   try {
-    // Linux gives each thread a priority of its own, by the last number of PID/task/TID.
+    // Linux has a priority per thread; the TID is the last segment of PID/task/TID.
     setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
   } catch {
-    // Elsewhere it shares the processors evenly.
+    // Other systems keep the normal priority.
   }
 };
 

@@ -21,13 +21,13 @@ export const presentProcess = (fact: ProcessFact): ProcessWire => ({
 });
 
 interface OutputTerms {
-  /** Tells that it is the answer to a start. */
+  /** Set in the answer to a start. */
   readonly first?: 'start';
-  /** Absent: text where it can be. */
+  /** Absent for text if possible. */
   readonly encoding: 'base64' | undefined;
 }
 
-/** The stream of a process's output. */
+/** Streams a process's output. */
 export const presentOutput = (
   { fact, output, close }: ProcessFollow,
   { first, encoding }: OutputTerms,
@@ -72,10 +72,13 @@ const presentEvent = (event: Exclude<ProcessOutput, { kind: 'bytes' }>): ServerE
         data: event.bytes === undefined ? {} : { bytes: event.bytes },
       };
 
-/** Presents text as it is, where it has no NUL: with them it would be six times as long. */
+/**
+ * Sends UTF-8 without NUL as text. JSON escapes a NUL to six characters, so such text is sent as
+ * base64.
+ */
 const textOrBase64: PresentBytes = (bytes) =>
   isUtf8(bytes) && !bytes.includes(0) ? { data: bytes.toString('utf8') } : base64(bytes);
 
-/** Nothing in base64 has to be escaped, so that it need not be looked through. */
+/** Skips JSON escaping, which base64 never needs. */
 const base64: PresentBytes = (bytes) =>
   new AsciiJson(`{"data":"${bytes.toString('base64')}","encoding":"base64"}`);

@@ -26,7 +26,7 @@ export const ProcessPath: PathParams<{ sandboxId: string; processId: string }> =
 
 const size = (most: number) => z.int().min(1).max(most);
 
-/** Ten years: longer than anything runs. */
+/** Ten years. */
 const MOST_SECONDS = 315_360_000;
 
 export const ProcessBody = z.object({
@@ -122,7 +122,7 @@ export const ProcessDeletion = z
   .object({ processId: z.string(), status: z.literal('deleted') })
   .meta({ id: 'ProcessDeletion' });
 
-/** The data of one event, by its name. */
+/** Data of an event, by event name. */
 export const ProcessEvent = z
   .union([
     ProcessEnvelope.describe('`start` and `end`.'),

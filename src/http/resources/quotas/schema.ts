@@ -10,8 +10,8 @@ import { clusterID, incomplete, maybe, ofCluster } from '../../corridor/common-s
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 
 /**
- * Given as a quantity, or a plain number of cores or bytes. (A union says nothing of its own where
- * one of its branches took the kind: each says it.)
+ * A quantity, or a plain number of cores or bytes. Each branch has the error message, because zod
+ * does not use the union's own if a branch matches the type.
  */
 const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
   maybe(
@@ -40,10 +40,10 @@ const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
 
 const LONGEST_QUANTITY = 32;
 
-/** Without an exponent, as quantities are written. */
+/** Formats a number without an exponent, as quantities require. */
 const plain = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, '');
 
-/** A user exists as soon as somebody names them, so only what can be no name is not there. */
+/** Any valid user name exists. Only a malformed name is not found. */
 export const UserPath: PathParams<{ team: string; user: string }> = {
   schema: z.object({
     team: z.string().refine(isDnsLabel).describe('A DNS label.'),
@@ -74,7 +74,7 @@ export const SetQuotasBody = z.object({
   ).describe('The same for memory: a quantity such as `"64Gi"`, or a number of bytes.'),
 });
 
-/** In the units that are counted. */
+/** Converts the body to the units of quotas. */
 export const quotaChangeOf = ({
   cpu,
   memory,

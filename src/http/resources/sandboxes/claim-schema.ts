@@ -16,7 +16,9 @@ export const idleTimeout = z.union([duration, z.literal(0), z.null()], {
   error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never',
 });
 
-/** Variables by name, of `longest` characters each at most, and of any length together. */
+/**
+ * Variables by name. Each value has at most `longest` characters; the total is not limited here.
+ */
 export const variables = (longest: number) =>
   z
     .record(z.string(), text(longest))
@@ -35,7 +37,7 @@ export const variables = (longest: number) =>
 
 const METADATA_KEY = /^[^\0-\x1f\x7f]{1,256}$/;
 
-/** Pairs of metadata, as a claim has them and a list is asked for by them. */
+/** Metadata of a claim, or the metadata filter of a list. */
 export const metadata = z
   .record(z.string(), text(MOST_METADATA_BYTES))
   .refine(
@@ -55,7 +57,7 @@ export const metadata = z
     propertyNames: { type: 'string', pattern: METADATA_KEY.source },
   });
 
-/** As long as base64 of 256 KiB is; how many bytes it has is looked at later. */
+/** Base64 length of 256 KiB. The byte count is checked later. */
 const LONGEST_CONTENT = 349_528;
 
 const claimFile = z.object({
@@ -73,7 +75,7 @@ const claimFile = z.object({
 });
 export type ClaimFileBody = z.infer<typeof claimFile>;
 
-/** `poolName` is required, which the operation's row says in words of its own. */
+/** `poolName` is required. The row checks it, with its own message. */
 export const ClaimBody = z
   .object({
     poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(

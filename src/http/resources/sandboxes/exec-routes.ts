@@ -28,7 +28,7 @@ import {
   SandboxStateBody,
 } from './schema.ts';
 
-/** Makes the routes for what is done inside a running sandbox, and how long it may sit idle. */
+/** Rows for commands in a running sandbox, its state and its idle timeout. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
   execInSandbox(operations),
   createExecToken(operations),
@@ -146,14 +146,14 @@ const setIdleTimeout = (operations: Operations): Route =>
   });
 
 /**
- * Bytes of output that a command has room for before it begins: most print less, and are never
- * ended for want of room.
+ * Output bytes reserved before a command starts. Most commands print less, so they never end for
+ * lack of memory.
  */
 const FIRST_BYTES = 64 << 10;
 
 /**
- * Takes room for a command's input and the beginning of its output, and then for what it prints.
- * Throws where there is none.
+ * Reserves memory for a command's input and first output. The returned function reserves more as it
+ * prints. Both throw if the budget is exhausted.
  */
 const gatheredInto = (room: AnswerRoom, inputBytes: number): ((bytes: Buffer) => void) => {
   room.hold(inputBytes + FIRST_BYTES);

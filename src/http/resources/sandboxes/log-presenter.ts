@@ -10,7 +10,7 @@ export interface LogsStyle {
   readonly timestamps: boolean;
 }
 
-/** `text`: see presentLogText. Bytes that are no UTF-8 become U+FFFD. */
+/** `text` comes from presentLogText. Invalid UTF-8 becomes U+FFFD. */
 export const presentLogs = (view: SandboxLogs, text: Buffer): LongAnswer =>
   new LongAnswer({
     sandboxId: view.sandboxId,
@@ -20,7 +20,7 @@ export const presentLogs = (view: SandboxLogs, text: Buffer): LongAnswer =>
     truncated: view.truncated,
   } satisfies TextAsBytes<SandboxLogsWire>);
 
-/** The bytes as they were printed. */
+/** The printed bytes, with optional timestamps. */
 export const presentLogText = ({ lines }: SandboxLogs, { timestamps }: LogsStyle): Buffer =>
   Buffer.concat(
     lines.flatMap(({ time, text, partial }) => [
@@ -32,13 +32,13 @@ export const presentLogText = ({ lines }: SandboxLogs, { timestamps }: LogsStyle
 
 const LINE_END = Buffer.from('\n');
 
-/** One event a line; `reset` where something is missing before it, `end` after the last. */
+/** One event per line. `reset` marks skipped lines, and `end` follows the last line. */
 export async function* presentLogEvents(
   sandboxId: string,
   batches: AsyncIterable<LogBatch>,
   { timestamps, signal }: LogsStyle & { readonly signal: AbortSignal },
 ): AsyncGenerator<ServerEvent, void, undefined> {
-  // A character may be cut by the end of a part.
+  // A partial line may end inside a character.
   const decoder = new TextDecoder();
   for await (const { lines, skipped } of batches) {
     if (skipped) yield { event: 'reset', data: { sandboxId } };

@@ -66,14 +66,14 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
   }),
 ];
 
-/** Bytes of text that are read at most to find the last lines. */
+/** Maximum number of bytes read to find the last lines. */
 const READ_BYTES = 2 << 20;
 
 const bytesToRead = (lines: number): number => READ_BYTES + lines * LOG_LINE_BYTES;
 
 /**
- * The last lines, which are the first batch, take room until the client has them; then a stream
- * takes little.
+ * Releases the reserved memory after the client read the first batch, the last lines. The rest of
+ * the stream needs little.
  */
 async function* thenRelease(
   batches: AsyncIterable<LogBatch>,

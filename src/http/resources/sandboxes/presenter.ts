@@ -29,10 +29,7 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   paused: view.paused,
 });
 
-/**
- * Presents one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at
- * its end.
- */
+/** Presents a sandbox with its endpoint URLs. `base` is the API's URL without a trailing slash. */
 export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
   ...presentSandbox(view),
   endpoints: Object.fromEntries(
@@ -90,7 +87,7 @@ export const presentSandboxReadiness = ({
   ),
 });
 
-/** Bytes of each stream that are answered. */
+/** Maximum bytes of each stream in an answer. */
 export const EXEC_OUTPUT_LIMIT = 1_048_576;
 
 export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
@@ -107,6 +104,6 @@ export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
     oomKilled: outcome.outOfMemory,
   } satisfies TextAsBytes<ExecResultWire>);
 
-/** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
+/** Invalid UTF-8 becomes U+FFFD, except a character that the limit cut. */
 const outputOf = (bytes: Buffer): TextBytes =>
   new TextBytes(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { cut: bytes.length >= EXEC_OUTPUT_LIMIT });

@@ -58,7 +58,7 @@ const claimSandbox = (operations: Operations): Route =>
       'TOO_MANY_WAITING',
       'QUOTA_EXCEEDED',
       'UNAVAILABLE',
-      // Of its files.
+      // Refusals of the claim's files.
       'FILE_NOT_FOUND',
       'FORBIDDEN',
       'NO_SPACE',
@@ -175,8 +175,8 @@ const claimWaitMs = ({
 }): number => waitMs;
 
 /**
- * Returns the files of a claim as bytes. Refuses with INVALID_ARGUMENT, which names the field, what
- * is no path or no base64, a file that is named twice, and content of more than 256 KiB together.
+ * Decodes the files of a claim. Refuses with INVALID_ARGUMENT, by field: an invalid path, invalid
+ * base64, a repeated file, and more than 256 KiB in total.
  */
 const claimFilesOf = (given: readonly ClaimFileBody[]): readonly ClaimFile[] => {
   const named = new Map<string, number>();
@@ -198,7 +198,7 @@ const claimFilesOf = (given: readonly ClaimFileBody[]): readonly ClaimFile[] => 
   });
 };
 
-/** `/a/./b` and `/a//b` are one name. */
+/** Normalizes a path: `/a/./b` and `/a//b` are the same file. */
 const nameOf = (path: Buffer): string =>
   path
     .toString('latin1')

@@ -157,8 +157,8 @@ const FIELD = 'crdJson';
 const Enclosed = z.object({ [FIELD]: SandboxTemplateSchema });
 
 /**
- * The template document that a `crdJson` holds: as strict as a body, and unknown fields are
- * refused. Refusals name its fields after `crdJson.`
+ * Parses the template in `crdJson`, as strictly as a body, and refuses unknown fields. Refusals
+ * prefix fields with `crdJson.`
  */
 const templateIn = (crdJson: string): SandboxTemplateDocument => {
   if (Buffer.byteLength(crdJson) > MAX_TEMPLATE_BYTES)
