@@ -1,19 +1,19 @@
 import { z } from 'zod';
 
-/** A JSON Schema (2020-12), which is what OpenAPI 3.1 has for schemas. */
+/** A JSON Schema (2020-12), as used by OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * Holds what one document's operations share. Turns zod schemas into JSON Schemas; one with an id
- * stands once, under its name in `components.schemas`, and is referred to from wherever it occurs.
+ * Shared components of one OpenAPI document. Converts zod schemas to JSON Schemas. A schema with an
+ * id appears once, in `components.schemas`, and other places refer to it.
  */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #responses = new Map<string, JsonSchema>();
 
   /**
-   * Schema of what a client may send. What is not named in it is let pass, so objects stay open. A
-   * default is told in words: generators of clients take a field that has one for a required one.
+   * Schema of a request. Objects stay open, since unknown fields are accepted. Moves defaults to
+   * the description, because client generators treat a field with a default as required.
    */
   input(schema: z.ZodType): JsonSchema {
     return this.#inline(
@@ -34,7 +34,7 @@ export class Components {
     );
   }
 
-  /** Schema of what is answered. Fields may be added later, so objects stay open here too. */
+  /** Schema of an answer. Objects stay open, because fields may be added later. */
   output(schema: z.ZodType): JsonSchema {
     return this.#inline(
       z.toJSONSchema(schema, {
@@ -47,7 +47,7 @@ export class Components {
     );
   }
 
-  /** The fields of a query: of what their texts stand for, where a schema can say it. */
+  /** Query parameters, with the parsed type if a schema can express it. */
   query(
     schema: z.ZodType,
   ): Readonly<Record<string, { readonly schema: JsonSchema; readonly required: boolean }>> {
@@ -65,23 +65,20 @@ export class Components {
     );
   }
 
-  /**
-   * Puts a schema under a name of its own, and answers the reference to it. A reference stays what
-   * it is.
-   */
+  /** Adds a named schema and returns a reference to it. Returns a reference unchanged. */
   schema(name: string, schema: JsonSchema): JsonSchema {
     if (typeof schema['$ref'] === 'string' && Object.keys(schema).length === 1) return schema;
     this.#schemas.set(name, schema);
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Puts a response under a name of its own, and answers the reference to it. */
+  /** Adds a named response and returns a reference to it. */
   response(name: string, response: JsonSchema): JsonSchema {
     this.#responses.set(name, response);
     return { $ref: `#/components/responses/${name}` };
   }
 
-  /** All that was named so far, by name. */
+  /** All components so far, sorted by name. */
   named(): {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, JsonSchema>>;
@@ -114,13 +111,13 @@ const sorted = (named: ReadonlyMap<string, JsonSchema>): Readonly<Record<string,
   Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /**
- * References lead into the document, descriptions to nothing outside it; bounds that are only those
- * of a number are left out.
+ * Rewrites references to `components.schemas`, removes links to other pages, and omits bounds that
+ * only state the range of safe integers.
  */
 const tidied = (schema: JsonSchema): JsonSchema => {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    // a field of that name has a schema
+    // a field with this name has a schema, not a string
     if ((key === 'id' || key === '$schema') && typeof value === 'string') continue;
     if (key === '$ref' && typeof value === 'string')
       result[key] = value.replace('#/$defs/', '#/components/schemas/');
@@ -141,6 +138,6 @@ const tidiedValue = (value: unknown): unknown => {
   return isSchema(value) ? tidied(value) : value;
 };
 
-/** Links to pages beside docs/api.md, and within it, lead nowhere from here. */
+/** Replaces relative links by their text. They do not work outside docs/api.md. */
 export const withoutPageLinks = (text: string): string =>
   text.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1');

@@ -16,10 +16,7 @@ export interface OpenApiDocument {
   readonly components: Json;
 }
 
-/**
- * The API as an OpenAPI 3.1 document: every operation of the rows, with all it takes, answers and
- * refuses.
- */
+/** Builds the OpenAPI 3.1 document, with the input, answers and errors of every row. */
 export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
   const shared = new Components();
   const paths: Record<string, Record<string, Json>> = {};
@@ -62,7 +59,7 @@ export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
   };
 };
 
-/** Version of the API, which is not the daemon's own. */
+/** Version of the API, independent of the daemon's version. */
 const API_VERSION = '1.0.0';
 
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };

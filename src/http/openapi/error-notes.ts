@@ -56,11 +56,11 @@ import {
 } from '../reply/error-table.ts';
 
 export interface ErrorNote {
-  /** When it is answered. */
+  /** When the error occurs. */
   readonly when: string;
-  /** The form of `detail`; without one there is no detail. */
+  /** Schema of `detail`; absent for an error without detail. */
   readonly detail?: z.ZodType;
-  /** A body as it is answered. */
+  /** Example of the body. */
   readonly example: ErrorBody;
 }
 
@@ -69,7 +69,7 @@ const saidAtTheEdge = (code: EdgeCode, message: string): ErrorBody =>
   edgeAnswer(code, message).body;
 const EXAMPLE_REQUEST_ID = '9a3c1d52-5a0e-4d0b-8a6e-1f2f3a4b5c6d';
 
-/** Where a file of a claim could not be written: which one, and what became of the claim. */
+/** Detail of a failed file of a claim: the file, and the fate of the claim. */
 const ofClaimFile = {
   field: z.string().optional(),
   hint: z.string().optional(),
@@ -338,7 +338,7 @@ const WHEN = JSON.parse(
   readFileSync(new URL('error-notes.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<ErrorCode, string>>;
 
-/** Says of each errorCode when it is answered and how, for the document and the API page. */
+/** Description, detail and example of each errorCode, for the OpenAPI document and the API page. */
 export const ERROR_NOTES = Object.fromEntries(
   Object.entries(DETAILS).map(([code, details]) => [
     code,

@@ -11,8 +11,8 @@ const FILE = new URL('examples.json', import.meta.url);
 let examples: Readonly<Record<string, OperationExample>> | undefined;
 
 /**
- * Returns the examples by operation, which script/api-examples.ts writes from the answers of a real
- * daemon to the lines of docs/api-by-example.md. They are read when the document is first made.
+ * Examples by operation. script/api-examples.ts records them from a real daemon that runs
+ * docs/api-by-example.md. Loaded on first use.
  */
 export const loadExamples = (): Readonly<Record<string, OperationExample>> =>
   (examples ??= JSON.parse(readFileSync(FILE, 'utf8')) as Readonly<

@@ -5,8 +5,8 @@ import { type Components, type JsonSchema, withoutPageLinks } from './components
 import { ERROR_NOTES } from './error-notes.ts';
 
 /**
- * Every errorCode that an operation may answer, by status: those of its own, and those that come
- * with its key, query and body.
+ * All error codes of an operation, sorted by status: its own, and those for its key, query and
+ * body.
  */
 export const errorCodesOf = (
   row: Pick<
@@ -37,7 +37,7 @@ export const takesIdempotencyKey = ({
   effect,
 }: Pick<Route, 'method' | 'effect'>): boolean => method === 'POST' && effect?.kind !== 'unkeyed';
 
-/** Those of a request that a rule of the policy may hold. */
+/** Error codes of a request under an approval rule. */
 const OF_HELD: readonly ErrorCode[] = [
   'APPROVAL_REQUIRED',
   'APPROVAL_DENIED',
@@ -46,7 +46,7 @@ const OF_HELD: readonly ErrorCode[] = [
   'TOO_MANY_WAITING',
 ];
 
-/** Also of bytes that are no request yet. */
+/** Error codes of any request, even a malformed one. */
 const OF_ANY: readonly ErrorCode[] = [
   'INVALID_ARGUMENT',
   'REQUEST_TIMEOUT',
@@ -58,7 +58,7 @@ const OF_ANY: readonly ErrorCode[] = [
 export const byStatus = (codes: readonly ErrorCode[]): readonly ErrorCode[] =>
   [...codes].sort((a, b) => statusOf(a) - statusOf(b));
 
-/** The response of one status, whichever of its codes it has. */
+/** Response of one status, with all its error codes. */
 export const errorResponse = (codes: readonly ErrorCode[], components: Components): JsonSchema => {
   const schemas = codes.map((code) => errorSchema(code, components));
   const schema =
@@ -91,7 +91,7 @@ export const errorResponse = (codes: readonly ErrorCode[], components: Component
   });
 };
 
-/** Schema of the body of one error: what it says, its code, and the form of its detail. */
+/** Schema of the body of one error. */
 export const errorSchema = (code: ErrorCode, components: Components): JsonSchema => {
   const { when, detail } = ERROR_NOTES[code];
   return components.schema(`${pascalCase(code)}Error`, {

@@ -11,7 +11,7 @@ import {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Lists what the row's operation may answer, by status: its own answers, and every error. */
+/** All responses of a row by status: its answers and errors. */
 export const responsesOf = (row: Route, components: Components): Json => {
   const codes = errorCodesOf(row);
   const responses = new Map<number, JsonSchema>();
@@ -46,7 +46,7 @@ export const responsesOf = (row: Route, components: Components): Json => {
   );
 };
 
-/** The first part of the names that an operation's own schemas have. */
+/** Name prefix of an operation's own schemas. */
 export const schemaName = ({ operationId }: Route): string =>
   operationId.charAt(0).toUpperCase() + operationId.slice(1);
 
@@ -56,7 +56,9 @@ interface Own {
   readonly components: Components;
 }
 
-/** An answer of the row's own; where errors share its status, its body is one of all these. */
+/**
+ * Response for one of the row's own answers. If errors share its status, the body is any of them.
+ */
 const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchema => {
   const { [status]: own } = row.answers;
   if (!own) throw new Error(`${row.operationId} has no answer ${status}`);
@@ -78,7 +80,7 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
   };
 };
 
-/** It answers bytes, with an entity tag of their own. */
+/** Whether the row answers bytes, which have their own entity tag. */
 const isContent = ({ media }: Route): boolean => media?.only === 'application/octet-stream';
 
 const DESCRIPTION: Readonly<Record<number, string>> = {
@@ -87,10 +89,10 @@ const DESCRIPTION: Readonly<Record<number, string>> = {
   206: 'The part that `Range` names.',
 };
 
-/** Say where an answer came from that another cluster may give. */
+/** Headers that name the source of an answer from another cluster. */
 const ROUTE_HEADERS = ['Sandpool-Cluster', 'Sandpool-Link'];
 
-/** Their 503 is an answer like their 200, and says nothing of when to come again. */
+/** Operations with a 503 without Retry-After, because it is a normal answer. */
 const WITHOUT_RETRY_AFTER: ReadonlySet<string> = new Set(['isReady']);
 
 const headersOf = (row: Route, status: number): readonly string[] => [

@@ -7,7 +7,7 @@ import { responsesOf, schemaName } from './operation-responses.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One row as an operation of the document. */
+/** Converts a row to an OpenAPI operation. */
 export const operationOf = (row: Route, components: Components): Json => {
   const example = loadExamples()[row.operationId];
   return {
@@ -36,13 +36,13 @@ export const operationOf = (row: Route, components: Components): Json => {
   };
 };
 
-/** Bytes of any length; the schema says no more of them. */
+/** A body of any bytes, which a schema can't describe further. */
 const streamedBody = (types: readonly string[]): Json => ({
   required: true,
   content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
 });
 
-/** The tag of each first part of a path, `/admin` left out. */
+/** Tags by first path segment, without `/admin`. */
 export const TAGS: Readonly<
   Record<string, { readonly name: string; readonly description: string }>
 > = {
@@ -88,7 +88,7 @@ const SECURITY: Readonly<Record<Route['access'], readonly Json[]>> = {
   admin: [{ AdminKeyAuth: [] }],
 };
 
-/** Whoever may call it: a key, or a person at the console. */
+/** Accepted credentials: a key, a console session, or either. */
 const securityOf = ({ access, sessions }: Route): readonly Json[] => [
   ...SECURITY[access],
   ...(sessions ? [{ ConsoleSession: [] }] : []),

@@ -1,4 +1,4 @@
-/** Says what the document tells of each operation on processes, besides its summary. */
+/** Descriptions of the process operations. */
 export const PROCESS_NOTES = {
   startProcess: `
 Starts a process as the sandbox's user, hardened like the main process, and answers once its
