@@ -1,15 +1,15 @@
 import { Allowance } from '../../lib/allowance.ts';
 
-/** Bound what may come in a second; as much again at once after a quiet second. */
+/** Limits per second. After a quiet second, the same amount may come at once. */
 export interface FrameRates {
   readonly frames: number;
   readonly bytes: number;
 }
 
 export interface FrameBudgetTerms {
-  /** Rates at which one terminal may send. */
+  /** Limit of one terminal. */
   readonly connection: FrameRates;
-  /** Rates at which all terminals of one tenant may send on this replica together. */
+  /** Limit of all terminals of one tenant on this replica together. */
   readonly tenant: FrameRates;
 }
 
@@ -20,8 +20,8 @@ export const DEFAULT_FRAMES: FrameBudgetTerms = {
 };
 
 /**
- * The longest that is waited for what came too much: what was read already is taken whatever it is.
- * Milliseconds.
+ * Upper limit of one reading pause, in ms. A message that was already read is always accepted,
+ * whatever its size.
  */
 const MOST_WAIT_MS = 5_000;
 
@@ -30,7 +30,7 @@ interface Budget {
   readonly bytes: Allowance;
 }
 
-/** Bounds what terminals may send, by connection and by tenant. */
+/** Limits the frames that terminals send, per connection and per tenant. */
 export class FrameBudgets {
   readonly #terms: FrameBudgetTerms;
   readonly #now: () => number;
@@ -41,10 +41,7 @@ export class FrameBudgets {
     this.#now = now;
   }
 
-  /**
-   * For one more terminal of the tenant's; undefined: a tenant that is not known, who shares with
-   * nobody.
-   */
+  /** Opens the budget of one more terminal. A terminal without a known tenant shares no budget. */
   join(tenant: string | undefined): FrameBudget {
     const own = this.#open(this.#terms.connection);
     if (tenant === undefined) return new FrameBudget([own], this.#now, () => {});
@@ -69,7 +66,7 @@ export class FrameBudgets {
   }
 }
 
-/** Bounds what one terminal may send. */
+/** Limits the frames that one terminal sends. */
 export class FrameBudget {
   readonly #budgets: readonly Budget[];
   readonly #now: () => number;
@@ -81,7 +78,6 @@ export class FrameBudget {
     this.#leave = leave;
   }
 
-  /** Counts one frame. */
   spend(bytes: number): void {
     const now = this.#now();
     for (const budget of this.#budgets) {
@@ -90,7 +86,7 @@ export class FrameBudget {
     }
   }
 
-  /** For how long nothing more is to be read, in ms; 0: go on. */
+  /** Time to stop reading, in ms; 0 to continue. */
   waitMs(): number {
     const now = this.#now();
     const waits = this.#budgets.flatMap(({ frames, bytes }) => [
@@ -100,7 +96,7 @@ export class FrameBudget {
     return Math.min(MOST_WAIT_MS, Math.max(...waits));
   }
 
-  /** The terminal is gone. May be repeated. */
+  /** Leaves the tenant's budget. May be repeated. */
   leave(): void {
     this.#leave();
     this.#leave = () => {};

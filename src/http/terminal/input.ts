@@ -11,8 +11,8 @@ export interface TerminalInputDeps {
 }
 
 /**
- * Stops reading from a terminal's client while its pty takes no more, or while more came than its
- * budget has; nothing is lost.
+ * Stops reading from a terminal's client while its pty is full or its budget is exceeded. Loses no
+ * input.
  */
 export class TerminalInput {
   readonly #deps: TerminalInputDeps;
@@ -23,7 +23,7 @@ export class TerminalInput {
     this.#deps = deps;
   }
 
-  /** Counts a frame of any kind. */
+  /** Counts a frame of any kind, control frames included. */
   count(bytes: number): void {
     const { budget } = this.#deps;
     budget.spend(bytes);
@@ -38,7 +38,7 @@ export class TerminalInput {
     this.#release('pty');
   }
 
-  /** Nothing is held any more, for good. */
+  /** Ends the wait for the budget, and leaves the budget for good. */
   stop(): void {
     this.#callOff();
     this.#deps.budget.leave();
@@ -67,13 +67,13 @@ export class TerminalInput {
   }
 }
 
-/** Sizes are applied at most so often; of those between, the last. Milliseconds. */
+/**
+ * Minimum interval between two applied sizes, in ms. Of the sizes in between, only the last
+ * applies.
+ */
 const RESIZE_EVERY_MS = 50;
 
-/**
- * Applies the sizes that a client asks for: the first at once, the last in the end, and few
- * between.
- */
+/** Limits the rate of resizes. Applies the first size at once, and the last size in the end. */
 export class Resizes {
   readonly #clock: Clock;
   readonly #apply: (cols: number, rows: number) => void;

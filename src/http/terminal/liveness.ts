@@ -2,38 +2,34 @@ import type { Clock } from '../../contracts/clock.ts';
 
 export interface LivenessVerdicts {
   readonly ping: () => void;
-  /** Nobody is there any more. */
+  /** The peer is gone. */
   readonly dead: () => void;
-  /** Somebody is there, or may be, and has not taken any output for a minute. */
+  /** The peer may be alive, but has read no output for a minute. */
   readonly stalled: () => void;
 }
 
 const PING_EVERY_MS = 20_000;
 const PONG_WITHIN_MS = 10_000;
 const STALL_MS = 60_000;
-/**
- * Output without a pong after it, in bytes, beyond which a silent peer counts as a reader that
- * stalls, not as dead.
- */
+/** Unconfirmed output, in bytes, beyond which a silent peer counts as stalled instead of dead. */
 const OWED_BYTES = 64 * 1024;
 
 /**
- * Tells a dead peer (closed within 30 s) from a reader that stalls (60 s without progress). A
- * stalled reader can't answer a ping: the ping waits behind the output that it does not read. So
- * silence means death only where little output is on its way, and only what the peer's side
- * demonstrably took counts as progress.
+ * Distinguishes a dead peer (closed within 30 s) from a stalled reader (60 s without progress). A
+ * stalled reader can't answer a ping, since the ping waits behind unread output. So silence means
+ * death only if little output is in flight. Only output that the peer confirmed counts as progress.
  */
 export class Liveness {
   readonly #clock: Clock;
   readonly #verdicts: LivenessVerdicts;
   #callOff: () => void = () => {};
   #pingDueAt: number;
-  /** When the ping that is unanswered went out. */
+  /** When the unanswered ping went out. */
   #pingedAt: number | undefined;
   #sent = 0;
   #sentAtPing = 0;
   #confirmed = 0;
-  /** Since when, or since which progress, output waits for the reader. */
+  /** Start of the congestion, or its last progress. */
   #congestedAt: number | undefined;
   #deafSince: number | undefined;
 
@@ -51,25 +47,26 @@ export class Liveness {
     this.#callOff();
   }
 
-  /** Output handed to the socket, in bytes. */
+  /** Counts output given to the socket, in bytes. */
   sent(bytes: number): void {
     this.#sent += bytes;
   }
 
   /**
-   * Any frame proves that the peer lives; a pong also that it read what was sent before the ping.
+   * Any frame proves that the peer is alive. A pong also proves that it read all output before the
+   * ping.
    */
   heard(what: 'frame' | 'pong'): void {
     if (what === 'pong' && this.#pingedAt !== undefined) this.#confirmed = this.#sentAtPing;
     this.#pingedAt = undefined;
   }
 
-  /** Output waits for the reader. */
+  /** Output starts to wait for the reader. */
   congested(): void {
     this.#congestedAt ??= this.#clock.now();
   }
 
-  /** Some of what waited was taken. */
+  /** The reader took a part of the waiting output. */
   progressed(): void {
     if (this.#congestedAt !== undefined) this.#congestedAt = this.#clock.now();
   }
@@ -79,7 +76,7 @@ export class Liveness {
     if (this.#pingedAt !== undefined) this.#pingedAt = this.#clock.now();
   }
 
-  /** We don't read from the peer now, so its silence means nothing. */
+  /** The session stopped reading, so the peer's silence means nothing. */
   deaf(): void {
     this.#deafSince ??= this.#clock.now();
   }

@@ -7,7 +7,7 @@ import { readQuery } from '../corridor/query.ts';
 import { check } from '../corridor/validation.ts';
 import { OutputQuery, ProcessPath } from '../resources/processes/schema.ts';
 
-/** Asks for a process's output and its input, by one connection. */
+/** Request to follow a process's output and write its input over one connection. */
 export interface ProcessAsk {
   readonly sandboxId: string;
   readonly processId: string;
@@ -17,7 +17,7 @@ export interface ProcessAsk {
 
 const PATH = /^\/sandboxes\/([^/]+)\/processes\/([^/]+)\/output$/;
 
-/** The ids of the path; undefined where it is another. */
+/** Reads the ids in the path; undefined if the path is not a process's output. */
 export const processTarget = (
   url: string,
 ): { readonly sandboxId: string; readonly processId: string } | undefined => {
@@ -27,7 +27,7 @@ export const processTarget = (
     : { sandboxId: decoded(sandboxId), processId: decoded(processId) };
 };
 
-/** A malformed escape is no id of anything, and stays as it is. */
+/** Keeps a malformed escape unchanged: it matches no id. */
 const decoded = (segment: string): string => {
   try {
     return decodeURIComponent(segment);
@@ -36,7 +36,7 @@ const decoded = (segment: string): string => {
   }
 };
 
-/** Throws a Refusal where the handshake is none, or comes from a page of another origin. */
+/** Throws a Refusal if the handshake is invalid, or comes from a page of another origin. */
 export const requireHandshake = (
   request: IncomingMessage,
   allowedOrigins: readonly string[],
@@ -46,7 +46,7 @@ export const requireHandshake = (
   if (problem !== undefined) throw badHandshake(problem);
 };
 
-/** Reads what is asked for, by the rules of the operation `followProcess`. Throws a Refusal. */
+/** Validates the request by the rules of the operation `followProcess`. Throws a Refusal. */
 export const readProcessRequest = (request: IncomingMessage, clusterId: string): ProcessAsk => {
   const url = request.url ?? '';
   const target = processTarget(url) ?? { sandboxId: '', processId: '' };

@@ -19,19 +19,22 @@ export interface ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'followKey'>;
 }
 
-/** Bytes of output in one frame: with what stands before them, no more than a session sends. */
+/**
+ * Maximum output in one frame, in bytes. With its header, a frame fits into one message of a
+ * session.
+ */
 const PIECE = 31 << 10;
-/** Frames that wait to be sent, before no more output is read. */
+/** Frames that may wait to be sent before reading of output pauses. */
 const AHEAD = 4;
-/** Until input is tried again for which there was no room. */
+/** Delay before refused input is retried. */
 const AGAIN_MS = 500;
-/** The first byte of a frame says what is in it. */
+/** The first byte of a frame gives its kind. */
 const KINDS = { message: 0, stdout: 1, stderr: 2 } as const;
 
 /**
- * Opens a process as a terminal is opened, for the same sessions. Each frame of output begins with
- * a byte for its kind, one for the length of a position, and the position behind it, which is empty
- * where the piece goes on in the next frame.
+ * Opens a process in the form of a terminal, so that the same sessions serve both. Each output
+ * frame begins with a byte for its kind, a byte for the length of the position, and the position.
+ * The position is empty if the piece continues in the next frame.
  */
 export const openProcess = async (
   deps: ProcessTerminalDeps,
@@ -50,7 +53,7 @@ interface Following {
   readonly follow: ProcessFollow;
 }
 
-/** The output of one process, and the input that a client has for it. */
+/** Connects one process's output and input with one client. */
 class ProcessWire {
   readonly #deps: ProcessTerminalDeps;
   readonly #of: Following;
@@ -152,7 +155,9 @@ class ProcessWire {
     }
   }
 
-  /** Undefined: the end of the input. What is not taken for long is tried again. */
+  /**
+   * Writes input to the process; undefined ends the input. Retries while the process has no room.
+   */
   async #give(bytes: Buffer | undefined, done: () => void): Promise<void> {
     const { caller, ask } = this.#of;
     const { sandboxId, processId } = ask;
@@ -184,7 +189,7 @@ class ProcessWire {
     });
   }
 
-  /** Left out while the reader is behind, so that complaints can't pile up. */
+  /** Skipped while the reader is behind, so that complaints can't pile up. */
   #complain(error: unknown): void {
     if (this.#left.signal.aborted || this.#stream.readableEnded) return;
     if (this.#stream.readableLength >= AHEAD) return;
@@ -198,7 +203,7 @@ class ProcessWire {
   }
 }
 
-/** Nothing of the input was taken, and it may be later. */
+/** Codes of refusals after which none of the input was written and a retry may succeed. */
 const AGAIN: ReadonlySet<string> = new Set(['CONFLICT', 'TOO_MANY_COMMANDS']);
 
 const exitCodeOf = ({ exitCode }: ProcessFact): number | null => exitCode ?? null;

@@ -13,8 +13,8 @@ export const badHandshake = (problem: string): Refusal => new Refusal('INVALID_A
 export const draining = (): Refusal => unavailable('the daemon is stopping or busy');
 
 /**
- * Refusals about the token, or about the sandbox that it names: one and the same "no" answers all,
- * so that nothing can be learned from it.
+ * Refusals about the token or its sandbox. All get the same answer, so that a caller learns nothing
+ * from it.
  */
 const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'INVALID_TOKEN',
@@ -26,13 +26,13 @@ const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'SANDBOX_NOT_FOUND',
 ]);
 
-/** Picks what an upgrade is answered when opening its terminal was refused or failed. */
+/** Maps an error of opening a terminal to the error that the client gets. */
 export const openingFailure = (error: unknown): unknown =>
   error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
 
 /**
- * Answers on a socket that was not upgraded, and closes it: at once when the client has, else after
- * two seconds.
+ * Answers a refused upgrade on its socket. Closes the socket when the client does, or after two
+ * seconds.
  */
 export const refuseUpgrade = (
   socket: Duplex,
@@ -53,7 +53,7 @@ export const refuseUpgrade = (
       context.requestId,
     ),
   );
-  socket.resume(); // unread input would turn the close into a reset, and the answer would be lost
+  socket.resume(); // or unread input would reset the connection and lose the answer
 };
 
 const LINGER_MS = 2_000;

@@ -4,26 +4,26 @@ import type { OpenTerminalRequest } from '../../actors/sandbox/commands/sandbox-
 import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './refusals.ts';
 
 /**
- * Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary.
+ * With this protocol, text frames are JSON and binary frames are bytes. Without it, every frame is
+ * input, and output is binary.
  */
 export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
-/** Is what a client may name as the protocol of a process; without it, it is the same. */
+/** Optional protocol name for a process; it changes nothing. */
 const PROCESS_PROTOCOL = 'sandpool.process.v1';
 const TOKEN_PROTOCOL = 'sandpool.token.';
-/** The most columns or rows of a terminal. */
 export const MAX_SIDE = 1_000;
 
 export interface TerminalRules {
-  /** Absent: whatever cluster the path names goes to the operation. */
+  /** Absent if the path may name any cluster; the operation checks it. */
   readonly clusterId?: string;
   /**
-   * Origins besides the daemon's own whose pages may open terminals, such as
+   * Origins whose pages may open terminals, besides the daemon's own; for example
    * `https://console.example`.
    */
   readonly allowedOrigins?: readonly string[];
 }
 
-/** Reads what an upgrade asks for, or why it is refused before its single-use token is touched. */
+/** Reads an upgrade request. A refused one leaves its single-use token unused. */
 export const readTerminalRequest = (
   request: IncomingMessage,
   rules: TerminalRules,
@@ -54,8 +54,8 @@ export const readTerminalRequest = (
 };
 
 /**
- * The subprotocol to answer with. One that only carries the token is echoed, since browsers insist
- * on an answer.
+ * Chooses the subprotocol of the answer. Echoes a protocol that only carries the token, since
+ * browsers require an answer.
  */
 export const chooseProtocol = (offered: Set<string>): string | false => {
   if (offered.has(TERMINAL_PROTOCOL)) return TERMINAL_PROTOCOL;
@@ -79,7 +79,7 @@ const readTarget = (
   return { clusterId, sandboxId, query: new URLSearchParams(query) };
 };
 
-/** Takes a target apart; the query is without its `?`. */
+/** Splits a request target; the query comes without its `?`. */
 export const targetOf = (url: string): { readonly path: string; readonly query: string } => {
   const cut = url.indexOf('?');
   return cut < 0
@@ -97,8 +97,8 @@ const decoded = (segment: string | undefined): string | undefined => {
 };
 
 /**
- * Browsers always send an Origin; what sends none is no page. A page's own daemon is the host that
- * it asked.
+ * Whether the request's Origin may connect. Browsers always send an Origin, so requests without it
+ * do not come from a page. The daemon's own origin is the requested host.
  */
 export const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
   const { origin, host } = request.headers;
@@ -113,7 +113,10 @@ export const originAllowed = (request: IncomingMessage, allowed: readonly string
 
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
-/** Checked before the token is redeemed, so that a malformed handshake does not use it up. */
+/**
+ * Describes a handshake's fault. Checked before the token is redeemed, so a malformed handshake
+ * does not consume it.
+ */
 export const handshakeProblem = (request: IncomingMessage): string | undefined => {
   if (request.method !== 'GET') return 'an upgrade must be a GET';
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') return 'Upgrade must be websocket';
@@ -134,13 +137,13 @@ const readSide = (query: URLSearchParams, name: string, otherwise: number): numb
   return side >= 1 && side <= MAX_SIDE ? side : undefined;
 };
 
-/** The token that an upgrade to a terminal brings, good or not; undefined where it brings none. */
+/** Returns an upgrade's token without validating it; undefined if there is no token. */
 export const tokenIn = (request: IncomingMessage): string | undefined =>
   readToken(new URLSearchParams(targetOf(request.url ?? '').query), offeredProtocols(request));
 
 const TOKEN = /^[\x21-\x7e]{1,512}$/;
 
-/** The one token that was given; given twice and differently it is no token. */
+/** Returns the token. Two different tokens count as no token. */
 const readToken = (query: URLSearchParams, offered: readonly string[]): string | undefined => {
   const given = new Set([
     ...query.getAll('token'),

@@ -8,26 +8,23 @@ import { Liveness } from './liveness.ts';
 import { MAX_SIDE } from './request.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 
-/** The longest message that is taken; a longer one closes with 1009. */
+/** A longer message closes the connection with 1009. Bytes. */
 export const MAX_MESSAGE_BYTES = 64 * 1024;
-/**
- * Output waiting for the reader, in bytes, at which the terminal pauses; well under the 1 MiB that
- * is allowed.
- */
+/** Waiting output, in bytes, at which the terminal pauses; well below the limit of 1 MiB. */
 const PAUSE_BYTES = 128 * 1024;
 const RESUME_BYTES = 32 * 1024;
 const FRAME_BYTES = 32 * 1024;
 const TOUCH_EVERY_MS = 1_000;
-/** How long a closed connection may take to go away before it is cut. */
+/** Time for a closed connection to go away before it is cut. */
 const CLOSE_GRACE_MS = 3_000;
 /**
- * Replaces CLOSE_GRACE_MS after the shell's own end, when a slow reader may still be reading its
- * last output.
+ * Replaces CLOSE_GRACE_MS after the shell's own end, since a slow reader may still read its last
+ * output.
  */
 export const SLOW_CLOSE_MS = 60_000;
-/** How long after the shell's exit its terminal must be silent to count as drained. */
+/** Silence after the shell's exit that counts as drained output. */
 const DRAIN_QUIET_MS = 250;
-/** How long a killed shell waits for word that its whole sandbox ended. */
+/** Time that a killed shell waits for the end event of its sandbox. */
 const SANDBOX_END_GRACE_MS = 500;
 const CONTROL_FRAMES_PER_SECOND = 100;
 
@@ -37,19 +34,19 @@ export interface TerminalSessionOptions {
   /** Subprotocol `sandpool.terminal.v1`: text frames are JSON. */
   readonly framed: boolean;
   readonly clock: Clock;
-  /** Bounds what its client sends. */
+  /** Limits the client's frames. */
   readonly budget: FrameBudget;
   readonly log: Log;
-  /** Fields of its log lines. */
+  /** Added to each log line. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
 /**
- * One WebSocket and one terminal, tied together until either ends. Pauses whichever side is faster;
- * drops no byte.
+ * Connects one WebSocket with one terminal until either ends. Pauses the faster side; drops no
+ * byte.
  */
 export class TerminalSession {
-  /** Resolves once the connection is gone and the terminal given back. */
+  /** Resolves when the connection is gone and the terminal is closed. */
   readonly closed: Promise<void>;
   readonly #ws: WebSocket;
   readonly #opened: OpenTerminal;
@@ -129,8 +126,8 @@ export class TerminalSession {
   }
 
   /**
-   * Hangs up, and closes the connection with the code; cuts it where the peer does not follow. May
-   * be repeated.
+   * Closes the terminal, then the connection with this code. Cuts a connection whose peer does not
+   * answer the close. May be repeated.
    */
   close(code: number, reason: string): void {
     if (this.#closing && code !== 1012) return;
@@ -140,7 +137,7 @@ export class TerminalSession {
     this.#opened.terminal.stream.off('data', this.#onOutput);
     this.#opened.close();
     this.#stopInput();
-    this.#ws.resume(); // else the peer's own close frame would never be read
+    this.#ws.resume(); // or the peer's close frame would never be read
     this.#ws.close(code, reason);
   }
 
@@ -237,7 +234,7 @@ export class TerminalSession {
     return this.#controlWindow.count <= CONTROL_FRAMES_PER_SECOND;
   }
 
-  /** Left out while the reader is behind, so that complaints can't pile up. */
+  /** Skipped while the reader is behind, so that complaints can't pile up. */
   #complain(problem: string): void {
     if (!this.#congested()) this.#ws.send(errorFrame(problem));
   }
@@ -261,8 +258,8 @@ export class TerminalSession {
   }
 
   /**
-   * Everything that the shell wrote goes out first; what its leftover processes still hold open
-   * does not hold us.
+   * Sends all of the shell's output first. Does not wait for leftover processes that hold the
+   * terminal open.
    */
   #finishAfterOutput(exitCode: number | null): void {
     if (this.#closing) return;
@@ -292,21 +289,18 @@ export class TerminalSession {
   }
 }
 
-/** Describes what a text frame of `sandpool.terminal.v1` asks for. */
+/** A parsed text frame of `sandpool.terminal.v1`. */
 type ControlFrame =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly name: string }
-  /** Nothing more comes as input; of processes alone. */
+  /** Ends the input; for processes only. */
   | { readonly type: 'eof' };
 
-/** Longer text frames are refused unread. Bytes. */
+/** Longer text frames are refused unparsed. Bytes. */
 const MAX_CONTROL_BYTES = 4_096;
 const SIGNALS: readonly string[] = PROCESS_SIGNALS;
 
-/**
- * The frame, or what is wrong with it in words for the client. Unknown fields are let through
- * unread.
- */
+/** Parses a frame, or explains its fault to the client. Ignores unknown fields. */
 const readControlFrame = (
   bytes: Buffer,
   of: 'shell' | 'process' = 'shell',

@@ -32,40 +32,40 @@ import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './session.ts'
 
 export interface TerminalDeps extends TerminalRules {
   readonly operations: Pick<Operations, 'openTerminal'>;
-  /** Absent: nobody reads and writes processes by WebSocket. */
+  /** Absent if processes are not served over WebSocket. */
   readonly processes?: ProcessUpgrades;
   readonly log: Log;
   readonly clock: Clock;
-  /** Says whether an upgrade came over a link to a manager; absent: there are none. */
+  /** Whether an upgrade came over a manager's link; absent without links. */
   readonly isLinked?: Clients['isLinked'];
-  /** Absent: nobody takes down which terminals are opened. */
+  /** Absent if opened terminals are not audited. */
   readonly audit?: AuditSink;
-  /** Bounds what clients may send; absent: the defaults of the settings. */
+  /** Limits on clients' frames; absent for the default settings. */
   readonly frames?: FrameBudgetTerms;
 }
 
-/** Opens processes for whoever has a good key. */
+/** Dependencies for opening processes; callers need a valid key. */
 export interface ProcessUpgrades extends ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
   readonly admission: Pick<Admission, 'count'>;
-  /** Absent: no request waits for a person. */
+  /** Absent if no request needs a person's approval. */
   readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
 }
 
 export interface TerminalUpgrades {
   /**
-   * For the server's `upgrade` event: opens a terminal, or answers why not and closes the socket.
-   * Never throws.
+   * Handles the server's `upgrade` event: opens a terminal, or answers with a refusal and closes
+   * the socket. Never throws.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /**
-   * Ends every terminal with 1012 and refuses new ones; resolves when all are closed, in about 3 s
-   * at most. May be repeated.
+   * Ends every terminal with 1012 and refuses new ones. Resolves when all are closed, within about
+   * 3 s. May be repeated.
    */
   readonly stop: () => Promise<void>;
 }
 
-/** Operations that the messages of a process's connection stand for. */
+/** Operations that a process's connection can perform. */
 export const PROCESS_OPERATIONS = [
   'followProcess',
   'writeToProcess',
@@ -73,7 +73,7 @@ export const PROCESS_OPERATIONS = [
   'resizeProcess',
 ] as const;
 
-/** Upgrades that wait for their terminal at once; more are told to come back. */
+/** Upgrades that may wait for their terminal at once; more are refused and may retry. */
 const MAX_PENDING = 256;
 const OPEN_DEADLINE_MS = 10_000;
 const KEEP_ALIVE_MS = 20_000;
@@ -88,7 +88,7 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     autoPong: false,
     closeTimeout: SLOW_CLOSE_MS,
     handleProtocols: chooseProtocol,
-    // one frame of each connection in a turn of the loop, however many came at once
+    // handle one frame per connection and event-loop turn, however many arrived
     allowSynchronousEvents: false,
   };
   const server = new WebSocketServer(options);
@@ -184,7 +184,7 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
       void session.closed.then(() => sessions.delete(session));
       session.start();
     });
-    if (!joined) way.opened.close(); // the client left meanwhile
+    if (!joined) way.opened.close(); // the client has left
   };
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -214,12 +214,12 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   return { upgrade, stop };
 };
 
-/** Holds what an upgrade asks for, and how that is opened. */
+/** An upgrade's request, and how to open its terminal. */
 interface Ask {
   readonly operation: 'openTerminal' | 'followProcess';
   readonly params: Readonly<Record<string, string>>;
   readonly open: () => Promise<OpenTerminal>;
-  /** Returns what is answered where that failed. */
+  /** Maps an opening error to the error that the client gets. */
   readonly failure: (error: unknown) => unknown;
 }
 
@@ -286,7 +286,7 @@ const fieldsOf = ({ ask }: Way, requestId: string) => ({
   requestId,
 });
 
-/** Opens within the deadline; a terminal that comes later is closed again. */
+/** Opens within the deadline, and closes a terminal that opens too late. */
 const openInTime = async (clock: Clock, open: Ask['open']): Promise<OpenTerminal> => {
   let callOff = (): void => {};
   const deadline = new Promise<undefined>((resolve) => {
