@@ -3,18 +3,18 @@ import type { Duplex } from 'node:stream';
 import { connect as secure } from 'node:tls';
 import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
 
-/** A connection that nobody uses is kept for so long: shorter than servers keep theirs. */
+/** Idle connections stay open this long, less than servers keep theirs. */
 const KEPT_MS = 4_000;
-/** For a connection to be taken. */
+/** Deadline for a connection to be accepted. */
 const DIAL_MS = 5_000;
-/** Kept for each endpoint. */
+/** Idle connections kept per endpoint. */
 const MOST_KEPT = 16;
 
 export interface EndpointOptions extends RequestOptions {
   readonly endpoint: OpenEndpoint;
 }
 
-/** Keeps connections to endpoints; each serves its own instance and port alone. */
+/** Reuses connections to endpoints. Each connection serves only its own instance and port. */
 export class GatewayAgent extends Agent {
   constructor() {
     super({ keepAlive: true, maxFreeSockets: MOST_KEPT, timeout: KEPT_MS });
@@ -35,15 +35,15 @@ export class GatewayAgent extends Agent {
 }
 
 /**
- * For the agent, or a request of its own. An endpoint of https is spoken to without looking at its
- * certificate: who it is, is known.
+ * Connects to an endpoint, for the agent or for one request. Does not verify the certificate of an
+ * https endpoint, since the dialed instance is already known.
  */
 export const connectEndpoint = (
   { endpoint }: EndpointOptions,
   give: (error: Error | null, stream: Duplex) => void,
 ): void => {
   const failed = (error: unknown): void => {
-    // Node's callback type has a stream at all times; beside an error it is not looked at.
+    // Node's callback type requires a stream, but Node ignores it if there is an error.
     give(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);
   };
   connection(endpoint).then((stream) => give(null, stream), failed);

@@ -24,7 +24,7 @@ import { answeredHeaders, answeredTrailers, forwardedHeaders } from './headers.t
 import type { EndpointTarget } from './target.ts';
 import { awaitsContinue, ClientGone, hasBody } from '../corridor/request-body.ts';
 
-/** Holds what an exchange with an endpoint goes by. */
+/** Dependencies and target of an exchange with an endpoint. */
 export interface ExchangeTerms {
   readonly endpoint: OpenEndpoint;
   readonly target: EndpointTarget;
@@ -32,39 +32,42 @@ export interface ExchangeTerms {
   readonly clock: Clock;
   readonly agent: GatewayAgent;
   readonly clients: ClientAddresses;
-  /** Absent: nobody else follows it. */
+  /** Absent without a follower. */
   readonly follower?: ExchangeFollower;
 }
 
-/** Follows an exchange, or an upgrade, from outside. */
+/** Observes an exchange or an upgrade. */
 export interface ExchangeFollower {
-  /** It is asked; where a kept connection ended, once more. */
+  /**
+   * The request is about to be sent. Called again if a reused connection ended and the request is
+   * retried.
+   */
   readonly asked: (asked: ClientRequest) => void;
-  /** An answer has begun; what this throws is given in its place. */
+  /** The answer has begun. An error thrown here replaces the answer. */
   readonly answered: (answer: IncomingMessage) => void;
 }
 
-/** From the last byte of the request to the first of the answer. */
+/** Deadline from the last byte of the request to the first byte of the answer. */
 const ANSWER_MS = 300_000;
-/** Whoever takes nothing for so long is cut. */
+/** Disconnects a peer that has read nothing for this long. */
 export const STALL_MS = 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 30_000;
-/** For the first of a body whose length has been said. */
+/** Wait for the first bytes of a body whose length is known. */
 const HEAD_MS = 5;
 
 /**
- * Forwards one request and its answer, both as they come. Resolves once the answer is complete;
- * rejects where none of it was given, with a Refusal, or with ClientGone where nobody waits for it
- * any more. What breaks after that cuts the connection.
+ * Streams one request and its answer. Resolves when the answer is complete. If no part of the
+ * answer was sent, rejects with a Refusal, or with ClientGone if the client left. A later failure
+ * cuts the connection.
  */
 export const exchange = async (
   request: IncomingMessage,
   response: ServerResponse,
   terms: ExchangeTerms,
 ): Promise<void> => {
-  // What only reads may be asked twice: a kept connection can end at the very moment when it is
-  // used.
+  // A reused connection can end just as the request goes out. Only requests that read may be sent
+  // twice.
   const repeatable = !hasBody(request) && SAFE.has(request.method ?? '');
   try {
     await attempt(request, response, { ...terms, kept: repeatable });
@@ -76,7 +79,7 @@ export const exchange = async (
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** The kept connection ended before it gave an answer. */
+/** The reused connection ended before it gave an answer. */
 class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
@@ -120,11 +123,11 @@ const attempt = (
       stalled: () => fail(endpointTimeout('it takes nothing of the request')),
     });
     response.once('close', gone);
-    // Once it answers, what it no longer reads of the request is no failure.
+    // After the answer begins, an error in the rest of the request is not a failure.
     asked.on('error', (error) => {
       if (!answered) fail(failureOf(error, terms.kept && asked.reusedSocket));
     });
-    // Without an error where it changes the protocol unasked.
+    // An unrequested protocol switch closes the request without an error.
     asked.once('close', () => {
       if (!answered) fail(endpointUnreachable('it ended the connection without an answer'));
     });
@@ -167,13 +170,13 @@ const ask = (
   return httpRequest(options);
 };
 
-/** For requests that take no kept connection. */
+/** For requests that use no kept connection. */
 const createConnection: NonNullable<EndpointOptions['createConnection']> = (options, callback) => {
   connectEndpoint(options as EndpointOptions, callback);
   return undefined;
 };
 
-/** Returns a function that stops it. */
+/** Streams the body. Returns a function that stops the stream. */
 const sendBody = (
   request: IncomingMessage,
   asked: ClientRequest,
@@ -183,7 +186,7 @@ const sendBody = (
     asked.end();
     return () => {};
   }
-  asked.flushHeaders(); // its client may send no byte of the body for long, and waits for a 100
+  asked.flushHeaders(); // the client may wait for a 100 before it sends the body
   const end = (): void => {
     const trailers: [string, string][] = [];
     for (let at = 0; at + 1 < request.rawTrailers.length; at += 2)
@@ -234,12 +237,12 @@ export const passOn = (
   });
 };
 
-/** Matches a reason that can be passed on in a status line. */
+/** Reason phrases that are valid in a status line. */
 const PHRASE = /^[\t\x20-\x7e]{1,256}$/;
 
 /**
- * A head goes out in one piece with the first of its body, where that comes soon. A stream of
- * events says at once that it is there.
+ * Sends the head together with the first bytes of the body if these come soon. If the length is
+ * unknown, as for an event stream, sends the head at once.
  */
 const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
   const flush = (): void => {
@@ -252,7 +255,10 @@ const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
   response.once('close', () => clearTimeout(timer));
 };
 
-/** `reused`: over a connection that was kept, which may have ended before the request came. */
+/**
+ * Translates a connection error. `reused` marks a kept connection, which may have ended before the
+ * request came.
+ */
 export const failureOf = (
   error: Error & { readonly code?: string | number },
   reused: boolean,
@@ -278,19 +284,19 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface AnswerTerms {
   readonly clock: Clock;
-  /** Bytes went through. */
+  /** Called when bytes were transferred. */
   readonly moved: () => void;
-  /** The client took nothing for `stallMs`. */
+  /** Called when the client has read nothing for `stallMs`. */
   readonly stalled: () => void;
   readonly stallMs: number;
-  /** Once, when all of it has been written. */
+  /** Called once, when the whole body was written. */
   readonly whole: () => void;
 }
 
-/** Shorter bodies are not worth memory of their own. */
+/** Shorter bodies use the parser; diverting them saves too little memory. */
 const LONG_BYTES = 512 * 1024;
 
-/** Passes on an answer's body. What breaks is for the caller. */
+/** Streams an answer's body. The caller handles errors. */
 const passBody = (answer: IncomingMessage, response: ServerResponse, terms: AnswerTerms): void => {
   let read = 0;
   const count = (bytes: Buffer): void => {
@@ -303,7 +309,7 @@ const passBody = (answer: IncomingMessage, response: ServerResponse, terms: Answ
   const connection: PortConnection = answer.socket;
   if (length < LONG_BYTES || response.req.method === 'HEAD' || connection.divert === undefined)
     return;
-  // Past the parser, which would give each piece memory of its own for the collector to find.
+  // Bypass the parser, which would allocate each piece and burden the garbage collector.
   let left: number | undefined;
   let callOff = (): void => {};
   response.once('close', () => callOff());

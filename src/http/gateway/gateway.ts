@@ -30,18 +30,18 @@ export interface GatewayDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Counts who comes to which endpoint. */
+  /** Counts opened endpoints per caller. */
   readonly audit?: Pick<AuditSink, 'count'>;
-  /** Absent: no rule holds any request. */
+  /** Absent if no rule holds any request for approval. */
   readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
-  /** A sandbox's id may carry it before a dot. */
+  /** Optional prefix of a sandbox's id, before a dot. */
   readonly clusterId: string;
 }
 
 /**
- * The way to endpoints of sandboxes: `/sandboxes/{sandboxId}/endpoints/{name}/…`, any method,
- * WebSocket too. Bodies go through as they come, in both directions, whatever their length, until
- * the caller's key is worth nothing any more. Refusals of our own are JSON as everywhere.
+ * Forwards requests to endpoints of sandboxes at `/sandboxes/{sandboxId}/endpoints/{name}/…`, for
+ * any method and WebSocket. Streams bodies of any length both ways, until the caller's key is
+ * revoked. Sandpool's own refusals are JSON.
  */
 export interface Gateway {
   readonly takes: (request: IncomingMessage) => boolean;
@@ -53,7 +53,7 @@ export interface Gateway {
   ) => Promise<void>;
   /** Never throws. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Lets go of connections that are kept. */
+  /** Closes kept connections. */
   readonly stop: () => void;
 }
 
@@ -124,7 +124,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const seen = { requestId, method: 'UPGRADE', target, startedAt: deps.clock.now() };
     const refused = (error: unknown): void => refuse(deps, { request, response, error, seen });
-    // What is no upgrade after all is an answer like any other, the last one on this connection.
+    // A sandbox that declines the upgrade gives a normal answer, the last on this connection.
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
@@ -175,8 +175,8 @@ interface Asked {
 }
 
 /**
- * At once where key and sandbox are known here: what follows the head must not be read before a
- * refusal.
+ * Opens synchronously if key and sandbox are known here: bytes after the head must not be read
+ * before a refusal.
  */
 const open = (
   deps: GatewayDeps,
@@ -276,7 +276,7 @@ interface Seen {
   readonly startedAt: number;
 }
 
-/** One line an exchange; never the path below the endpoint, a header or a body. */
+/** Writes one line per exchange, without the path below the endpoint, headers or bodies. */
 const note = (
   { log, clock, metrics }: GatewayDeps,
   { requestId, method, target, startedAt }: Seen,
@@ -286,7 +286,7 @@ const note = (
     method: 'any',
     route: '/sandboxes/{sandboxId}/endpoints/{endpointName}',
     status: `${Math.floor(status / 100)}xx`,
-  }); // the sandbox chooses it
+  }); // the sandbox chooses the status
   const fields = {
     requestId,
     method,

@@ -3,7 +3,7 @@ import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operati
 import type { ClientAddresses } from '../limits/client-address.ts';
 import type { EndpointTarget } from './target.ts';
 
-/** Between two neighbours alone (RFC 9110, 7.6.1). */
+/** Valid for one connection only (RFC 9110, 7.6.1). */
 export const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -15,8 +15,8 @@ export const HOP_BY_HOP = [
 ];
 
 /**
- * Headers that concern the daemon, or tell the sandbox what only the daemon may: the key, sessions
- * of its origin, who asked.
+ * Headers that the sandbox must not get from the client: they hold credentials of the daemon, or
+ * facts that only the daemon may state, such as the client's address.
  */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -34,8 +34,8 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 const FORWARDED_BY_US = 'x-forwarded-';
 
 /**
- * Headers that are not passed on, or would hold for the whole origin of the daemon, on which every
- * tenant's pages and the API stand.
+ * Response headers that are removed. Some would apply to the daemon's whole origin, which all
+ * tenants' pages and the API share.
  */
 export const ORIGIN_WIDE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -54,8 +54,8 @@ export const ORIGIN_WIDE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A page of a sandbox gets an origin of its own in a browser: its scripts reach neither the API nor
- * another page with a person's session.
+ * Gives a sandbox's page its own origin in the browser, so that its scripts reach neither the API
+ * nor pages with a person's session.
  */
 export const PAGE_POLICY =
   'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
@@ -66,13 +66,13 @@ export interface RequestTerms {
   readonly requestId: string;
   readonly clients: ClientAddresses;
   readonly upgrade: boolean;
-  /** Its client waits for the sandbox's 100. */
+  /** Whether the client waits for the sandbox's 100. */
   readonly awaitsContinue: boolean;
 }
 
 /**
- * The headers that the sandbox gets, in pairs. The body's framing is said anew, so that nothing in
- * them can move its end.
+ * Headers for the sandbox, in pairs. Restates the framing of the body, so that no client header can
+ * move its end.
  */
 export const forwardedHeaders = (
   request: IncomingMessage,
@@ -107,12 +107,11 @@ export const forwardedHeaders = (
   return kept;
 };
 
-/** CGI and what followed it (WSGI, Rack, PHP) take X_Forwarded_For for X-Forwarded-For. */
+/** CGI and its successors (WSGI, Rack, PHP) read X_Forwarded_For as X-Forwarded-For. */
 const asServersRead = (name: string): string => name.replaceAll('_', '-');
 
 /**
- * The headers that the client gets, in pairs. Throws where the body was encoded on the way in a
- * manner that nobody here reads.
+ * Headers for the client, in pairs. Throws if the body has a transfer coding other than chunked.
  */
 export const answeredHeaders = (
   answer: IncomingMessage,
@@ -126,7 +125,7 @@ export const answeredHeaders = (
   eachPair(answer.rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
     if (ORIGIN_WIDE.has(lower) || named.has(lower)) return;
-    // it has no body, whatever it says (RFC 9110, 8.6)
+    // a 204 has no body, even with this header (RFC 9110, 8.6)
     if (lower === 'content-length' && answer.statusCode === 204) return;
     kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
   });
@@ -136,7 +135,10 @@ export const answeredHeaders = (
   return kept;
 };
 
-/** As pairs; what frames a message, or is kept from its head, is kept from its end too. */
+/**
+ * Trailers for the client, in pairs. Drops framing headers and all headers that are also dropped
+ * from the head.
+ */
 export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, string][] => {
   const kept: [string, string][] = [];
   eachPair(rawTrailers, (name, value) => {
@@ -146,7 +148,7 @@ export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, str
   return kept;
 };
 
-/** A redirect to a path of the sandbox's own server stays within the endpoint. */
+/** Keeps a redirect to the sandbox's own server within the endpoint. */
 const insidePrefix = (
   location: string,
   { port }: OpenEndpoint,
@@ -168,7 +170,7 @@ const mayHaveBody = ({ method }: IncomingMessage): boolean => !BODILESS.has(meth
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Lists what a message says is for this connection alone (RFC 9110, 7.6.1). */
+/** Header names that a message limits to this connection (RFC 9110, 7.6.1). */
 export const namedByConnection = (connection: string | undefined): ReadonlySet<string> => {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close')
     return NONE;

@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Where a request to an endpoint leads. */
+/** Target of a request to an endpoint. */
 export interface EndpointTarget {
   readonly sandboxId: string;
   readonly endpointName: string;
-  /** Says what stands before the sandbox's own paths. */
+  /** Path up to the endpoint's name. */
   readonly prefix: string;
-  /** Path and query as the sandbox gets them. */
+  /** Path and query for the sandbox. */
   readonly path: string;
 }
 
 const FORM = /^((?:\/v1)?\/sandboxes\/([^/?]+)\/endpoints\/([^/?]+))(\/[^?]*)?(\?.*)?$/;
 
 /**
- * Undefined where the path is no endpoint's. Nothing of it is decoded: names hold no escapes, and
- * the rest is the sandbox's own.
+ * Parses a target; undefined if the path is not an endpoint's. Decodes nothing: names hold no
+ * escapes, and the rest belongs to the sandbox.
  */
 export const readTarget = (url: string): EndpointTarget | undefined => {
   const match = url.includes('/endpoints/') ? FORM.exec(url) : undefined;
@@ -23,6 +23,5 @@ export const readTarget = (url: string): EndpointTarget | undefined => {
   return { sandboxId, endpointName, prefix, path: path + query };
 };
 
-/** Whether a request is for an endpoint of a sandbox. */
 export const isForEndpoint = ({ url = '' }: Pick<IncomingMessage, 'url'>): boolean =>
   readTarget(url) !== undefined;

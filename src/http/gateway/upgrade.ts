@@ -15,19 +15,19 @@ import { ClientGone } from '../corridor/request-body.ts';
 
 export interface Upgrade {
   readonly request: IncomingMessage;
-  /** On the connection, for where the sandbox answers as if it had not been asked to upgrade. */
+  /** Used if the sandbox answers without upgrading. */
   readonly response: ServerResponse;
-  /** Says what came behind the request's head. */
+  /** Bytes that followed the request's head. */
   readonly head: Buffer;
 }
 
 const KEEP_ALIVE_MS = 20_000;
-/** For the sandbox to agree. */
+/** Deadline for the sandbox to accept the upgrade. */
 const AGREE_MS = 30_000;
 
 /**
- * Forwards an upgrade, then bytes both ways, until either side ends. Resolves with the status once
- * that is over; rejects where no answer was given.
+ * Forwards an upgrade, then bytes both ways until either side ends. Resolves with the final status;
+ * rejects if no answer was given.
  */
 export const upgradeEndpoint = (
   { request, response, head }: Upgrade,
@@ -102,8 +102,8 @@ const ask = (request: IncomingMessage, terms: ExchangeTerms): ClientRequest => {
 };
 
 /**
- * One direction. Resolves once `from` is closed; `to` then ends with what it was given, and is cut
- * where it does not take it.
+ * Relays one direction. Resolves when `from` is closed. Then ends `to` after its pending bytes, or
+ * cuts it if they do not drain in time.
  */
 const relay = (from: Duplex, to: Duplex, { clock, endpoint }: ExchangeTerms): Promise<void> =>
   new Promise((resolve) => {
