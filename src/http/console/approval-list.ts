@@ -5,7 +5,7 @@ import { html, short, type Html } from './html.ts';
 export const PAGE = 50;
 export const LIST = '/console/approvals';
 
-/** Shows one page of the list, and the ways to the others. */
+/** Renders one page of the list, with links to the neighbouring pages. */
 export const listBody = (
   items: readonly ApprovalRecord[],
   {

@@ -20,11 +20,11 @@ export interface ApprovalPagesDeps {
     Operations,
     'listApprovals' | 'getApproval' | 'approvalContent' | 'decideApproval' | 'getApiKey'
   >;
-  /** The rows of the API, by which what is there now is read. */
+  /** Routes of the API, used to read the current state. */
   readonly routes: readonly Route[];
 }
 
-/** The pages on which a person looks at requests that wait, and decides them. */
+/** Pages on which a person reads pending requests and decides them. */
 export const approvalPages = ({
   operations,
   routes,
@@ -38,7 +38,7 @@ export const approvalPages = ({
       );
       return shortName;
     } catch (error) {
-      if (error instanceof Refusal) return undefined; // it is revoked, or of a manager
+      if (error instanceof Refusal) return undefined; // the key is revoked, or belongs to a manager
       throw error;
     }
   };
@@ -118,7 +118,7 @@ export const approvalPages = ({
   ];
 };
 
-/** Lets the page show the rest where what was sent can’t be opened. */
+/** Lets the page render without the body if the body can't be decrypted. */
 const unreadableWhereRefused = (error: unknown): typeof UNREADABLE => {
   if (error instanceof Refusal && error.code === 'UNAVAILABLE') return UNREADABLE;
   throw error;
@@ -126,10 +126,10 @@ const unreadableWhereRefused = (error: unknown): typeof UNREADABLE => {
 
 const UNREADABLE = 'unreadable';
 const MOST = 100_000;
-/** Lists the methods that change what is there: of others nothing is read. */
+/** Methods that change an existing resource. The page shows its current state. */
 const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
-/** Returns the method of the operation, which a request of another API may spell otherwise. */
+/** Method of the operation. A request of another API may use a different method. */
 const methodOf = ({ operation, method }: ApprovalRecord): string =>
   Object.hasOwn(HELD_OPERATIONS, operation)
     ? (HELD_OPERATIONS[operation]?.split(' ')[0] ?? method)
@@ -142,7 +142,7 @@ interface Shown {
   readonly content: Buffer | typeof UNREADABLE | undefined;
   readonly current: Readonly<Record<string, unknown>> | undefined;
   readonly session: OpenSession;
-  /** Undefined: there is no such key here any more. */
+  /** Undefined if the cluster no longer has this key. */
   readonly keyName: string | undefined;
 }
 
@@ -188,7 +188,7 @@ const factsOf = ({ record, keyName }: Shown): Html => {
   </table>`;
 };
 
-/** Shows every byte of it: nothing is parsed and written anew, and nothing is left out. */
+/** Shows every byte of the request, without parsing or omissions. */
 const requestOf = ({ record, content, session: { person } }: Shown): Html => {
   const { method, path, query, namespace, headers } = record;
   const head = [
@@ -321,7 +321,7 @@ const parsed = (content: Buffer | undefined): unknown => {
   }
 };
 
-/** The first line break in it is none of the text: browsers drop one. */
+/** The leading line break is not part of the text, since browsers drop it. */
 const given = (text: string): Html => html`<pre class="given">${'\n'}${text}</pre>`;
 const marked = (text: string, kind: string): Html =>
   html`<span class="given short ${kind}">${text}</span>`;

@@ -18,11 +18,11 @@ import { checkOrigin, siteOf } from './site.ts';
 export interface ConsoleDeps extends ConsoleTerms {
   readonly clients: Clients;
   readonly arriving: ArrivingBodies;
-  /** Pages beside those of logins and sessions. */
+  /** Pages besides logins and sessions. */
   readonly more?: readonly ConsoleRoute[];
 }
 
-/** Serves the pages under `/console`, which people use with a browser. */
+/** Serves the browser pages under `/console`. */
 export const consolePages = (deps: ConsoleDeps) => {
   const routes: readonly ConsoleRoute[] = [
     STYLE_ROUTE,
@@ -64,10 +64,10 @@ const answer = async (
   }
   const { route, rest } = found;
   context.state.route = route.path;
-  // logins are audited where it is known who it is
+  // login handlers write the audit, since only they know the person
   if (!route.open) context.state.operation = route.operation;
   if (method === 'POST') checkOrigin(context.req, site);
-  // before the session is looked for, which may end while a form comes slowly
+  // before the session lookup, since the session may end while a slow form arrives
   const fields =
     method === 'POST'
       ? await readForm(context.req, context.res, deps.arriving)
@@ -84,8 +84,8 @@ const answer = async (
 };
 
 /**
- * A browser that follows a link from another site sends no cookie: it asks again by itself, from a
- * page of this site.
+ * Redirects to the login. A browser that follows a link from another site sends no cookie, so it
+ * first reloads from a page of this site.
  */
 const toLogin = (context: Context, token: string | undefined): void => {
   const from = context.req.headers['sec-fetch-site'];
@@ -112,7 +112,7 @@ const notFound = (context: Context): void =>
     body: html`<p>There is nothing at this address. <a href="/console">The console</a></p>`,
   });
 
-/** Faults go on to where they are logged; the person sees what a client would. */
+/** Rethrows faults for logging. The person sees the same error as an API client. */
 const giveError = (context: Context, error: unknown): void => {
   const { status, headers, body } = errorAnswer(error, context.state.requestId);
   if (body.errorCode === 'INTERNAL') throw error;

@@ -9,8 +9,8 @@ import type { Route, RouteRequest } from '../corridor/route.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Finds what the API answers, to who asked, for a GET of what a request would change: of its path,
- * or of the thing that this is about. Undefined where there is no such GET, or it is refused.
+ * Reads the current state of a request's target with the requester's rights, through the API's GET.
+ * Undefined if there is no such GET or it is refused.
  */
 export const currentState =
   (routes: readonly Route[]) =>
@@ -38,7 +38,10 @@ export const currentState =
     }
   };
 
-/** Only admins change a template, everybody reads it; a sandbox shows what is set below it. */
+/**
+ * Candidate paths of the GET. Templates change under `/admin` but are read outside it. A sandbox's
+ * answer includes its settings.
+ */
 const pathsOf = (path: string): readonly string[] => [
   path,
   path.replace(/^\/admin(?=\/sandbox-templates\/)/, ''),
@@ -65,7 +68,7 @@ const documentIn = ({ template }: Json): Json => {
   };
 };
 
-/** Answers whose fields have other names than those of the requests that change them. */
+/** Renames the fields of answers that differ from those of the requests. */
 const IN_FIELDS_OF_REQUESTS: Readonly<Record<string, (answer: Json) => Json>> = {
   getQuotasOf: limitsIn,
   getTemplate: documentIn,
@@ -103,7 +106,7 @@ const askedBy = (
   return request;
 };
 
-/** Finds what stands in a path for each of a pattern's `{…}`; undefined where it does not fit. */
+/** Extracts the values of a pattern's `{…}`; undefined if the path does not match. */
 const paramsOf = (pattern: string, path: string): Record<string, string> | undefined => {
   const [parts, given] = [pattern.split('/'), path.split('/')];
   if (parts.length !== given.length) return undefined;
@@ -124,27 +127,26 @@ const decoded = (text: string): string => {
   }
 };
 
-/** One field that a request sets. */
 export interface FieldChange {
   /** `overrides.image` */
   readonly field: string;
-  /** As JSON; undefined where it is not set now, or not known. */
+  /** As JSON; undefined if the field is unset or unknown. */
   readonly before: string | undefined;
   readonly after: string;
 }
 
-/** Fields of one body that are listed; the rest is in the request alone. */
+/** Maximum of listed fields; only the request shows the rest. */
 const MOST_FIELDS = 500;
 
 export interface FieldChanges {
   readonly shown: readonly FieldChange[];
-  /** How many fields it sets besides. */
+  /** Number of fields beyond the listed ones. */
   readonly more: number;
 }
 
 /**
- * Lists what a body sets, field by field, with what is there now, of 500 fields at most; undefined
- * for no object.
+ * Lists up to 500 fields that a body sets, with their current values. Undefined if the body is not
+ * an object.
  */
 export const changesOf = (body: unknown, current: Json | undefined): FieldChanges | undefined => {
   if (!isObject(body)) return undefined;
@@ -161,7 +163,10 @@ export const changesOf = (body: unknown, current: Json | undefined): FieldChange
   return { shown, more: leaves.length - shown.length };
 };
 
-/** Shows a template that is sent as text field by field; the request has it as it came. */
+/**
+ * Parses a template that was sent as text, to list its fields. The page shows the original request
+ * as well.
+ */
 const opened = (body: Json): Json => {
   const { crdJson } = body;
   if (typeof crdJson !== 'string') return body;
@@ -172,7 +177,7 @@ const opened = (body: Json): Json => {
   }
 };
 
-/** The parts of an answer in which a request's fields may be found under their own names. */
+/** Parts of an answer that may hold a request's fields under the same names. */
 const placesOf = (answer: Json | undefined): readonly Json[] => {
   const inner = Object.entries(answer ?? {}).flatMap(([name, value]) =>
     isObject(value) ? [{ name, value }] : [],
@@ -184,7 +189,7 @@ const placesOf = (answer: Json | undefined): readonly Json[] => {
   return [...editable, ...all, ...(answer ? [answer] : [])];
 };
 
-/** How many sandboxes run in what a path names; undefined where that is nothing that has any. */
+/** Number of sandboxes that run in the resource; undefined if the resource can't have sandboxes. */
 export const runningIn = (answer: Json | undefined): number | undefined => {
   for (const value of Object.values(answer ?? {})) {
     if (!isObject(value)) continue;

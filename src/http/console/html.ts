@@ -1,4 +1,4 @@
-/** Markup that may be sent as it is. */
+/** Trusted markup. */
 export class Html {
   readonly text: string;
 
@@ -10,8 +10,8 @@ export class Html {
 type Shown = string | number | Html | readonly Shown[] | undefined;
 
 /**
- * Makes markup of a template. Whatever is put in is text: it can't become markup, and what would
- * not be seen in it, or turn its order round, is shown by its code point.
+ * Builds markup from a template. Values become text, never markup. Shows invisible and
+ * order-changing characters by their code points.
  */
 export const html = (parts: TemplateStringsArray, ...values: readonly Shown[]): Html =>
   new Html(parts.reduce((text, part, at) => text + shown(values[at - 1]) + part));
@@ -24,10 +24,10 @@ const shown = (value: Shown): string => {
 };
 
 /**
- * Characters that show as nothing, as plain space, or that change the order or the look of others:
- * controls, marks of direction, joiners, private and unassigned ones, halves of pairs, separators,
- * spaces but the plain one, fillers, variation selectors, marks that strike others out or surround
- * them, and those of a pile, which would cover the lines above and below.
+ * Characters that are invisible, look like a space, or change the order or look of others:
+ * controls, direction marks, joiners, private and unassigned ones, lone surrogates, separators,
+ * spaces other than the plain one, fillers, variation selectors, overlays and enclosing marks. Also
+ * the fifth and later marks on a character, which would cover the lines above and below.
  */
 const UNSEEN = new RegExp(
   String.raw`(?<=\p{M}{4})\p{M}|` +
@@ -41,7 +41,7 @@ const UNSEEN = new RegExp(
   'gu',
 );
 
-/** Shows what would not be seen by its code point; lines stay lines. */
+/** Replaces invisible characters by their code points. Keeps line breaks. */
 export const visible = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) =>
     unseen === '\n'
@@ -61,5 +61,5 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"'`]/g, (character) => ENTITIES[character] ?? '');
 
-/** Shows a text that others chose, in one line. */
+/** Renders untrusted text in one line. */
 export const short = (text: string): Html => html`<span class="given short">${text}</span>`;

@@ -16,7 +16,7 @@ import type { ConsoleTerms } from './session-finder.ts';
 
 const HOME = '/console/approvals';
 
-/** The pages by which a person logs in. A GET of them changes nothing, and counts nothing. */
+/** Login pages. Their GETs change nothing and count no attempt. */
 export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] => [
   {
     method: 'GET',
@@ -112,8 +112,8 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
 const CALLBACK = '/console/openid/callback';
 
 /**
- * Gives the browser its new session. It goes on from a page of this site, not by a redirect: one
- * from a provider's site would come without the cookie.
+ * Sets the cookies of a new session. Continues from a page of this site instead of a redirect: a
+ * redirect from a provider's site would come without the cookie.
  */
 const enter = ({ context, fields }: PageRequest, { token, device, ...login }: LoggedIn): void => {
   context.append('Set-Cookie', sessionCookie(token));
@@ -138,7 +138,7 @@ const fieldOf = ({ fields }: PageRequest, name: string): string => {
   return value;
 };
 
-/** A page of the console to go on to; anything else is none. */
+/** Returns the path if it is a page of the console, else undefined. */
 const nextOf = (path: string | undefined): string | undefined =>
   path !== undefined && /^\/console(?:\/[\w-]+){1,3}$/.test(path) ? path : undefined;
 
@@ -186,7 +186,7 @@ const loginBody = ({
       <code>sandpool console login</code>.
     </p>`;
 
-/** A press of the button uses the link up, not a look at the page: programs look at links, too. */
+/** Only the button consumes the link, since programs also open links. */
 const linkBody = (link: string): Html =>
   html`<form method="post" action="/console/link">
     <input type="hidden" name="token" value="${link}" />

@@ -5,14 +5,14 @@ import type { OpenSession } from '../../services/console/console-operations.ts';
 export interface PageParts {
   readonly title: string;
   readonly body: Html;
-  /** Who is logged in; absent: nobody is. */
+  /** The login; absent if nobody is logged in. */
   readonly session?: OpenSession;
-  /** Where the browser goes on to by itself, at once. */
+  /** Address that the browser opens at once, on its own. */
   readonly goOn?: string;
   readonly status?: number;
 }
 
-/** Sends a page, which runs nothing, loads its style sheet alone, and is kept nowhere. */
+/** Sends a page. It runs no scripts, loads only its style sheet, and is not cached. */
 export const givePage = (context: Context, page: PageParts): void => {
   context.status = page.status ?? 200;
   context.set(HEADERS);
@@ -20,7 +20,7 @@ export const givePage = (context: Context, page: PageParts): void => {
   context.body = document(page).text;
 };
 
-/** Has the browser ask for another page of the console. */
+/** Redirects to another page of the console. */
 export const seeOther = (context: Context, path: string): void => {
   context.set(HEADERS);
   context.status = 303;
@@ -28,7 +28,10 @@ export const seeOther = (context: Context, path: string): void => {
   context.body = '';
 };
 
-/** `same-origin`: with `no-referrer` browsers would hide the Origin of forms as well. */
+/**
+ * Uses the referrer policy `same-origin`: with `no-referrer`, browsers would also hide the Origin
+ * of forms.
+ */
 export const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',

@@ -7,15 +7,14 @@ import { checkOrigin, siteOf } from './site.ts';
 
 const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
-/** Gives the console what it is served with. */
 export interface ConsoleTerms {
   readonly people: ConsoleOperations;
-  /** The origin that people open; undefined: loopback addresses alone. */
+  /** Public origin of the console; undefined to allow loopback addresses only. */
   readonly url: string | undefined;
 }
 
 /**
- * Finds the session of a request to the API; undefined where it has none. Refuses a key beside the
+ * Finds the session of an API request; undefined without a session. Refuses a key beside the
  * cookie, and a write without the exact Origin and the session's X-CSRF-Token.
  */
 export const sessionFinder =
@@ -34,7 +33,7 @@ export const sessionFinder =
     return session.person;
   };
 
-/** Refuses what does not carry the session's own token. */
+/** Refuses a request without the session's CSRF token. */
 export const checkCsrf = ({ csrf }: OpenSession, given: string | undefined): void => {
   if (given === undefined || !timingSafeEqual(digest(given), digest(csrf)))
     throw forbidden('the CSRF token is missing or another session’s: load the page again');

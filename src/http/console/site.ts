@@ -4,9 +4,9 @@ import { forbidden, invalidArgument, Refusal } from '../../model/refusals.ts';
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * The one origin under which a request reaches the console: the configured one, or without it a
- * loopback address, so that no other site's name for this daemon counts. Refuses any other Host,
- * and a key: a session and a key never go together.
+ * Origin of the console for this request: the configured URL, or a loopback address. So no foreign
+ * host name for this daemon is accepted. Refuses any other Host. Also refuses an API key, since a
+ * session and a key never go together.
  */
 export const siteOf = (request: IncomingMessage, url: string | undefined): string => {
   if (request.headers['service-api-key'] !== undefined)
@@ -25,7 +25,7 @@ export const siteOf = (request: IncomingMessage, url: string | undefined): strin
   return `${'encrypted' in request.socket ? 'https' : 'http'}://${host.toLowerCase()}`;
 };
 
-/** Refuses a write that a page of another origin sends, or one that does not say its origin. */
+/** Refuses a write without an Origin, or from another origin. */
 export const checkOrigin = ({ headers }: IncomingMessage, site: string): void => {
   if (headers.origin !== site)
     throw forbidden(`this is for pages of ${site} alone: the Origin header must be exactly that`);
