@@ -24,24 +24,25 @@ export interface CompatibleApiDeps extends Pick<
   'operations' | 'clock' | 'watchers' | 'tls' | 'clients' | 'admission'
 > {
   readonly terms: ControlDeps['terms'] & {
-    /** These two are absent where there are no other clusters. */
+    /** `others` and `manager` are absent if there are no other clusters. */
     readonly others?: OtherClusters;
     readonly manager?: ApiTerms['manager'];
   };
-  /** Absent: no request waits for a person. */
+  /** Absent if no request needs a person's approval. */
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
   readonly audit: AuditSink | undefined;
 }
 
 export interface CompatibleServer extends HttpServer {
-  /** Takes what a manager passes on to this cluster, at the server that links lead to. */
+  /** Serves a manager's forwarded requests, on the server of the links. */
   readonly overLinks: Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 }
 
 /**
- * The API of E2B's SDKs, on a listener of its own: the control API, and what is for sandboxes, told
- * apart by what a request names. Each of its calls is one operation of those that the REST API has.
+ * The API of E2B's SDKs on its own listener: the control API, and traffic for sandboxes. The
+ * request's host, path and headers separate the two. Each call maps to one operation of the REST
+ * API.
  */
 export const createCompatibleApi = ({
   terms,
@@ -89,7 +90,7 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
   return {
     routes: controlRoutes(deps),
     adopt,
-    // a manager makes of it what its own client is told
+    // the manager translates this answer for its client
     shown: (answer, request) => (linkedAddressOf(request) ? answer : shownError(answer)),
     named: namedAsElsewhere,
     otherwise: async (context) => {
@@ -105,16 +106,16 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
   };
 };
 
-/** Paths of the API that this one is compatible with. */
+/** Paths of E2B's API. */
 const OF_THEIRS =
   /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
 
-/** Some SDKs do not encode the slashes of a name, which no pool has. */
+/** Some SDKs do not encode the slashes of a name. No pool's name has slashes. */
 const NAMED_TEMPLATE = /^\/templates\/aliases\/(.+)/;
 
 const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 
-/** Has a request say its key and its sandbox's id as those of the REST API do. */
+/** Rewrites a request's key and sandbox id to the forms of the REST API. */
 const adopt = (request: IncomingMessage): void => {
   const { headers, url = '' } = request;
   const key = headers['x-api-key'];
@@ -127,7 +128,7 @@ const adopt = (request: IncomingMessage): void => {
   });
 };
 
-/** Returns a body or an answer with the names that the REST API has for sandbox and pool. */
+/** Maps the ids in a body or an answer to the REST API's names for sandbox and pool. */
 const namedAsElsewhere = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const { sandboxID, templateID } = value as Readonly<Record<string, unknown>>;

@@ -1,17 +1,17 @@
 import type { ErrorAnswer } from '../reply/error-table.ts';
 
-/** An error as E2B's SDKs read it: they look at the number, and show the text. */
+/** An error for E2B's SDKs, which read the number and show the text. */
 export interface ShownError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: { readonly code: number; readonly message: string };
 }
 
-/** Returns what a client of the compatible API is told in place of an answer of the REST API. */
+/** Translates an error of the REST API for the compatible API. */
 export const shownError = ({ status: given, headers, body }: ErrorAnswer): ShownError => {
   const { 'WWW-Authenticate': _ofTheOtherPort, ...rest } = headers;
   const { errorCode, error, detail } = body;
-  // They take 409 for a pause that there is already: no error is shown as that.
+  // SDKs read 409 as "already paused", so no error may use it.
   const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given === 409 ? 412 : given;
   const message =
     errorCode === 'API_KEY_REQUIRED'
@@ -20,7 +20,7 @@ export const shownError = ({ status: given, headers, body }: ErrorAnswer): Shown
   return { status, headers: rest, body: { code: status, message } };
 };
 
-/** Adds what an SDK would not show: it knows no details. */
+/** Adds the detail to the text, since SDKs do not show details. */
 const withDetail = (
   error: string,
   { approvalId, message }: Readonly<Record<string, unknown>>,

@@ -11,16 +11,16 @@ import type { NewSandboxBody } from './schema.ts';
 
 export interface CreateTerms {
   readonly clusterId: string;
-  /** Names of templates, and the pool or env that each stands for. */
+  /** Template names, with the pool or env of each. */
   readonly templates: ReadonlyMap<string, string>;
   readonly waitMs: number;
-  /** Prefixes of the images that a template may name; none: none may be named. */
+  /** Prefixes of the images that a template may name; empty to forbid images. */
   readonly images: readonly string[];
-  /** How long a sandbox with such an image may take to start. */
+  /** Time for a sandbox with such an image to start, in ms. */
   readonly imageWaitMs: number;
-  /** Whether ports of sandboxes ask for no token. */
+  /** Whether ports of sandboxes are open without a token. */
   readonly openPorts: boolean;
-  /** Says what becomes of a creation that asks for a pause at its end, if nothing can be paused. */
+  /** Handling of a creation with `autoPause` if the daemon can't pause sandboxes. */
   readonly withoutPause: 'refuse' | 'end';
 }
 
@@ -34,9 +34,9 @@ export interface CreateDeps {
 
 export interface CreateRequest {
   readonly body: NewSandboxBody;
-  /** Seconds that it lives where nothing is said. */
+  /** Default lifetime in seconds. */
   readonly lifetimeSeconds: number;
-  /** How long it waits for an instance, in ms; undefined: as `terms` say. */
+  /** Time to wait for an instance, in ms; undefined for the default in `terms`. */
   readonly waitMs?: number;
   readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
   /** Aborts when the client leaves. */
@@ -44,10 +44,9 @@ export interface CreateRequest {
 }
 
 /**
- * Claims an instance of the pool or env that a template stands for; of a template with an image,
- * one that is started for it. Metadata and variables are part of the claim's one write. What was
- * claimed for a client that has left meanwhile is given back, unless its Idempotency-Key finds it
- * again.
+ * Claims an instance of the template's pool or env. If the template names an image, starts an
+ * instance for it. The claim's single write includes metadata and variables. Ends the sandbox if
+ * the client has left, unless its Idempotency-Key can find the sandbox again.
  */
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
@@ -84,11 +83,11 @@ export const createSandbox = async (
   throw signal.reason;
 };
 
-/** The name that the SDKs of the code interpreter ask for. No other template runs their code. */
+/** Template that the code interpreter's SDKs request. No other template runs their code. */
 const INTERPRETER = 'code-interpreter-v1';
 const OF_INTERPRETER = `sandpool templates create -f config/templates/${INTERPRETER}.json --admin`;
 
-/** Names the pool, and the command that makes it. */
+/** Refusal with the missing pool and the command that creates it. */
 const missingPool = async (
   operations: Pick<Operations, 'getTemplate'>,
   name: string,
@@ -110,14 +109,14 @@ const missingPool = async (
   );
 };
 
-/** Returns the pool or env that a template stands for. Refuses another cluster's, and images. */
+/** Pool or env of a template. Refuses names of other clusters and images. */
 export const poolNameOf = (
   template: string,
   { templates, clusterId }: Pick<CreateTerms, 'templates' | 'clusterId'>,
 ): string =>
   localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
 
-/** Returns the same as it is named, wherever it is, without an image. */
+/** Pool or env of a template, with its cluster prefix and without its image. */
 export const namedPool = (
   template: string,
   { templates }: Pick<CreateTerms, 'templates'>,
@@ -126,12 +125,12 @@ export const namedPool = (
   return templates.get(pool) ?? pool;
 };
 
-/** Stands between a pool's name and an image. */
+/** Separates a pool's name from an image. */
 export const BEFORE_IMAGE = '//';
 
 export const namesImage = (template: string): boolean => template.includes(BEFORE_IMAGE);
 
-/** Reads `{clusterID}::{pool}//{image}`, of which the first and the last may be absent. */
+/** Parses `{clusterID}::{pool}//{image}`; the cluster and the image are optional. */
 const namedBy = (
   template: string,
   terms: CreateTerms,
@@ -146,7 +145,7 @@ const namedBy = (
   return { name: poolNameOf(template.slice(0, at), terms), image };
 };
 
-/** Lets pass what means nothing. */
+/** Refuses unsupported fields, unless they are empty. */
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
   for (const field of ['volumeMounts', 'mcp', 'iam'] as const)
     if (!isEmpty(body[field])) throw invalidArgument(field, INSTEAD[field]);
@@ -165,8 +164,8 @@ const INSTEAD = {
 type Asked = Pick<NewSandboxBody, 'allow_internet_access' | 'network'>;
 
 /**
- * Returns the field by which a creation asks for a sandbox without a network; undefined if the
- * network of the pool will do. Refuses what no pool can enforce, and says what holds instead.
+ * Returns the field that requests a sandbox without a network; undefined if the pool's network is
+ * fine. Refuses rules that no pool can enforce, and names the alternative.
  */
 const fieldThatClosesNetwork = (
   { allow_internet_access: internet, network }: Asked,
@@ -193,7 +192,6 @@ const ARE_CLOSED =
   'must be false here: ports of sandboxes ask for the header E2B-Traffic-Access-Token ' +
   '(compatibleApi.openPorts: off)';
 
-/** Whether a field means nothing. */
 const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||

@@ -5,7 +5,7 @@ import type { ListRequest, Place } from './schema.ts';
 
 export interface ListedPage {
   readonly items: readonly SandboxView[];
-  /** Where the list goes on; undefined where it ends. */
+  /** Position of the next page; undefined at the end. */
   readonly next: Place | undefined;
 }
 
@@ -14,17 +14,16 @@ interface Found {
   readonly its: Place;
 }
 
-/** Sandboxes that are read at once, and how often for one page. */
+/** Sandboxes per read, and reads per page. */
 const READ = 200;
 const MOST_READS = 50;
-/** Read beyond those, of a list that grows at its other end. */
+/** Extra items per read, for sandboxes added at the list's front in the meantime. */
 const SLACK = 100;
 
 /**
- * Lists the caller's running sandboxes, by the moments of their claims, from a place on. None is
- * left out that there was all the while, and none is shown twice, also where others came and went
- * meanwhile. A page of which too much would have to be read comes short, or empty, and the list
- * goes on.
+ * Lists the caller's running sandboxes by claim time, from a position on. Never skips a sandbox
+ * that existed throughout, and never repeats a sandbox, even during changes. A page that needs too
+ * many reads is short or empty, and the list continues.
  */
 export const listRunning = async (
   operations: Pick<Operations, 'listSandboxes'>,
@@ -55,7 +54,7 @@ export const listRunning = async (
     if (reads === MOST_READS) return pageOf(found, limit, seen && { ...seen, offset });
     const { items, begin, isLast } = await read(list, offset);
     const [first] = items;
-    // Some that came before have ended, or more came than were counted: others are in their places.
+    // Earlier sandboxes have ended, or new ones were added, so positions have shifted.
     if (begin > offset || (seen && offset > 0 && (!first || isPast(first, seen)))) {
       offset = Math.max(0, offset - back);
       back *= 2;
@@ -68,7 +67,7 @@ export const listRunning = async (
       if (isWanted(view, rest)) found.push({ view, its: seen });
     }
     if (isLast) break;
-    // The last one is read again, to be sure of what follows it.
+    // Read the last item again, to detect a shift.
     offset = begin + items.length - 1;
   }
   return pageOf(found, limit, undefined);
@@ -78,7 +77,7 @@ type Read = (page: PageRequest) => Promise<Page<SandboxView>>;
 
 interface Listed {
   readonly items: readonly SandboxView[];
-  /** Counts those that are before the first of them. */
+  /** Number of sandboxes before the first item. */
   readonly begin: number;
   readonly isLast: boolean;
 }
@@ -88,7 +87,7 @@ const fromNewest = async (list: Read, begin: number): Promise<Listed> => {
   return { items, begin, isLast: items.length < READ };
 };
 
-/** Reads a list, of which the newest is the first, from its end. */
+/** Reads a newest-first list from its end. */
 const fromOldest = async (list: Read, begin: number): Promise<Listed> => {
   const counted = await list({ limit: 1, offset: 0 });
   const offset = Math.max(0, counted.total - begin - READ);
@@ -108,11 +107,11 @@ const pageOf = (found: readonly Found[], limit: number, further: Place | undefin
   };
 };
 
-/** Whether it comes after a place, newest first. */
+/** Whether an item follows a position, newest first. */
 export const isBelow = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
   claimedAt < (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id < place.id);
 
-/** Whether it comes after a place, oldest first. */
+/** Whether an item follows a position, oldest first. */
 export const isAbove = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
   claimedAt > (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id > place.id);
 

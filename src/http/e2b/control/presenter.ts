@@ -6,9 +6,9 @@ import { compatibleId, restIdOf, type NamedSandbox } from '../sandbox-id.ts';
 import { isTokenGood, type ConductDeps } from '../services/conduct.ts';
 import { ENVD_VERSION } from '../services/services.ts';
 
-/** Clients read a date, also of what has no end. */
+/** End date of a sandbox without an end, since clients require a date. */
 const NEVER = '9999-12-31T23:59:59.000Z';
-/** A field that is to go: any text. */
+/** Value of a deprecated field; any text will do. */
 const CLIENT = 'sandpool';
 const MEBIBYTE = 2 ** 20;
 
@@ -16,22 +16,22 @@ export interface ShowTerms {
   readonly operations: Pick<Operations, 'sandboxTokens'>;
   readonly gate: ConductDeps['gate'];
   readonly caller: Caller;
-  /** Domain under which ports of sandboxes have names. */
+  /** Parent domain of the sandboxes' ports. */
   readonly domain: string;
 }
 
-/** Returns the domain; `base`: as the client sees this daemon. */
+/** Configured domain, or the host of `base`, the daemon's URL for this client. */
 export const domainOf = (
   { domain }: { readonly domain: string | undefined },
   base: string,
 ): string => domain ?? new URL(base).host.replace(/^api\./, '').replace(LOOPBACK, 'localhost');
 
-/** A name that ends in an address is none for parsers of URLs. */
+/** URL parsers reject a host name that ends in an address. */
 const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\])(?=:|$)/;
 
 /**
- * Returns the caller's tokens of a sandbox; none if rules let the key do nothing in it. A token is
- * not worth more than the key: its bearer is held to the same rules.
+ * The caller's tokens for a sandbox; empty if rules permit the key no operation in it. A token is
+ * subject to the same rules as its key.
  */
 export const tokensOf = (
   { operations, gate, caller }: Omit<ShowTerms, 'domain'>,
@@ -42,7 +42,7 @@ export const tokensOf = (
   return { envdAccessToken: access, trafficAccessToken: traffic };
 };
 
-/** Shows a sandbox to whoever is to work with it: with its tokens. */
+/** Presents a sandbox with its tokens. */
 export const presentSandbox = (
   { id, poolName }: Pick<SandboxView, 'id' | 'poolName'>,
   { domain, ...terms }: ShowTerms,

@@ -3,7 +3,7 @@ import type { Caller } from '../../../model/tenant.ts';
 import type { Operations } from '../../../services/operations.ts';
 import type { SandboxView } from '../../../actors/views.ts';
 
-/** Returns the sandbox where it runs, or is paused: one that ends already is as good as gone. */
+/** Returns a running or paused sandbox. Refuses a stopping sandbox as not found. */
 export const requireLive = async (
   operations: Pick<Operations, 'getSandbox'>,
   caller: Caller,

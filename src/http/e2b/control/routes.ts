@@ -39,18 +39,18 @@ export interface ControlDeps {
   readonly operations: Operations;
   readonly gate: ShowTerms['gate'];
   readonly terms: CreateTerms & {
-    /** Undefined: the host that a request names. */
+    /** Undefined to use the host of the request. */
     readonly domain: string | undefined;
   };
 }
 
-/** Seconds that a sandbox lives where nothing is said, by the version of the path. */
+/** Default lifetime in seconds, per version of the path. */
 const LIFETIME = { v1: 15, v2: 300 };
 const CONNECTED_SECONDS = 300;
 
 /**
- * The control API. Each row is named by the operation that it comes to: so the policy, the audit
- * and the limits see one operation, at whichever port it is asked for.
+ * The control API. Each row has the name of its REST operation, so that policy, audit and limits
+ * treat both APIs alike.
  */
 export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
   creation(deps, '/sandboxes', LIFETIME.v1),
@@ -254,7 +254,7 @@ const setSandboxState = (deps: ControlDeps): Route =>
     },
   });
 
-/** Stands for nothing else here: see `shownError`. */
+/** The only use of 409: see `shownError`. */
 const PAUSED_ALREADY: Answer = {
   status: 409,
   body: { code: 409, message: 'the sandbox is paused already' },
@@ -300,14 +300,17 @@ const connection = (deps: ControlDeps, path: string): Route =>
     },
   });
 
-/** The end of a sandbox, by the name of the nearest that the REST API has too; 0 is no never. */
+/**
+ * Names the end of a sandbox for rules, and adds it as the REST API's `idleTimeout`. There, 0 would
+ * mean never.
+ */
 const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
 
 const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
   if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');
 };
 
-/** `base`: as the client sees this daemon. */
+/** `base` is the daemon's URL for this client. */
 const showTerms = (
   { operations, gate, terms }: ControlDeps,
   caller: Caller,

@@ -7,15 +7,15 @@ import { MAX_DURATION_MS } from '../../../model/durations.ts';
 import { isInstanceId, type InstanceId } from '../../../model/identifiers.ts';
 import { poolNotFound, sandboxNotFound } from '../../../model/refusals.ts';
 
-/** Whole seconds from now. */
+/** Seconds from now. */
 const timeout = z
   .int()
   .min(0)
   .max(MAX_DURATION_MS / 1_000);
 
-/** Body that creates a sandbox, at both paths. Fields that are not named here are not heeded. */
+/** Body of both creation paths. Ignores unknown fields. */
 export const NewSandbox = z.object({
-  /** A pool of a cluster, and an image. */
+  /** Pool, with an optional cluster and image. */
   templateID: text(2 * MAX_REFERENCE, 1),
   timeout: maybe(timeout),
   metadata: maybe(metadata),
@@ -42,14 +42,14 @@ export const NewSandbox = z.object({
 });
 export type NewSandboxBody = z.infer<typeof NewSandbox>;
 
-/** The id is a UUID by the time that it comes here: see `adopt`. */
+/** `adopt` has already turned the id into a UUID. */
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({ sandboxId: z.string().refine(isInstanceId) }),
   otherwise: sandboxNotFound,
   names: { sandboxId: 'sandbox' },
 };
 
-/** A template is the name of a pool or an env. */
+/** A template's name is the name of a pool or an env. */
 export const TemplatePath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string() }),
   otherwise: ({ name = '' }) => poolNotFound(name),
@@ -66,14 +66,14 @@ export const Pause = z.object({ memory: maybe(z.boolean()) });
 
 const STATES = ['running', 'paused'] as const;
 
-/** Pairs of metadata; names and values of the form are encoded once more than others are. */
+/** Metadata pairs. Clients encode their names and values twice. */
 const encodedPairs = z.string().transform((form, context) => {
   try {
     const pairs = [...new URLSearchParams(form)].map(([key, value]) =>
       [key, value].map(decodeURIComponent),
     );
     const result = metadata.safeParse(Object.fromEntries(pairs));
-    // None may be left out, or the list would be of more than was asked.
+    // A dropped pair would widen the list.
     if (result.success && Object.keys(result.data).length === pairs.length) return result.data;
   } catch {
     // a malformed escape
@@ -83,25 +83,25 @@ const encodedPairs = z.string().transform((form, context) => {
 });
 
 /**
- * A place in the list: the moment of a claim, its sandbox, and how many came before it; on other
- * clusters too, where there are some.
+ * Position in the list: time of a claim, its sandbox, and the number of sandboxes before it. May
+ * also give this number for other clusters.
  */
 const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})((?:\.[0-9a-z]{1,25}:\d{1,9}){0,100})$/;
-/** The highest moment and count of a place. */
+/** Upper bounds of a position's time and count. */
 export const MOST_PLACE_MS = 10 ** 15 - 1;
 export const MOST_OFFSET = 10 ** 9 - 1;
-/** Clusters of which it is told: those of which the most came before. */
+/** Maximum of clusters in a token: those with the highest counts. */
 const MOST_OTHERS = 100;
 
 export interface Place {
   readonly claimedAt: number;
   readonly id: InstanceId;
   readonly offset: number;
-  /** By cluster. */
+  /** Counts by cluster. */
   readonly others?: ReadonlyMap<string, number>;
 }
 
-/** Reads what `tokenOf` wrote; undefined of anything else. */
+/** Parses a token of `tokenOf`; undefined for other text. */
 export const placeIn = (given: string): Place | undefined => {
   const [, at, id = '', offset, others = ''] =
     TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];
@@ -120,7 +120,7 @@ const place = z.string().transform((given, context) => {
   context.addIssue('must be the x-next-token of an earlier answer');
   return z.NEVER;
 });
-/** Writes a place as `nextToken` reads it. */
+/** Formats a position for `nextToken`. */
 export const tokenOf = ({ claimedAt, id, offset, others = new Map() }: Place): string => {
   const told = [...others]
     .sort(([, a], [, b]) => b - a)

@@ -8,7 +8,7 @@ import type { ApprovalGate } from '../../../services/approvals/approval-gate.ts'
 import { mayAnyPass, refuseHeld } from '../../../services/approvals/refuse-held.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 
-/** Lists the requests of the API that calls of the SDKs, and requests to ports, stand for. */
+/** Operations that SDK calls and port requests can map to. */
 const STANDS_FOR = [
   'startProcess',
   'listProcesses',
@@ -27,7 +27,7 @@ const STANDS_FOR = [
   'openEndpoint',
 ] as const;
 
-/** Whether rules let a token of the sandbox do anything at all. */
+/** Whether rules permit a sandbox's token at least one operation. */
 export const isTokenGood = (
   gate: ConductDeps['gate'],
   caller: Caller,
@@ -36,7 +36,7 @@ export const isTokenGood = (
 
 const requestOf = (operation: ServedOperation): string => HELD_OPERATIONS[operation] ?? '';
 
-/** The client did not wait for its answer. */
+/** Status for a client that left before its answer. */
 const CLIENT_GONE = 499;
 
 export type ServedOperation = (typeof STANDS_FOR)[number];
@@ -46,21 +46,20 @@ export interface ConductDeps {
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
-/** A request to a port, or for what another cluster answers. */
+/** A request to a port, or one that another cluster answers. */
 export interface AskedPort {
   readonly caller: Caller;
-  /** It comes without a key, and may come of any. */
+  /** Whether the request lacks a key, and so may come from anyone. */
   readonly isGuest: boolean;
   readonly sandboxId: string;
   readonly port: number;
   readonly requestId: string;
 }
 
-/** Says what a call comes to. */
 export interface Conducted {
   readonly sandbox: Pick<AddressedSandbox, 'caller' | 'requestId'> & { readonly sandboxId: string };
   readonly operation: ServedOperation;
-  /** Says which process it is about, once that is known. */
+  /** The target process, once it is known. */
   readonly processId?: string;
 }
 
@@ -68,7 +67,7 @@ interface Permitted extends Omit<Conducted, 'sandbox'> {
   readonly sandbox: Pick<AddressedSandbox, 'caller'> & { readonly sandboxId: string };
 }
 
-/** Holds calls to the policy of the requests that they stand for, and takes them down as those. */
+/** Applies the approval rules and the audit of API operations to the calls that map to them. */
 export class Conduct {
   readonly #deps: ConductDeps;
 
@@ -76,18 +75,12 @@ export class Conduct {
     this.#deps = deps;
   }
 
-  /**
-   * Whether it takes the id of a process to say what a rule holds: such a call is permitted once
-   * that is known.
-   */
+  /** Whether rules need the id of a process. Such a call is checked when its process is known. */
   isOfProcess(operation: ServedOperation): boolean {
     return requestOf(operation).includes('{processId}');
   }
 
-  /**
-   * Refuses what a rule holds: an SDK has no way to wait for an approval, so nobody is asked for
-   * one.
-   */
+  /** Refuses a call that a rule holds. Requests no approval, since an SDK can't wait for one. */
   permit({ sandbox: { caller, sandboxId }, operation, processId }: Permitted): void {
     refuseHeld(this.#deps.gate, caller, {
       operations: [operation],
@@ -95,13 +88,13 @@ export class Conduct {
     });
   }
 
-  /** Refuses the same of what is not answered here, and takes down that it was refused. */
+  /** Refuses a held request that is answered elsewhere, and audits the refusal. */
   permitAsked({ port, isGuest, ...sandbox }: AskedPort, operation: ServedOperation): void {
     const { caller, sandboxId } = sandbox;
     const params = { sandboxId, endpointName: String(port) };
     try {
       refuseHeld(this.#deps.gate, caller, { operations: [operation], params });
-      // Whoever has a gated key can leave it out.
+      // The holder of a gated key could leave the key out.
       if (isGuest)
         refuseHeld(
           this.#deps.gate,
@@ -115,8 +108,8 @@ export class Conduct {
   }
 
   /**
-   * Takes down a call that changes something, or that a rule holds, and counts what an admin reads;
-   * `failure`: what it was answered with.
+   * Audits a call that changes something or was refused by a rule. Only counts an admin's reads.
+   * `failure` is the error that the client got.
    */
   note({ sandbox, operation, processId }: Conducted, failure?: unknown): void {
     const { caller, requestId, sandboxId } = sandbox;
@@ -139,7 +132,7 @@ export class Conduct {
     });
   }
 
-  /** Does both around work that is over when it resolves. */
+  /** Checks the rules, does the work, and audits the outcome. */
   async around<T>(
     sandbox: AddressedSandbox,
     operation: ServedOperation,

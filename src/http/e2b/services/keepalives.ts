@@ -1,13 +1,13 @@
 import type { Clock } from '../../../contracts/clock.ts';
 import { overTime } from './rpc/rpc-errors.ts';
 
-/** Stands in a stream for a time in which nothing came. */
+/** Marks an interval without items in a stream. */
 export const SILENCE = Symbol('silence');
 
 const DEFAULT_SECONDS = 90;
 const MOST_SECONDS = 3_600;
 
-/** Returns how often a client wants to hear of a silent stream (`Keepalive-Ping-Interval`). */
+/** Keepalive interval of a silent stream in ms, from the header `Keepalive-Ping-Interval`. */
 export const keepaliveMs = (header: string | null): number => {
   const seconds = /^[0-9]{1,6}$/.test(header ?? '') ? Number(header) : DEFAULT_SECONDS;
   return Math.min(Math.max(seconds, 1), MOST_SECONDS) * 1_000;
@@ -16,11 +16,11 @@ export const keepaliveMs = (header: string | null): number => {
 export interface SilenceTerms {
   readonly clock: Clock;
   readonly everyMs: number;
-  /** The moment at which it fails with DeadlineExceeded. Absent: never. */
+  /** Time at which the stream fails with DeadlineExceeded; absent for never. */
   readonly endsAt?: number;
 }
 
-/** Yields the items, and SILENCE whenever none came for `everyMs`. */
+/** Yields the items, and SILENCE after each `everyMs` without an item. */
 export async function* withSilences<T>(
   items: AsyncIterable<T>,
   { clock, everyMs, endsAt = Infinity }: SilenceTerms,
@@ -35,7 +35,7 @@ export async function* withSilences<T>(
         isThere = true;
         timer.wake();
       };
-      // what it rejects with is thrown below
+      // a rejection is thrown below
       next.then(arrived, arrived);
       while (!isThere) {
         if (clock.now() >= endsAt) throw overTime();
@@ -49,14 +49,14 @@ export async function* withSilences<T>(
     }
   } finally {
     timer.stop();
-    // A reading that is still under way ends by its own signal.
+    // A read in progress ends by its own signal.
     void Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }
 
 /**
- * Waits for moments, each later than the one before as a rule: what is armed for one goes on to the
- * next, so that a stream that prints much arms nothing for each piece.
+ * Waits for times that usually increase. A timer armed for one time is reused for the next, so that
+ * a busy stream does not arm a timer for each piece.
  */
 class LateTimer {
   readonly #clock: Clock;
@@ -69,7 +69,7 @@ class LateTimer {
     this.#clock = clock;
   }
 
-  /** Resolves at the moment, or when it is woken. To be waited for once at a time. */
+  /** Resolves at the time, or on `wake`. At most one wait at a time. */
   until(moment: number): Promise<void> {
     this.#moment = moment;
     if (moment < this.#armedFor) this.#arm();

@@ -23,7 +23,7 @@ import { OPERATIONS } from './rpc/call-guard.ts';
 import { pathOf } from './rpc/read-call.ts';
 import { rpcServer, type RpcDeps } from './rpc/rpc-server.ts';
 
-/** The version of E2B's own services that clients are told; by it they know what they may ask. */
+/** Version of E2B's services that clients see; they derive the available features from it. */
 export const ENVD_VERSION = '0.6.4';
 
 export interface ServicesDeps {
@@ -33,7 +33,7 @@ export interface ServicesDeps {
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   readonly admission: RpcDeps['admission'];
-  /** Absent: nobody takes down what is written. */
+  /** Absent if writes are not audited. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
@@ -44,19 +44,19 @@ export type ServedOperations = ProcessServiceDeps['operations'] &
   Pick<Operations, 'execInSandbox'>;
 
 /**
- * Serves what a sandbox is asked for at the port of its services: processes and files. Rejects,
- * before the head is sent, with what whoever calls is to answer.
+ * Serves the sandbox's services port: processes and files. Rejects, before the head is sent, with
+ * the error that the caller answers with.
  */
 export interface SandboxServices {
   (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
   /**
-   * Refuses what a rule of this cluster holds, of what is not answered here: a call that another
-   * cluster answers, of whichever process, or what goes to a port of the sandbox.
+   * Refuses a request that a rule of this cluster holds, if another cluster or a port of the
+   * sandbox answers it.
    */
   readonly permit: (request: IncomingMessage, asked: AskedPort) => void;
-  /** Has all streams end with `unavailable`, so that their clients go elsewhere. */
+  /** Ends all streams with `unavailable`, so that their clients reconnect to another replica. */
   readonly endStreams: () => void;
-  /** Gives up what is kept for clients that ask now and then. */
+  /** Ends the watchers of polling clients. */
   readonly stop: () => void;
 }
 
@@ -69,11 +69,10 @@ const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
   return Object.hasOwn(OPERATIONS, call) ? OPERATIONS[call] : undefined;
 };
 
-/** The code interpreter's server runs what it is sent. */
+/** A request to the code interpreter's port runs code. */
 const portOperation = ({ port }: AskedPort): ServedOperation =>
   port === INTERPRETER_PORT ? 'execInSandbox' : 'openEndpoint';
 
-/** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
   const { operations, clock, log, admission } = deps;
   const homes = new Homes(operations);

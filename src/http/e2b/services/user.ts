@@ -1,9 +1,9 @@
 import { invalidArgument } from '../../../model/refusals.ts';
 
-/** Everything in a sandbox runs as its one user: the SDKs' name of it, and its own. */
+/** Names of a sandbox's single user: the SDKs' name, and its own. */
 const NAMES: ReadonlySet<string> = new Set(['', 'user', 'sandbox']);
 
-/** Refuses to act as anybody but the sandbox's user. */
+/** Refuses any user but the sandbox's own. */
 export const requireUser = (name: string): void => {
   if (!NAMES.has(name))
     throw invalidArgument(
@@ -13,7 +13,7 @@ export const requireUser = (name: string): void => {
     );
 };
 
-/** Returns the user whom a call names by `Authorization: Basic`; empty where it names none. */
+/** User in `Authorization: Basic`; empty without a user. */
 export const userOf = (authorization: string | null | undefined): string => {
   const [, encoded = ''] = /^Basic ([A-Za-z0-9+/=]*)$/i.exec(authorization ?? '') ?? [];
   return Buffer.from(encoded, 'base64').toString('utf8').split(':', 1)[0] ?? '';

@@ -1,24 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 import { invalidArgument } from '../../../model/refusals.ts';
 
-/** Port under which the services of a sandbox are asked for that are the daemon's own. */
+/** Port of a sandbox at which the daemon itself serves files and processes. */
 export const SERVICES_PORT = 49_983;
 
-/** Says which sandbox a request is for, as far as it says so itself. */
+/** The sandbox and port that a request names. */
 export interface Address {
-  /** As it stands there, and not looked at; undefined: the token says which. */
+  /** Unvalidated; undefined if only the token identifies the sandbox. */
   readonly sandbox: string | undefined;
   readonly port: number;
 }
 
-/** The first label of the host: `{port}-{id}`. */
+/** First label of the host: `{port}-{id}`. */
 const HOST = /^(\d{1,5})-([a-z0-9]{1,57})\./;
 
 const PATHS = /^\/(?:files(?:[?]|$)|process\.Process\/|filesystem\.Filesystem\/)/;
 
 /**
- * Whether a request is for a sandbox; all else is for the control API. SDKs before 2.16 name no
- * sandbox but by its token in what is no RPC.
+ * Whether a request is for a sandbox instead of the control API. Outside RPCs, SDKs before 2.16
+ * identify the sandbox only by its token.
  */
 export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
   headers['e2b-sandbox-id'] !== undefined ||
@@ -26,11 +26,11 @@ export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
   PATHS.test(url) ||
   (headers['x-access-token'] !== undefined && /^\/health(?:[?]|$)/.test(url));
 
-/** Returns the port that a request is for, unless its address is refused. */
+/** Port in the request, without validation. */
 export const portNamedBy = ({ headers }: IncomingMessage): number =>
   Number(headers['e2b-sandbox-port'] ?? HOST.exec(headers.host ?? '')?.[1] ?? SERVICES_PORT);
 
-/** Reads the address. Refuses one that names two sandboxes or ports, or a port that is none. */
+/** Reads the address. Refuses an address with two sandboxes or ports, or with an invalid port. */
 export const addressOf = ({ headers }: IncomingMessage): Address => {
   const [, hostPort, hostSandbox] = HOST.exec(headers.host ?? '') ?? [];
   const sandbox = textOf(headers['e2b-sandbox-id'], 'E2b-Sandbox-Id');

@@ -1,14 +1,14 @@
 import type { InstanceId } from '../../../model/identifiers.ts';
 import type { Caller } from '../../../model/tenant.ts';
 
-/** The sandbox that a request is for, and who sends it. */
+/** The sandbox and the sender of a request. */
 export interface AddressedSandbox {
   readonly sandboxId: InstanceId;
   /** The caller of the API key to which the request's token was issued. */
   readonly caller: Caller;
   readonly requestId: string;
-  /** Aborts when the client leaves, or that key is worth nothing any more. */
+  /** Aborts when the client leaves or its key is revoked. */
   readonly signal: AbortSignal;
-  /** `signature`: nothing but the one file may be read or written that the link was made for. */
+  /** `signature` permits reading or writing only the link's file. */
   readonly by: 'token' | 'signature';
 }

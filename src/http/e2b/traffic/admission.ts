@@ -25,19 +25,19 @@ export interface AdmissionDeps {
   readonly clients: Pick<Clients, 'lookUp' | 'authenticate'>;
   readonly clock: Clock;
   readonly terms: {
-    /** Ports are for whoever knows the sandbox's id, without a token. */
+    /** Whether the sandbox's id is enough to reach its ports, without a token. */
     readonly openPorts: boolean;
-    /** This cluster's, which may stand behind an id. */
+    /** This cluster's id, which may follow a sandbox's id. */
     readonly clusterId: string;
-    /** Absent: there are no other clusters. */
+    /** Absent if there are no other clusters. */
     readonly others?: OtherClusters;
   };
 }
 
-/** Leads to the other clusters of a manager. */
+/** Forwards requests to the other clusters of a manager. */
 export interface OtherClusters {
   readonly listOthers: () => readonly ClusterView[];
-  /** Has the cluster that has the sandbox answer. Refuses as that cluster does. */
+  /** Forwards to the cluster of the sandbox. Passes on that cluster's refusals. */
   readonly toCluster: (
     admitted: Admitted,
     request: IncomingMessage,
@@ -45,25 +45,24 @@ export interface OtherClusters {
   ) => Promise<void>;
 }
 
-/** A request whose token is good for what it asks. */
+/** A request with a valid token for its target. */
 export interface Admitted {
   readonly sandboxId: InstanceId;
-  /** The other cluster that has the sandbox; absent: this one. */
+  /** The sandbox's cluster; absent for this cluster. */
   readonly clusterId?: string;
   readonly caller: Caller;
   readonly port: number;
   readonly by: AddressedSandbox['by'] | 'nothing';
 }
 
-/** Says whether what listens there is the sandbox's own, and takes no access token. */
+/** Whether a port belongs to the sandbox's own programs, which take no access token. */
 export const isOpen = (port: number): boolean =>
   port !== SERVICES_PORT && port !== INTERPRETER_PORT;
 
 /**
- * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of
- * that sandbox: INVALID_TOKEN is the one refusal of a token that is missing, wrong, or of another
- * sandbox. Whether there is such a sandbox is not looked at. Of what came over a link the manager
- * has found that out.
+ * Identifies the sandbox and the caller of a request. An id only counts with a token of that
+ * sandbox: a missing, wrong or foreign token gets the same INVALID_TOKEN. Does not check if the
+ * sandbox exists. For a request over a link, the manager has already done this.
  */
 export const admitted = async (
   deps: AdmissionDeps,
@@ -87,14 +86,14 @@ export const admitted = async (
 };
 
 interface Addressed {
-  /** The id as it was given. */
+  /** The given id, unvalidated. */
   readonly text: string | undefined;
-  /** Undefined where the text is no id. */
+  /** Undefined if the text is not an id. */
   readonly sandbox: NamedSandbox | undefined;
   readonly port: number;
 }
 
-/** Admits by a signed link, or to a port that is open to everybody. */
+/** Admits a signed link, or a request to an open port. */
 const withoutToken = async (
   deps: AdmissionDeps,
   request: IncomingMessage,
@@ -108,7 +107,7 @@ const withoutToken = async (
   throw invalidTokenAt(port);
 };
 
-/** Names what a port asks for; nobody but clients of SDKs knows it. */
+/** Names the header that a port requires, since only clients of SDKs know it. */
 const invalidTokenAt = (port: number): Refusal =>
   port === SERVICES_PORT
     ? invalidToken()
@@ -121,7 +120,7 @@ const invalidTokenAt = (port: number): Refusal =>
         }`,
       );
 
-/** Reads an id, which may have this cluster's behind it. */
+/** Parses an id, and drops this cluster's id from its end. */
 const namedHere = (
   { terms: { clusterId: own } }: Pick<AdmissionDeps, 'terms'>,
   text: string,
@@ -131,8 +130,8 @@ const namedHere = (
 };
 
 /**
- * Refuses with SANDBOX_NOT_FOUND where there is none, with INVALID_TOKEN where that is another
- * cluster's to know.
+ * Admits a request without a token. Refuses an unknown sandbox with SANDBOX_NOT_FOUND, and a
+ * sandbox of another cluster with INVALID_TOKEN.
  */
 const asGuest = (
   { operations }: AdmissionDeps,
@@ -165,7 +164,10 @@ const bySignature = async (
   return { sandboxId: signer.sandboxId, clusterId, caller, port: SERVICES_PORT, by: 'signature' };
 };
 
-/** Services take the access token alone; ports either, since clients send what they have. */
+/**
+ * The services port takes only the access token. Other ports take both tokens, since clients send
+ * the one that they have.
+ */
 const tokenOf = (
   { headers }: IncomingMessage,
   port: number,

@@ -7,15 +7,15 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const KEPT_SECONDS = '600';
 const NAMES = /^[\w\-, ]{1,1024}$/;
 
-/** Whether it asks, as browsers do, if a page of another origin may send a request. */
+/** Whether the request is a browser's CORS preflight to Sandpool itself. */
 export const isPreflight = (request: IncomingMessage): boolean =>
   request.method === 'OPTIONS' &&
   request.headers['access-control-request-method'] !== undefined &&
   isOurs(request);
 
 /**
- * Lets pages of all origins read the answer. Whoever asks says a key or a token itself: no cookie
- * is heeded. What a program in a sandbox answers at a port of its own is left to that program.
+ * Lets pages of all origins read the answer. This is safe since each request carries its own key or
+ * token and cookies are ignored. Programs in sandboxes decide this for their own ports.
  */
 export const letPagesRead = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.headers.origin === undefined || !isOurs(request)) return;
@@ -34,6 +34,6 @@ export const answerPreflight = (request: IncomingMessage, response: ServerRespon
   response.end();
 };
 
-/** Over a link the manager has said it. */
+/** The manager has already answered this for requests over a link. */
 const isOurs = (request: IncomingMessage): boolean =>
   linkedAddressOf(request) === undefined && !isOpen(portNamedBy(request));

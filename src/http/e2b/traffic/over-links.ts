@@ -11,19 +11,19 @@ import { sandboxNamed } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
 
 /**
- * Where a manager finds this API at the server of a worker, over a link alone. The signed identity
- * of a request is for its path, and so for one sandbox, port and way of having been let in.
+ * Paths of this API on a worker's server, open to links only. The signed identity of a request
+ * covers its path, and so one sandbox, port and kind of admission.
  */
 export const OVER_LINKS = { control: '/compatible/api', traffic: '/compatible/sandbox' } as const;
 
-/** A sandbox as a manager that has looked at the token names it. */
+/** A sandbox, named by a manager that has checked the token. */
 export interface LinkedAddress {
   readonly sandboxId: InstanceId;
   readonly port: number;
   readonly by: AddressedSandbox['by'];
 }
 
-/** Returns the path by which traffic for a sandbox goes over a link. */
+/** Path of a sandbox's traffic over a link. */
 export const linkedPath = ({ sandboxId, port, by }: LinkedAddress, url: string): string =>
   `${OVER_LINKS.traffic}/${sandboxId}/${port}/${by}${url}`;
 
@@ -33,13 +33,13 @@ const TRAFFIC = /^\/compatible\/sandbox\/([0-9a-f-]{36})\/([0-9]{1,5})\/(token|s
 const addresses = new WeakMap<IncomingMessage, LinkedAddress | 'control'>();
 
 /**
- * Tells which sandbox a request over a link is for; `control`: none, undefined: it came over no
- * link.
+ * Returns the sandbox of a request over a link; `control` for the control API. Undefined if the
+ * request did not come over a link.
  */
 export const linkedAddressOf = (request: IncomingMessage): LinkedAddress | 'control' | undefined =>
   addresses.get(request);
 
-/** Takes what comes over links for this API, and makes it a request of the API's own listener. */
+/** Turns requests over links into requests of this API's own listener. */
 export const overLinks = (
   server: Server,
   { clients, upgrade }: { readonly clients: Clients; readonly upgrade: Gateway['upgrade'] },
@@ -59,7 +59,7 @@ export const overLinks = (
 });
 
 const adopted = (request: IncomingMessage, clients: Clients): boolean => {
-  clients.knownCaller(request); // the identity is for the path as it was sent
+  clients.knownCaller(request); // the identity covers the original path
   const { url = '' } = request;
   const [traffic, id = '', port = '', by] = TRAFFIC.exec(url) ?? [];
   const sandboxId = sandboxNamed(id)?.id;

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { fieldOf, filesQuery } from '../services/files/files-query.ts';
 
-/** A link to one file, to be read or to be written. */
+/** A signed link that reads or writes one file. */
 export interface FileLink {
   readonly signature: string;
-  /** Comes before the access token in what was signed, and `after` behind it. */
+  /** The signed text is `before`, the access token, then `after`. */
   readonly before: string;
   readonly after: string;
-  /** Milliseconds; infinite where the link says nothing. */
+  /** In ms; infinite if the link has no expiry. */
   readonly expiresAt: number;
 }
 
 const OPERATIONS: Readonly<Record<string, string>> = { GET: 'read', HEAD: 'read', POST: 'write' };
 
-/** Reads the signature of a request for a file; undefined where it has none. */
+/** Reads the signature of a request for a file; undefined without a signature. */
 export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => {
   const { method = '', url = '' } = request;
   const [path] = url.split('?', 1);
@@ -32,7 +32,7 @@ export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => 
   };
 };
 
-/** Returns the target of a request without what its link was signed by. */
+/** Removes the signature's parameters from a request target. */
 export const unsigned = (url: string): string => {
   const [path = '', ...query] = url.split('?');
   const kept = query
@@ -46,6 +46,6 @@ const SIGNING = /^signature(?:_expiration)?(?:=|$)/;
 
 const LONGEST = 128;
 
-/** One that is no moment has passed. */
+/** Time in ms. A malformed expiry counts as expired. */
 const momentOf = (seconds: string): number =>
   /^[0-9]{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : 0;

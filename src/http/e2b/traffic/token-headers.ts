@@ -1,4 +1,4 @@
-/** Headers, in small letters, that hold a secret of this API, or say which sandbox is asked. */
+/** Lower-case names of headers that hold a secret of this API or name a sandbox. */
 export const TOKEN_HEADERS: ReadonlySet<string> = new Set([
   'x-access-token',
   'e2b-traffic-access-token',

@@ -44,14 +44,13 @@ export interface TrafficDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Counts who comes to which port. */
+  /** Counts opened ports per caller. */
   readonly audit: Pick<AuditSink, 'count'> | undefined;
 }
 
 /**
- * Answers requests that are for sandboxes: the services of each at one port of it, and whatever
- * listens there at the others. Bodies go through as they come, until the key is worth nothing any
- * more.
+ * Answers requests for sandboxes: the services at their port, and the sandbox's own programs at the
+ * others. Streams bodies until the caller's key is revoked.
  */
 export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   const agent = new GatewayAgent();
@@ -89,7 +88,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     const seen = seenOf(deps, request);
-    // What is no upgrade after all is an answer like any other, the last one on this connection.
+    // A sandbox that declines the upgrade gives a normal answer, the last on this connection.
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
@@ -97,7 +96,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
       if (!isTraffic(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
       const sandbox = await admitted(deps, request);
       deps.admission.count(sandbox.caller, request);
-      // A link is good for its file alone, and an upgrade leads to the port.
+      // A signed link permits only its file, but an upgrade reaches the port.
       if (sandbox.by === 'signature') throw invalidToken();
       await whileKeyIsGood(deps, sandbox, {
         response,
@@ -140,7 +139,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   };
 };
 
-/** Listeners of a response: what follows it, what is piped into it; above Node's 10. */
+/** Limit on a response's listeners: followers and pipes exceed Node's default of 10. */
 const MOST_LISTENERS = 20;
 
 interface Served {
@@ -164,7 +163,10 @@ const serve = async (
   response.writeHead(204).end();
 };
 
-/** Has the exchange end with the client's key; `signal` says so, and that the client has left. */
+/**
+ * Ends the exchange when the client's key is revoked. `signal` aborts then, and when the client
+ * leaves.
+ */
 const whileKeyIsGood = async (
   { clients }: TrafficDeps,
   { caller, by }: Admitted,
@@ -178,7 +180,7 @@ const whileKeyIsGood = async (
   response.once('close', leave);
   const end = (): void => {
     leave();
-    response.req.socket.destroy(); // a response that became an upgrade has no socket
+    response.req.socket.destroy(); // an upgraded response has no socket
   };
   const forgetKey = by === 'nothing' ? undefined : clients.followKey(caller, end);
   try {
@@ -188,7 +190,7 @@ const whileKeyIsGood = async (
   }
 };
 
-/** Says whether it is for a sandbox: its path did of what came over a link. */
+/** Whether a request is for a sandbox. For a request over a link, its path decides. */
 const isTraffic = (request: IncomingMessage): boolean => {
   const linked = linkedAddressOf(request);
   return linked === undefined ? isForSandbox(request) : linked !== 'control';
@@ -249,9 +251,9 @@ const throughPort = async (
   }
 };
 
-/** Says the variables of the claim, which was not made yet when that server started. */
+/** Carries the claim's variables: the interpreter's server started before the claim. */
 const VARIABLES = 'Sandpool-Claim-Env';
-/** Bounds one header of them; that server takes 64 KiB. */
+/** Maximum size of one such header, in bytes. The interpreter's server accepts 64 KiB. */
 const MOST_OF_LINE = 32 << 10;
 
 const OURS: ReadonlySet<string> = new Set([
@@ -262,7 +264,7 @@ const OURS: ReadonlySet<string> = new Set([
   CLAIM_TERMS_HEADER,
 ]);
 
-/** Keeps from what runs in the sandbox by which token it was reached. */
+/** Removes tokens and internal headers before the request reaches the sandbox. */
 const keepTokens = (request: IncomingMessage): void => {
   const { rawHeaders } = request;
   request.rawHeaders = rawHeaders.filter(
@@ -289,7 +291,7 @@ const seenOf = ({ clock }: TrafficDeps, { method = '', headers }: IncomingMessag
   startedAt: clock.now(),
 });
 
-/** One line an exchange; never a path, a header or a body. */
+/** Writes one line per exchange, without paths, headers or bodies. */
 const note = (
   { log, clock, metrics }: TrafficDeps,
   { requestId, method, startedAt }: Seen,
@@ -331,7 +333,7 @@ const refuse = (
     deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
   const shown = asGone(errorCode, shownError(answer));
   note(deps, seen, { status: shown.status, errorCode });
-  // The SDKs of the code interpreter show nothing else of an error.
+  // The code interpreter's SDKs show only the reason phrase of an error.
   if (portNamedBy(request) === INTERPRETER_PORT)
     response.statusMessage = shown.body.message.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
   giveError(request, response, { answer: shown, requestId: seen.requestId });
@@ -343,7 +345,7 @@ const GONE: ReadonlySet<string> = new Set([
   'CLUSTER_NOT_FOUND',
 ]);
 
-/** Clients take 502, and nothing else, for a sandbox that is gone. */
+/** SDKs only read 502 as "the sandbox is gone". */
 const asGone = (errorCode: string, shown: ShownError): ShownError =>
   GONE.has(errorCode)
     ? { ...shown, status: 502, body: { code: 502, message: 'the sandbox was not found' } }

@@ -9,15 +9,15 @@ import { badArgument } from '../rpc/rpc-errors.ts';
 import { entryInfo, SLICE_MS, type EntryInit } from './entry-info.ts';
 import { targetAt, type Place } from './homes.ts';
 
-/** Links that are followed one after another, as the kernel does. */
+/** Maximum of links in a chain, like the kernel's limit. */
 const MOST_LINKS = 8;
 const MOST_DEPTH = 16;
-/** Entries of a list: it is one message. */
+/** Maximum entries of a list, which is one message. */
 const MOST_ENTRIES = 10_000;
-/** Links of a list of which it is looked up what they lead to. */
+/** Maximum links of a list that are resolved. */
 const MOST_FOLLOWED = 256;
 
-/** Looks at files for whoever is shown them. */
+/** Reads entries in the form that clients see. */
 export class Entries {
   readonly #operations: Pick<Operations, 'statFile' | 'listFiles'>;
 
@@ -40,7 +40,7 @@ export class Entries {
     if (kind !== 'folder') throw badArgument(`path: ${place.shown} is not a folder`);
   }
 
-  /** Lists what is in a folder, by name. Refuses more than can be said in one message. */
+  /** Lists a folder by name. Refuses a list that exceeds one message. */
   async in(
     sandbox: AddressedSandbox,
     { place, depth }: { readonly place: Place; readonly depth: number },
@@ -92,7 +92,7 @@ export class Entries {
     return this.#operations.statFile(sandbox.caller, targetAt(sandbox, path), signal);
   }
 
-  /** The kind of what a link leads to; undefined of what is no link, or leads nowhere. */
+  /** Kind of a link's target; undefined for other entries and broken links. */
   async #leadsTo(
     sandbox: AddressedSandbox,
     link: { readonly path: string; readonly stat: FileStat },

@@ -21,7 +21,7 @@ const LETTERS: Readonly<Record<FileKind, string>> = {
   other: '?',
 };
 
-/** Says what is at a path. A link is of the kind of what it leads to, where that is there. */
+/** Describes an entry. A link has the kind of its target, if the target exists. */
 export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): EntryInit => ({
   name: posix.basename(path),
   type: TYPES[leadsTo ?? stat.kind],
@@ -38,13 +38,13 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   metadata: stat.metadata,
 });
 
-/** Bytes of an entry on the wire beside its names. */
+/** Wire size of an entry without its names, in bytes. */
 const FIELD_BYTES = 256;
 
-/** Milliseconds of work on a long list after which the event loop goes round. */
+/** Work on a long list between two turns of the event loop, in ms. */
 export const SLICE_MS = 4;
 
-/** Returns how many bytes a list of entries takes on the wire at most. */
+/** Upper bound of a list's size on the wire, in bytes. */
 export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
   const slices = new Slices(SLICE_MS);
   let sum = 0;
@@ -57,8 +57,8 @@ export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> =>
 };
 
 /**
- * Makes the JSON of an answer with these entries, piece by piece, as the codec of calls does: many
- * of them at once would hold up everybody else's calls.
+ * Writes the JSON of an answer piece by piece, in the codec's format. Encoding many entries at once
+ * would block other calls.
  */
 export async function* entriesAsJson(
   entries: readonly EntryInit[],
@@ -79,7 +79,7 @@ export async function* entriesAsJson(
 
 const jsonBytes = (text: string): number => jsonLength(Buffer.from(text));
 
-/** As `ls -l` shows them. */
+/** Permissions in the format of `ls -l`. */
 const permissionsOf = ({ kind, mode }: FileStat): string => {
   const bits = 'rwxrwxrwx'.split('').map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-'));
   for (const [bit, at, letter] of SPECIAL)
@@ -93,9 +93,9 @@ const SPECIAL = [
   [0o1000, 8, 't'],
 ] as const;
 
-/** Names of users are what an image says; only root has the same everywhere. */
+/** User names depend on the image; only root is the same everywhere. */
 const userOf = (id: number): string => (id === 0 ? 'root' : String(id));
 
-/** A file's time may be any: what RFC 3339 can't say is shown as the nearest. */
+/** Limits a file's time to the range of RFC 3339. */
 const boundedMs = (ns: bigint): number =>
   Math.min(Math.max(Number(ns / 1_000_000n), -62_135_596_800_000), 253_402_300_799_999);

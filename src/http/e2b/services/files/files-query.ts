@@ -5,8 +5,8 @@ import { requireUser } from '../user.ts';
 const LONGEST = 16_384;
 
 /**
- * Reads the query of a request for `/files`, as it stands there. Whoever looks at one reads it so:
- * a link is signed for the very file that is opened. Refuses what is given twice.
+ * Reads the query of a `/files` request, undecoded. All readers use this function, so the signed
+ * file is exactly the opened file. Refuses repeated parameters.
  */
 export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, string> => {
   const query = new Map<string, string>();
@@ -19,16 +19,13 @@ export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, s
   return query;
 };
 
-/** Returns what a parameter says; undefined where there is none. Refuses what is no UTF-8. */
+/** Decodes a parameter; undefined if absent. Refuses invalid UTF-8. */
 export const fieldOf = (query: ReadonlyMap<string, string>, name: string): string | undefined => {
   const value = query.get(name);
   return value === undefined ? undefined : decoded(name, value);
 };
 
-/**
- * Returns the path that a request for `/files` names, empty where it names none. Refuses another
- * user.
- */
+/** Path in a `/files` request; empty if absent. Refuses another user. */
 export const pathAsked = (request: IncomingMessage): string => {
   const query = filesQuery(request);
   requireUser(fieldOf(query, 'username') ?? '');

@@ -25,7 +25,7 @@ export interface FilesystemServiceDeps {
   readonly clock: Clock;
 }
 
-/** Serves `filesystem.Filesystem`, over the files that the API has. */
+/** Serves `filesystem.Filesystem` with the API's files. */
 export const filesystemService = (
   deps: FilesystemServiceDeps,
 ): Partial<ServiceImpl<typeof Filesystem>> => {
@@ -35,7 +35,7 @@ export const filesystemService = (
     const above = targetAt(sandbox, posix.dirname(path));
     await operations.makeFolder(sandbox.caller, above, { parents: true, signal });
   };
-  /** Finds the folder to watch; refuses what is none. */
+  /** Finds the folder to watch. Refuses other entries. */
   const watchOrder = async (
     context: HandlerContext,
     request: { path: string; recursive: boolean; includeEntry: boolean },
@@ -80,7 +80,7 @@ export const filesystemService = (
         await homes.place(sandbox, destination),
       ];
       const target = targetAt(sandbox, from.path);
-      // Refuses what is not there before anything is made.
+      // Refuse a missing source before creating folders.
       await operations.statFile(sandbox.caller, target, context.signal);
       await makeParents(sandbox, to.path, context.signal);
       await operations.moveFile(sandbox.caller, target, {
@@ -98,7 +98,7 @@ export const filesystemService = (
         const { signal } = context;
         await operations.removeFile(sandbox.caller, target, { recursive: true, signal });
       } catch (error) {
-        // What is not there is removed.
+        // A missing file counts as removed.
         if (!(error instanceof Refusal && error.code === 'FILE_NOT_FOUND')) throw error;
       }
       return {};
@@ -133,7 +133,7 @@ export const filesystemService = (
   };
 };
 
-/** Something that is no folder stands at the place, or on the way to it. */
+/** Translates the refusal if a file is in the place of a folder. */
 const asFolder = async <T>(place: Place, make: () => Promise<T>): Promise<T> => {
   try {
     return await make();

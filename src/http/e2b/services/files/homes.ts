@@ -5,31 +5,31 @@ import type { FileTarget } from '../../../../services/files/file-operations.ts';
 import type { Operations } from '../../../../services/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 
-/** A path of a call, and what it leads to. */
+/** A path of a call, resolved. */
 export interface Place {
-  /** Absolute, as the caller is shown it. */
+  /** Absolute path that the caller sees. */
   readonly shown: string;
-  /** Absolute, in the sandbox. */
+  /** Absolute path in the sandbox. */
   readonly path: string;
 }
 
 interface Home {
   readonly path: string;
-  /** There is a folder `/home/user`: the home by another name, or one of the image. */
+  /** Whether `/home/user` exists: another name of the home, or a folder of the image. */
   readonly hasTheirs: boolean;
 }
 
-/** Programs of E2B take this for the home of every sandbox. */
+/** Home of every sandbox by E2B's convention. */
 const THEIR_HOME = '/home/user';
-/** Says behind a NUL that there is a folder of that name, which may be another one. */
+/** Prints the home, then a NUL if the folder `/home/user` exists. */
 const ASK_HOME = ['/bin/sh', '-c', `printf %s "$HOME"; [ -d ${THEIR_HOME} ] && printf '\\0'; :`];
 const ASK_MS = 10_000;
 const MOST_BYTES = 4_096;
 const MOST_KNOWN = 10_000;
 
 /**
- * Finds what paths lead to: those that are not absolute lead on from the home, and `/home/user` is
- * the home where there is no folder of that name. Each sandbox is asked once for its home.
+ * Resolves paths. Relative paths start at the home. `/home/user` means the home if no such folder
+ * exists. Reads each sandbox's home once.
  */
 export class Homes {
   readonly #operations: Pick<Operations, 'execInSandbox'>;
@@ -39,7 +39,7 @@ export class Homes {
     this.#operations = operations;
   }
 
-  /** Refuses what can be no path, and what is in the home of another user. */
+  /** Resolves a path. Refuses an invalid path, and a path in another user's home. */
   async place(sandbox: AddressedSandbox, text: string): Promise<Place> {
     if (!text.isWellFormed()) throw invalidArgument('path', 'is not well-formed Unicode');
     if (/^~[^/]/.test(text))
@@ -70,7 +70,7 @@ export class Homes {
 
   async #ask({ caller, sandboxId }: AddressedSandbox): Promise<Home> {
     const request = { argv: ASK_HOME, timeoutMs: ASK_MS, outputLimit: MOST_BYTES };
-    // Others may wait for the same answer: it does not end with whoever asked first.
+    // Other callers may share this answer, so the first caller's signal must not abort it.
     const signal = AbortSignal.timeout(2 * ASK_MS);
     const { stdout } = await this.#operations
       .execInSandbox(caller, sandboxId, { request, signal })
@@ -88,7 +88,7 @@ const beneath = (home: string, path: string): string => {
   return joined.length > 1 ? joined.replace(/\/$/, '') : joined;
 };
 
-/** Names the file to the operations of files. Refuses a path that can be none. */
+/** Builds the target of a file operation. Refuses an invalid path. */
 export const targetAt = ({ sandboxId }: AddressedSandbox, path: string): FileTarget => ({
   sandboxId,
   path: filePathOf('path', path),

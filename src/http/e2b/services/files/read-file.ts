@@ -15,7 +15,7 @@ export interface ReadFileDeps {
   readonly unread: UnreadAnswers;
 }
 
-/** Answers `GET /files`: the bytes of a file. */
+/** Answers `GET /files` with the bytes of a file. */
 export const readFile = async (
   { operations, homes, unread }: ReadFileDeps,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -25,7 +25,7 @@ export const readFile = async (
   if (path === '') throw invalidArgument('path', 'is required');
   const { path: found } = await homes.place(sandbox, path);
   const { range: asked, 'if-range': condition } = request.headers;
-  // No version is told, so that a condition can't name the present one.
+  // Answers carry no version, so no condition can match.
   const range = condition === undefined ? rangeOf(asked) : undefined;
   const order = { as: 'file', range, signal: sandbox.signal } as const;
   const opened = await asFile(() =>
@@ -48,7 +48,7 @@ export const readFile = async (
   try {
     await pipeline(content, response);
   } catch {
-    // Its client left, or must not take what it has for the whole.
+    // The client left, or must not take a part for the whole.
     response.destroy();
   }
 };
@@ -60,7 +60,7 @@ const lengthsOf = (opened: OpenedContent, isPart: boolean): Readonly<Record<stri
   return { 'Content-Length': String(end - start), ...(isPart ? part : {}) };
 };
 
-/** A folder, a device: what is there is not what was asked for, and that is the caller's fault. */
+/** Translates the refusal of a folder or a device into a fault of the caller. */
 export const asFile = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();

@@ -20,16 +20,15 @@ export interface WatchOrder {
 }
 
 export interface Watch {
-  /** To be called once. */
+  /** Call only once. */
   readonly events: (signal: AbortSignal) => AsyncIterable<EventInit>;
   /** May be repeated. */
   readonly close: () => void;
 }
 
 /**
- * Follows a folder from when it resolves. A file that comes whole under its name, as the API and
- * many editors write one, is told as made and as written. Ends with `aborted` where changes were
- * missed.
+ * Follows a folder from the time it resolves. Reports a file that was moved into place, as the API
+ * and many editors do, as created and written. Ends with `aborted` if changes were missed.
  */
 export const watchedEvents = async (
   operations: Pick<Operations, 'watchFiles'>,
@@ -43,7 +42,7 @@ export const watchedEvents = async (
     try {
       return await entries.at(sandbox, { shown, path }, signal);
     } catch (error) {
-      // It is gone by now, or too much is asked: the event says enough.
+      // The file is gone or a limit is reached; send the event without the entry.
       if (error instanceof Refusal) return undefined;
       throw error;
     }

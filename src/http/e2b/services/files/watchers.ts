@@ -7,38 +7,38 @@ import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
 import type { EventInit, Watch } from './watched-events.ts';
 
-/** Bounds the watchers of one sandbox, and of one tenant. */
+/** Maximum watchers per sandbox and per tenant. */
 const MOST_OF_SANDBOX = 8;
 const MOST_OF_TENANT = 32;
-/** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
+/** Maximum bytes of one watcher's buffered events. Each event counts EVENT_BYTES and its name. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
-/** A change shows this long after it at most, and the next one this long after the one before. */
+/** A change is visible within FIRST_MS, and the next change NEXT_MS after it. */
 const FIRST_MS = 200;
 const NEXT_MS = 30;
-/** A watcher that nobody asks for so long is given up. */
+/** Removes a watcher that nobody has polled for this long. */
 const UNASKED_MS = 600_000;
 
 interface Watcher {
   readonly sandboxId: string;
   readonly tenant: string;
   readonly leaving: AbortController;
-  /** Ends the watch; may be repeated. */
+  /** Ends the watch. May be repeated. */
   readonly close: () => void;
-  /** Gives its place back. */
+  /** Returns the watcher's permits. */
   readonly leave: () => void;
   events: EventInit[];
   bytes: number;
   failure?: ConnectError;
-  /** Called when something happened. */
+  /** Called on each event. */
   wake: () => void;
   forget: () => void;
 }
 
 /**
- * Keeps what happens in folders for clients that ask for it now and then: 8 watchers of a sandbox
- * and 32 of a tenant at most, with 1 MiB each. One whose watch has ended, as with its sandbox,
- * keeps what happened until the place is wanted.
+ * Buffers the events of folders for polling clients: at most 8 watchers per sandbox and 32 per
+ * tenant, with 1 MiB each. A watcher whose watch or sandbox has ended keeps its events until its
+ * permit is needed.
  */
 export class Watchers {
   readonly #clock: Clock;
@@ -51,7 +51,7 @@ export class Watchers {
     this.#newId = newId;
   }
 
-  /** Follows a watch until it is removed, and returns its id. Refuses one too many. */
+  /** Starts a watcher and returns its id. Refuses a watcher beyond the limits. */
   async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
     const tenant = tenantKey(caller);
     const leave = this.#takePlace(sandboxId, tenant);
@@ -75,8 +75,8 @@ export class Watchers {
   }
 
   /**
-   * Returns what happened since it was asked last, and waits a little for what is on its way.
-   * Rejects with `not_found`, or what it failed with.
+   * Returns the events since the last call, after a short wait for those in flight. Rejects with
+   * `not_found`, or with the watcher's failure.
    */
   async take(sandbox: AddressedSandbox, id: string): Promise<EventInit[]> {
     const watcher = this.#find(sandbox, id);
@@ -124,7 +124,7 @@ export class Watchers {
     );
   }
 
-  /** Gives the oldest of those up whose watch has ended; false where there is none. */
+  /** Removes the oldest watcher whose watch has ended; false if there is none. */
   #dropEnded(isOfIt: (watcher: Watcher) => boolean): boolean {
     for (const [id, watcher] of this.#all)
       if (watcher.failure !== undefined && isOfIt(watcher)) {
@@ -134,7 +134,7 @@ export class Watchers {
     return false;
   }
 
-  /** Gives all of them up. */
+  /** Removes all watchers. */
   stop(): void {
     for (const [id, watcher] of this.#all) this.#drop(id, watcher);
   }

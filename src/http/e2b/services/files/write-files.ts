@@ -20,7 +20,7 @@ export interface WriteFilesDeps {
   readonly homes: Homes;
 }
 
-/** A file as the SDKs are told of it. */
+/** A written file, in the form that SDKs expect. */
 interface Written {
   readonly path: string;
   readonly name: string;
@@ -29,15 +29,15 @@ interface Written {
 }
 
 const MOST_FILES = 1_000;
-/** Fields of a form beside its files, which are not heeded. */
+/** Maximum of other form fields, which are ignored. */
 const MOST_FIELDS = 100;
-/** Names the part of a form that is a file, also where pages send a text without a file name. */
+/** Name of a file's part. Pages may send it as text without a file name. */
 const FILE = 'file';
 const MOST_TEXT = 1 << 20;
 const OCTETS = /^application\/octet-stream\b/i;
 const FORM = /^multipart\/form-data\b/i;
 
-/** Answers `POST /files`: writes the body to a file, or each part of a form to its own. */
+/** Answers `POST /files`: writes the body to one file, or each part of a form to its own file. */
 export const writeFiles = async (
   deps: WriteFilesDeps,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -66,17 +66,17 @@ export const writeFiles = async (
   response.writeHead(200, headers).end(text);
 };
 
-/** Begins the name of a header whose value is kept with the files that are written. */
+/** Prefix of headers that are stored as the files' metadata. */
 const METADATA = 'x-metadata-';
 const KEY = /^[\x20-\x7e]{1,246}$/;
 const VALUE = /^[\x20-\x7e]*$/;
-/** Bounds keys and values together; each key counts with what the file system has before it. */
+/** Maximum bytes of keys and values. Each key also counts its prefix in the file system. */
 const MOST_METADATA = 4_096;
 const BEFORE_KEY = 'user.e2b.'.length;
 
 type Metadata = Readonly<Record<string, string>>;
 
-/** Returns what the headers say, the first of those of one name; undefined where there is none. */
+/** Metadata in the headers; the first header of a name wins. Undefined without metadata. */
 const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
   const kept = new Map<string, string>();
   let bytes = 0;
@@ -99,14 +99,14 @@ const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
   return kept.size === 0 ? undefined : Object.fromEntries(kept);
 };
 
-/** Returns the bytes of the body, unpacked where it is gzip. */
+/** Bytes of the body, decompressed if it is gzip. */
 const contentOf = (request: IncomingMessage, response: ServerResponse): Readable => {
   if (request.headers['content-encoding']?.toLowerCase() !== 'gzip') {
     checkEncoding(request);
     return arrivingBytes(request, response);
   }
   const unpacked = createGunzip();
-  // What it fails with, its reader sees.
+  // The reader sees the error.
   unpacked.on('error', () => {});
   pipeline(arrivingBytes(request, response), unpacked).catch(() => {});
   return unpacked;
@@ -141,7 +141,7 @@ interface FileToWrite {
   readonly metadata: Metadata | undefined;
 }
 
-/** Returns the refusal of a body that is no form, or no gzip; any other error as it is. */
+/** Translates a malformed form or gzip body into a refusal. Returns any other error unchanged. */
 const malformed = (error: unknown): unknown => {
   if (error instanceof Refusal || error instanceof ClientGone || !(error instanceof Error))
     return error;
@@ -150,7 +150,7 @@ const malformed = (error: unknown): unknown => {
   return FORM_FAULT.test(error.message) ? invalidArgument('body', error.message) : error;
 };
 
-/** How busboy says that a form is none; it has no codes. */
+/** Messages of busboy for malformed forms, since its errors have no codes. */
 const FORM_FAULT =
   /^(Unexpected end of|Malformed|Multipart: Boundary not found|Unsupported content)/;
 
@@ -162,8 +162,8 @@ interface Form {
 }
 
 /**
- * Writes the parts of a form one after another. A path in the query is that of the one file there
- * is; else each part's file name is its path.
+ * Writes the parts of a form in sequence. A path in the query applies to the only file; without it,
+ * each part's file name is its path.
  */
 const writeForm = async (
   deps: WriteFilesDeps,
@@ -180,7 +180,7 @@ const writeForm = async (
   };
   const take = (content: Readable, filename: string | undefined): void => {
     content.on('error', () => {});
-    // Reads on no faster than files are written: the form keeps whole those that are small.
+    // Limits reading to the speed of writing, since the form buffers small files.
     form.cork();
     void turn.then(() => form.uncork());
     turn = turn.then(async () => {
@@ -217,7 +217,7 @@ const writeForm = async (
 const asError = (failure: unknown): Error =>
   failure instanceof Error ? failure : new Error(String(failure));
 
-/** Returns the path of a part; one without a file name has none, whatever the types say. */
+/** Path of a part. A part may lack a file name, contrary to the types. */
 const nameOf = (filename: string | undefined): string => {
   if (!filename) throw invalidArgument('path', 'is required, as each file has no name');
   return filename;

@@ -11,9 +11,9 @@ type Stream = 'stdout' | 'stderr' | 'pty';
 
 export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
-  /** Milliseconds after which the process is killed, which is told as the stream's own end. */
+  /** Timeout of the process, in ms. Reported as the end of the stream. */
   readonly timeoutMs?: number;
-  /** Resolves with what a stream ends with whose sandbox has ended; undefined while it runs. */
+  /** Resolves with the stream's error if the sandbox has ended; undefined while it runs. */
   readonly endOfSandbox: () => Promise<ConnectError | undefined>;
 }
 
@@ -21,15 +21,14 @@ const PIECE = 32 << 10;
 const TTY_PIECE = 16 << 10;
 const ROUNDING_MS = 10;
 
-/** Returns the first message of a process's stream. */
+/** First message of a process's stream. */
 export const startOf = ({ pid }: ProcessFact): Told => ({
   event: { event: { case: 'start', value: { pid } } },
 });
 
 /**
- * Yields the frames behind the start: what the process prints, in pieces that end between
- * characters where it is text, and its end; and that it is alive where it is silent. They are made
- * by hand, as there may be many of them: the JSON of a `ProcessEvent`, whichever call it answers.
+ * Yields the frames after the start: output, keepalives, and the end. Cuts text only between
+ * characters. Writes the JSON of a `ProcessEvent` by hand for speed; it suits each of the calls.
  */
 export async function* processFrames(
   { fact: { tty }, output }: Pick<ProcessFollow, 'fact' | 'output'>,
@@ -68,18 +67,20 @@ const endFrame = (fact: ProcessFact): Buffer => {
 const timedOut = (): ConnectError =>
   new ConnectError('the process was killed at its timeout', Code.DeadlineExceeded);
 
-/** A process may end with the same code by itself, but not at that time. */
+/**
+ * Whether the timeout ended the process. Its own exit code may be the same, but not at that time.
+ */
 const isTimedOut = (
   { exitCode, startedAt, endedAt = startedAt }: ProcessFact,
   timeoutMs = Infinity,
 ): boolean => exitCode === 124 && endedAt - startedAt >= timeoutMs - ROUNDING_MS;
 
-/** A shell says by its code that what it ran was ended by a signal. */
+/** Whether a signal ended the process. A shell reports this by its exit code. */
 const isEndedByOthers = ({ signal, exitCode = 0 }: ProcessFact): boolean =>
   signal !== undefined || exitCode > SIGNALLED;
 const SIGNALLED = 128;
 
-/** Names the signals as programs of E2B expect them to be named. */
+/** Signal names that E2B's programs expect. */
 const KILLED: Readonly<Record<string, string>> = { KILL: 'killed', TERM: 'terminated' };
 
 const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
@@ -96,13 +97,13 @@ const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts bytes into pieces of a length at most that end between two characters of UTF-8: some SDKs
- * decode each piece by itself. Bytes that are no text are cut anywhere. Pieces may share the memory
- * of what they were cut from.
+ * Cuts bytes into pieces of limited length that end between UTF-8 characters, since some SDKs
+ * decode each piece on its own. Cuts binary data anywhere. Pieces may share memory with their
+ * input.
  */
 export class WholeCharacters {
   readonly #most: number;
-  /** Begins a character whose end has not come: three bytes at most. */
+  /** Start of an incomplete character, at most three bytes. */
   #begun: Buffer = NOTHING;
 
   constructor(most: number) {
@@ -121,14 +122,14 @@ export class WholeCharacters {
     if (end > 0) yield left.subarray(0, end);
   }
 
-  /** Yields what was held back, where there is something. */
+  /** Yields the held-back bytes, if any. */
   *rest(): Generator<Buffer, void, undefined> {
     if (this.#begun.length > 0) yield this.#begun;
     this.#begun = NOTHING;
   }
 }
 
-/** Returns how many bytes at the end begin a character that they do not end. */
+/** Number of bytes at the end that belong to an incomplete character. */
 const begunAt = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -43,23 +43,23 @@ export interface ProcessServiceDeps {
   readonly clock: Clock;
 }
 
-/** So long after its end a process can still be connected to. */
+/** Time after its end in which a process can still be connected to. */
 const ENDED_MS = 30_000;
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
 interface ProcessService {
   readonly calls: Partial<ServiceImpl<typeof Process>>;
-  /** Are the same as those of the calls that are streams. */
+  /** Streaming calls of `calls`, served without the library. */
   readonly streams: readonly PlainStream[];
 }
 
-/** Serves `process.Process`, over the processes that the API has. */
+/** Serves `process.Process` with the API's processes. */
 export const processService = (deps: ProcessServiceDeps): ProcessService => {
   const { operations, clock, homes } = deps;
   const followed = new FollowedProcesses();
   /**
-   * Finds the latest of that number or tag; one that ended less than `endedMs` ago counts too.
-   * Refuses it where a rule holds the call.
+   * Finds the latest process with that pid or tag, including processes ended less than `endedMs`
+   * ago. Refuses a call that a rule holds.
    */
   const find = async (
     { sandbox, permitProcess }: Call,
@@ -79,7 +79,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     permitProcess(found.processId);
     return found;
   };
-  /** Keeps a process for as long as its stream is open. */
+  /** Remembers a process while its stream is open. */
   const kept = (sandboxId: string, running: ProcessFollow): ProcessFollow => {
     const leave = followed.add(sandboxId, running.fact);
     const close = (): void => {
@@ -96,7 +96,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
       return rpcErrorOf(error);
     }
   };
-  /** Returns the start, and what comes behind it. */
+  /** The start message, and the frames after it. */
   const begun = (
     { call, leftMs, header }: StreamTerms,
     running: ProcessFollow,
@@ -112,7 +112,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     });
     return { first: startOf(running.fact), rest: { frames, close: () => running.close() } };
   };
-  /** Gives a process input, in pieces that it takes one after another. */
+  /** Writes input to a process, piece by piece. */
   const give = async (
     { caller, sandboxId }: AddressedSandbox,
     { processId, tty }: ProcessFact,
@@ -200,7 +200,10 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
   return { calls, streams };
 };
 
-/** Yields the first message by the library, which holds much of a stream; hands the rest over. */
+/**
+ * Sends the first message through the library, and hands over the rest: the library needs much
+ * memory per stream.
+ */
 async function* handedOver<T>(
   context: HandlerContext,
   open: (terms: StreamTerms) => Promise<{ readonly first: T; readonly rest: FramesToCome }>,
@@ -231,7 +234,7 @@ const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
   [Signal.SIGTERM]: 'TERM',
 };
 
-/** Checks a start as the API checks its own. */
+/** Validates a start by the rules of the API. */
 const orderOf = async (
   { process, pty, tag, stdin = true }: StartRequest,
   { call, leftMs }: StreamTerms,
@@ -274,10 +277,10 @@ const named = (selector: ProcessSelector | undefined): string => {
   return kind === 'tag' ? `with the tag ${JSON.stringify(value)}` : String(value);
 };
 
-/** Bytes of a process on the wire beside its texts. */
+/** Wire size of a process without its texts, in bytes. */
 const FIELD_BYTES = 128;
 
-/** Returns how many bytes a process takes in a list at most. */
+/** Upper bound of a process's size in a list, in bytes. */
 const bytesOf = ({ argv, tag = '' }: ProcessFact): number =>
   [...argv, tag].reduce((sum, text) => sum + 3 + jsonLength(Buffer.from(text)), FIELD_BYTES);
 
@@ -293,17 +296,17 @@ interface Followed {
 }
 
 /**
- * Keeps the processes whose streams are open here, so that a key that is pressed needs no list of
- * all of them. There are as many as streams at most.
+ * Processes with streams open here, so that a keystroke does not need a list of all processes.
+ * Holds at most one per stream.
  */
 class FollowedProcesses {
   readonly #all = new Map<string, Followed>();
 
-  /** Keeps a process until what it returns is called, which may be repeated. */
+  /** Remembers a process until the returned function is called. That call may be repeated. */
   add(sandboxId: string, fact: ProcessFact): () => void {
     const key = keyOf(sandboxId, fact.pid);
     const known = this.#all.get(key);
-    // The number of one that ended may be another's by now.
+    // The pid of an ended process may be reused.
     const followed = known?.fact.processId === fact.processId ? known : { fact, streams: 0 };
     followed.streams += 1;
     this.#all.set(key, followed);
@@ -316,7 +319,7 @@ class FollowedProcesses {
     };
   }
 
-  /** Returns the process of that number; undefined where no stream of it is open here. */
+  /** Process with that pid; undefined if no stream of it is open here. */
   get(sandboxId: string, pid: number): ProcessFact | undefined {
     return this.#all.get(keyOf(sandboxId, pid))?.fact;
   }

@@ -2,24 +2,24 @@ import { invalidArgument } from '../../../../model/refusals.ts';
 import { FRAME_HEAD_BYTES } from './frames.ts';
 
 const KIB = 1_024;
-/** Bytes of a body, by the name of the call. */
+/** Maximum bytes of a body, by call. */
 const MOST_BYTES: Readonly<Record<string, number>> = {
   Start: 256 * KIB,
   SendInput: 1_024 * KIB,
 };
 const MOST_BYTES_OF_OTHERS = 64 * KIB;
-/** Bytes of one message of a call that streams. */
+/** Maximum bytes of one message of a streaming call. */
 const MOST_BYTES_OF_MESSAGE = 1_024 * KIB;
-/** Twice what the largest valid call has: 1,024 arguments and 128 variables. */
+/** Twice the values of the largest valid call: 1,024 arguments and 128 variables. */
 const MOST_VALUES = 2_304;
 
-/** Returns how many bytes the body of a call may have, by the call's path. */
+/** Maximum bytes of a call's body, by the call's path. */
 export const mostBytesOf = (path: string): number =>
   MOST_BYTES[path.slice(path.lastIndexOf('/') + 1)] ?? MOST_BYTES_OF_OTHERS;
 
 /**
- * Refuses JSON with too many values with INVALID_ARGUMENT, before any object is made of it.
- * `isFramed`: it is a stream of Connect, in which each message follows its length.
+ * Refuses JSON with too many values with INVALID_ARGUMENT, before parsing it. `isFramed` marks a
+ * Connect stream, whose messages each follow their length.
  */
 export const boundValues = (body: Buffer, isFramed: boolean): void => {
   let left = MOST_VALUES;
@@ -38,8 +38,8 @@ function* messagesOf(body: Buffer): Generator<Buffer, void, undefined> {
 }
 
 /**
- * Yields a stream of Connect message by message, each with its head and once it is permitted. What
- * is no whole message is yielded as it is.
+ * Splits a Connect stream into messages, each with its head and after it is permitted. Yields an
+ * incomplete last message unchanged.
  */
 export async function* wholeMessages(
   content: AsyncIterable<Buffer>,
@@ -71,7 +71,7 @@ export async function* wholeMessages(
 
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
 
-/** Counts the commas between values, and stops one beyond `most`. */
+/** Counts the commas between values, up to `most` + 1. */
 const commasIn = (json: Buffer, most: number): number => {
   let commas = 0;
   for (let at = 0; at < json.length && commas <= most; at += 1) {
@@ -81,7 +81,7 @@ const commasIn = (json: Buffer, most: number): number => {
   return commas;
 };
 
-/** Returns the place of the quote that ends the string, or the length of what has no end. */
+/** Index of the string's closing quote, or the length of the JSON if the string is not closed. */
 const endOfString = (json: Buffer, from: number): number => {
   for (let at = json.indexOf(QUOTE, from + 1); at >= 0; at = json.indexOf(QUOTE, at + 1)) {
     let backslashes = 0;

@@ -11,27 +11,29 @@ export interface Call {
   readonly sandbox: AddressedSandbox;
   /** Returns its room in the budget for answers, which is given back when the response is over. */
   readonly room: () => AnswerRoom;
-  /** Refuses a call of one process, once that is known, where a rule holds it. */
+  /**
+   * Checks a call for one process once the process is known. Refuses the call if a rule holds it.
+   */
   permitProcess: (processId: string) => void;
-  /** Takes the place of the message of an answer that is long: its JSON, made piece by piece. */
+  /** JSON that replaces a long message of the answer, written piece by piece. */
   longJson?: AsyncIterable<Uint8Array>;
-  /** Is what comes behind the first message of a stream, where the call makes it itself. */
+  /** Frames after the first message of a stream, if the call writes them itself. */
   goesOn?: FramesToCome;
-  /** Says, once it is known, that the sandbox is gone. */
+  /** Set when the sandbox turns out to be gone. */
   gone?: Error;
 }
 
-/** The frames of a stream but for its first and last ones. */
+/** Frames of a stream between the first and the last. */
 export interface FramesToCome {
-  /** To be read once. What it fails with is told in the last frame. */
+  /** Read only once. The last frame reports an error of the frames. */
   readonly frames: AsyncIterable<Buffer>;
-  /** Whether it was read or not; may be repeated. */
+  /** Closes the stream, read or unread. May be repeated. */
   readonly close: () => void;
 }
 
 export const CALL = createContextKey<Call | undefined>(undefined);
 
-/** Names the operation that each call stands for. */
+/** Operation of each call. */
 export const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
   Start: 'startProcess',
   Connect: 'followProcess',
@@ -57,7 +59,7 @@ export interface GuardDeps {
   readonly log: Log;
 }
 
-/** Holds one call to the policy, takes it down once, and words what it fails with. */
+/** Checks one call against the rules, audits it once, and translates its errors. */
 export class GuardedCall {
   readonly #deps: GuardDeps;
   readonly #call: Call;
@@ -74,20 +76,20 @@ export class GuardedCall {
     };
   }
 
-  /** Refuses a call in another user's name, and one that a rule holds. */
+  /** Refuses a call as another user, and a call that a rule holds. */
   permit(authorization: string | null | undefined): void {
     const { conduct } = this.#deps;
     requireUser(userOf(authorization));
     if (!conduct.isOfProcess(this.#conducted.operation)) conduct.permit(this.#conducted);
   }
 
-  /** May be repeated. */
+  /** Audits the success. May be repeated. */
   done(): void {
     if (!this.#isNoted) this.#deps.conduct.note(this.#conducted);
     this.#isNoted = true;
   }
 
-  /** Returns what the client is told. */
+  /** Audits the failure, and returns the error for the client. */
   failed(error: unknown): ConnectError {
     if (!this.#isNoted) this.#deps.conduct.note(this.#conducted, error);
     this.#isNoted = true;
@@ -96,7 +98,7 @@ export class GuardedCall {
   }
 }
 
-/** Guards the calls that the library handles. */
+/** Applies `GuardedCall` to the library's calls. */
 export const guardCalls =
   (deps: GuardDeps): Interceptor =>
   (next) =>
@@ -106,7 +108,7 @@ export const guardCalls =
     if (!call || !operation)
       throw new ConnectError(`${request.method.name} is not served here`, Code.Unimplemented);
     const guarded = new GuardedCall(deps, call, operation);
-    /** The first message says that it was done. */
+    /** Audits success at the first message. */
     async function* each<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
       try {
         for await (const message of messages) {
@@ -128,7 +130,7 @@ export const guardCalls =
     }
   };
 
-/** Returns what a client is told of an error, and logs one that is the daemon's fault. */
+/** Translates an error for the client. Logs a fault of the daemon. */
 export const toldOf = (
   error: unknown,
   log: Log,

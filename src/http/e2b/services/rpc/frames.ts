@@ -1,10 +1,10 @@
 import type { ConnectError } from '@connectrpc/connect';
 import { createEndStreamSerialization, endStreamFlag } from '@connectrpc/connect/protocol-connect';
 
-/** Bytes before a message: its flags and its length. */
+/** Size of a frame's head: flags and length. */
 export const FRAME_HEAD_BYTES = 5;
 
-/** Returns the frame of a message of ASCII, as Connect has it in a stream. */
+/** Frames an ASCII message for a Connect stream. */
 export const frameOf = (message: string, flags = 0): Buffer => {
   const frame = Buffer.allocUnsafe(FRAME_HEAD_BYTES + message.length);
   frame.writeUInt8(flags, 0);
@@ -13,10 +13,7 @@ export const frameOf = (message: string, flags = 0): Buffer => {
   return frame;
 };
 
-/**
- * Returns the message of a body that is one frame without flags; undefined where it is anything
- * else.
- */
+/** Message of a body that is a single frame without flags; undefined for any other body. */
 export const onlyMessageOf = (body: Buffer): string | undefined =>
   body.length >= FRAME_HEAD_BYTES &&
   body[0] === 0 &&
@@ -26,7 +23,7 @@ export const onlyMessageOf = (body: Buffer): string | undefined =>
 
 const ends = createEndStreamSerialization(undefined);
 
-/** Returns the last frame of a stream; `error`: why it ends before its time. */
+/** Last frame of a stream; `error` is the reason of an early end. */
 export const lastFrame = (error?: ConnectError): Buffer => {
   const end = ends.serialize({ metadata: new Headers(), error });
   const frame = Buffer.alloc(FRAME_HEAD_BYTES + end.length);

@@ -12,39 +12,39 @@ import type { ServedOperation } from '../conduct.ts';
 import { OPERATIONS, type Call, type FramesToCome } from './call-guard.ts';
 import { frameOf, onlyMessageOf } from './frames.ts';
 
-/** Says under which terms a stream is asked for. */
+/** Terms of a requested stream. */
 export interface StreamTerms {
   readonly call: Call;
-  /** Returns how much of its time is left; undefined: it has no end. */
+  /** Remaining time in ms; undefined without a deadline. */
   readonly leftMs: () => number | undefined;
   readonly header: (name: string) => string | null;
 }
 
-/** A call of a stream that was read. */
+/** A parsed call that opens a stream. */
 export interface PlainOpening {
   readonly operation: ServedOperation;
   readonly timeoutMs: number | undefined;
-  /** Opens the stream: its first frame, and what comes behind that. */
+  /** Opens the stream, with its first frame and the frames after it. */
   readonly open: (
     terms: StreamTerms,
   ) => Promise<{ readonly first: Buffer; readonly rest: FramesToCome }>;
 }
 
-/** A stream that is served without the library. */
+/** A streaming call served without the library. */
 export interface PlainStream {
   readonly path: string;
   /**
-   * Reads a call that is as SDKs send it. Returns undefined of any other: the library reads that,
-   * or says what is wrong with it.
+   * Parses a call in the form that SDKs send. Undefined for any other form: the library then
+   * handles or refuses it.
    */
   readonly opening: (request: IncomingMessage, body: Buffer) => PlainOpening | undefined;
 }
 
 export const TIMEOUT = 'connect-timeout-ms';
-/** The longest that a timer takes. */
+/** Maximum delay of a timer, in ms. */
 export const MOST_MS = 2 ** 31 - 1;
 export const STREAM_HEAD = { 'content-type': 'application/connect+json' };
-/** As the library reads messages. */
+/** Same options as the library's. */
 const READING = { ignoreUnknownFields: true };
 
 export const plainStream = <I extends DescMessage, O extends DescMessage>(

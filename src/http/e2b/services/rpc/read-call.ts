@@ -6,10 +6,10 @@ import { Refusal } from '../../../../model/refusals.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { boundValues, mostBytesOf, wholeMessages } from './call-bounds.ts';
 
-/** The content types of a call that is a stream. */
+/** Content types of streaming calls. */
 export const STREAM_TYPE = /^application\/connect\+/i;
 
-/** Returns the path of a request, without its query. */
+/** Path of a request, without its query. */
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
 
 export interface ReadCallTerms {
@@ -18,8 +18,8 @@ export interface ReadCallTerms {
 }
 
 /**
- * Reads the body of a call once its tenant's turn has come. Refuses a body that is too large with
- * PAYLOAD_TOO_LARGE, or with INVALID_ARGUMENT if it has too many values; no object is made of it.
+ * Reads a call's body at its tenant's turn. Refuses a too large body with PAYLOAD_TOO_LARGE, and
+ * too many values with INVALID_ARGUMENT, before parsing.
  */
 export const readCall = async (
   request: IncomingMessage,
@@ -34,7 +34,7 @@ export const readCall = async (
   return body;
 };
 
-/** Reads the messages of a call that streams as they come, each under the same terms. */
+/** Reads the messages of a streaming call as they arrive, each under the same terms. */
 export const readMessages = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -45,7 +45,7 @@ export const readMessages = (
     boundValues(message, true);
   });
 
-/** Whether an error says what is wrong with the body of a call. */
+/** Whether an error reports a fault in a call's body. */
 export const isOfCall = (error: unknown): error is Refusal =>
   error instanceof Refusal &&
   (error.code === 'PAYLOAD_TOO_LARGE' || error.code === 'INVALID_ARGUMENT');

@@ -5,14 +5,14 @@ import { ClientGone } from '../../../corridor/request-body.ts';
 import type { EndReason } from '../../../../model/sandbox.ts';
 import type { RefusalCode } from '../../../../model/refusals.ts';
 
-/** The sandbox is not there any more: what asked for it is answered 502, where it still can be. */
+/** Whether the sandbox is gone. Such a call is answered with 502 if the head is not sent yet. */
 export const isGone = (error: unknown): boolean => {
   if (error instanceof InstanceGone) return true;
   const code = refusalOf(error)?.code;
   return code === 'SANDBOX_NOT_FOUND' || code === 'SANDBOX_NOT_RUNNING';
 };
 
-/** Codes of Connect where the status of the refusal says less. */
+/** Connect codes that are more precise than those by status. */
 const CODES: Readonly<Partial<Record<RefusalCode, Code>>> = {
   ALREADY_EXISTS: Code.AlreadyExists,
   PROCESS_ENDED: Code.NotFound,
@@ -33,7 +33,7 @@ const BY_STATUS: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Returns what a client of Connect is told of an error; undefined of a fault of the daemon's. */
+/** Translates an error for Connect clients; undefined for a fault of the daemon. */
 export const rpcErrorOf = (error: unknown): ConnectError | undefined => {
   if (error instanceof ConnectError) return error;
   if (isGone(error)) return new ConnectError('the sandbox is gone', Code.Unavailable);
@@ -45,7 +45,7 @@ export const rpcErrorOf = (error: unknown): ConnectError | undefined => {
   return new ConnectError(refusal.message, code);
 };
 
-/** SDKs take it for the end of a sandbox's time. */
+/** SDKs read this error as the end of the sandbox's lifetime. */
 export const sandboxEnded = (reason: EndReason | undefined): ConnectError =>
   new ConnectError(
     reason === 'oom-killed' ? 'the sandbox ran out of memory, and ended' : 'the sandbox ended',

@@ -44,38 +44,38 @@ export interface RpcDeps {
 export interface RpcServer {
   readonly takes: (path: string) => boolean;
   /**
-   * Serves a call, and resolves once all of it is sent. Rejects, with nothing sent, where the
-   * sandbox is gone or the request is no call.
+   * Serves a call; resolves when all of the answer is sent. Rejects without sending anything if the
+   * sandbox is gone or the request is not a call.
    */
   readonly answer: (
     request: IncomingMessage,
     response: ServerResponse,
     sandbox: AddressedSandbox,
   ) => Promise<void>;
-  /** Has all streams end with `unavailable`, also those that come. */
+  /** Ends all streams, current and future, with `unavailable`. */
   readonly endStreams: () => void;
 }
 
 const JSON_TYPE = /^application\/(connect\+)?json\b/i;
-/** A flag of a frame. */
+/** Frame flag. */
 const COMPRESSED = 1;
 const MESSAGE_BYTES = 1 << 20;
 
-/** Returns the call that is served. */
+/** The call of a handler's context. */
 export const callOf = ({ values }: Pick<HandlerContext, 'values'>): Call => {
   const call = values.get(CALL);
   if (!call) throw new Error('a call without a sandbox');
   return call;
 };
 
-/** Returns the sandbox that a call is for. */
+/** The sandbox of a handler's context. */
 export const sandboxOf = (context: Pick<HandlerContext, 'values'>): AddressedSandbox =>
   callOf(context).sandbox;
 
 /**
- * Serves Connect RPC over HTTP/1.1; its answers are never compressed. The library handles what
- * `serve` gives it, but for those `streams` of it that are asked for as SDKs do: it makes 50 KiB of
- * objects to begin one.
+ * Serves Connect RPC over HTTP/1.1, without compression of answers. The library handles the calls
+ * that `serve` registers. `streams` bypass it if the call has the SDKs' form, since the library
+ * allocates 50 KiB per stream.
  */
 export const rpcServer = (
   deps: RpcDeps,
@@ -121,14 +121,16 @@ export const rpcServer = (
 
 interface Asked {
   readonly handler: UniversalHandler;
-  /** Serves the same without the library. */
+  /** Serves the same call without the library. */
   readonly stream: PlainStream | undefined;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly sandbox: AddressedSandbox;
 }
 
-/** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
+/**
+ * Sends an answer, or a stream's head and first message. Returns the remaining frames of a stream.
+ */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
   const { handler, request, response, stream, sandbox } = asked;
   if (handler.method.methodKind === 'client_streaming')
@@ -145,7 +147,7 @@ const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefi
   return await beginByLibrary(deps, asked, body);
 };
 
-/** Answers as the protocol says. Clients take 413 for a rate limit, after which they try again. */
+/** Refuses a call with the protocol's error. Clients would read 413 as a rate limit and retry. */
 const refuseCall = ({ request, response }: Asked, { message }: Refusal): void => {
   const error = badArgument(message);
   const { 'content-type': type = '' } = request.headers;
@@ -155,7 +157,7 @@ const refuseCall = ({ request, response }: Asked, { message }: Refusal): void =>
   response.writeHead(400, { 'content-type': 'application/json' }).write(body);
 };
 
-/** Sends what the library makes of an answer; nothing of the library's stays behind. */
+/** Sends the library's answer, and keeps none of the library's objects. */
 const beginByLibrary = async (
   deps: RpcDeps,
   { handler, request, response, sandbox }: Asked,
@@ -222,7 +224,7 @@ async function* firstOf<T>(pieces: AsyncIterable<T>): AsyncGenerator<T, void, un
   }
 }
 
-/** Returns the answer with its message as the call made it itself, where it did. */
+/** Replaces the message of the answer by the call's own JSON, if it has one. */
 const longAs = (answer: UniversalServerResponse, { longJson }: Call): UniversalServerResponse => {
   if (!longJson || answer.status !== 200) return answer;
   const header = new Headers(answer.header);
@@ -246,7 +248,7 @@ const handled = (
   { request, body, call, path }: Arrived,
 ): Promise<UniversalServerResponse> => {
   const header = headersOf(request);
-  // A timer would take it for no time at all.
+  // A timer would treat this delay as zero.
   if (Number(header.get(TIMEOUT) ?? 0) > MOST_MS) header.set(TIMEOUT, 'too long');
   return handler({
     httpVersion: request.httpVersion,
@@ -272,7 +274,7 @@ async function* framed(body: Buffer, header: Headers): AsyncGenerator<Uint8Array
   yield body;
 }
 
-/** Sends what there is no faster than the client reads. */
+/** Sends pieces no faster than the client reads. */
 const send = async (
   deps: RpcDeps,
   response: ServerResponse,
@@ -284,7 +286,7 @@ const send = async (
   }
 };
 
-/** Sends what a stream goes on with, and its last frame. */
+/** Sends the remaining frames of a stream, and its last frame. */
 const sendRest = async (
   deps: RpcDeps,
   response: ServerResponse,
@@ -301,7 +303,9 @@ const sendRest = async (
   if (!response.destroyed) response.write(lastFrame(failure));
 };
 
-/** Resolves once more can be written. A client that reads nothing for long is cut. */
+/**
+ * Resolves when the response accepts more. Disconnects a client that reads nothing for too long.
+ */
 const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     const settle = (): void => {
@@ -318,14 +322,14 @@ const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): 
   });
 
 /**
- * Ends the streams that are open when the daemon stops: their last frame says `unavailable`, and
- * their clients go on elsewhere.
+ * Ends open streams when the daemon stops. Their last frame is `unavailable`, so that clients
+ * reconnect to another replica.
  */
 class OpenStreams {
   readonly #open = new Set<AbortController>();
   #isStopping = false;
 
-  /** Serves a stream under a signal of its own, which aborts with its client's, and by `stop`. */
+  /** Serves a stream with its own signal. This aborts with the client's signal, and on `stop`. */
   async within<T>(client: AbortSignal, serve: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ending = new AbortController();
     const leave = (): void => ending.abort(client.reason);
