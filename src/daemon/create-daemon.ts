@@ -36,25 +36,22 @@ import { openStatuses, type StatusesOfDaemon } from './statuses.ts';
 import { openedAssembly } from './opened-assembly.ts';
 import { operationsOf, type OperationParts } from './operations.ts';
 
-/** Holds what the process that runs the daemon gives it. */
+/** Dependencies that the process gives the daemon. */
 export interface DaemonTerms {
   readonly log: LevelledLog;
   readonly replica: string;
-  /**
-   * Listeners whose address was asked for, and is no mere default: the daemon does not start
-   * without them.
-   */
+  /** Listeners with an explicitly configured address. The daemon does not start without them. */
   readonly given?: ReadonlySet<'metrics' | 'compatibleApi'>;
-  /** Takes lines of the audit to the standard output, without waiting for its reader. */
+  /** Writes audit lines to standard output, without waiting for the reader. */
   readonly auditCopy?: (text: string) => void;
-  /** Aborts once the process is told to stop; of no more use once this has resolved. */
+  /** Aborts when the process must stop. Has no effect after `createDaemon` has resolved. */
   readonly stopped: AbortSignal;
 }
 
 /**
- * The composition root: which parts make a daemon is chosen here and nowhere else. Rejects with the
- * reason of `stopped` where it still waited for a part. `start` resolves once requests are
- * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
+ * The composition root: the only place that chooses a daemon's parts. Rejects with the reason of
+ * `stopped` if a part was still pending then. `start` resolves when requests are answered. `stop`
+ * refuses new requests, drains those in progress, and leaves the sandboxes running.
  */
 export const createDaemon = async (
   config: Config,
@@ -301,7 +298,7 @@ export const createDaemon = async (
   };
 };
 
-/** Leads nothing while the cluster has what is of another version. */
+/** Stops leading while the cluster has objects of another version, and leads again afterwards. */
 const standBy = (
   why: string | undefined,
   supervisor: Supervisor,
@@ -346,5 +343,5 @@ const stopAll = async ({
 };
 
 const STOP_GRACE_MS = 3_000;
-/** The most templates whose images are made ready at the start. */
+/** Maximum of templates whose images are prepared at the start. */
 const TEMPLATE_LIMIT = 256;

@@ -28,7 +28,7 @@ const interpreterPool = ({ interpreterPool: { maxReplicas } }: FirstPools): Firs
   maxReplicas,
 });
 
-/** The members that the first start makes; a pool that must not grow is not a member. */
+/** Members that the first start makes. A pool that must not grow gets no member. */
 export const firstMembers = (config: FirstPools): readonly FirstMember[] => {
   const namespace = namespaceOf(config.namespacePattern, 'default');
   const owner = { namespace, team: 'default', user: 'default' };
@@ -38,8 +38,8 @@ export const firstMembers = (config: FirstPools): readonly FirstMember[] => {
 };
 
 /**
- * Makes what the first start gives the tenant key: the default pool, and the pool of the code
- * interpreter if it may grow, its template is there, and the quota has room for a second pool.
+ * Makes the first pools of the tenant key: the default pool and the code interpreter's pool. Skips
+ * the latter if it must not grow, its template is missing, or the quota only permits one pool.
  */
 export const makeDefaultEnvs = async (deps: DefaultEnvsDeps): Promise<void> => {
   const { config, hasTemplate } = deps;
@@ -50,9 +50,8 @@ export const makeDefaultEnvs = async (deps: DefaultEnvsDeps): Promise<void> => {
 };
 
 /**
- * Makes an env with one member of its name, whose group grows it with demand and brings it back; or
- * the pool alone, where it must not grow. A pool of that name is left as it is, and what an
- * earlier, interrupted first start began is finished.
+ * Makes an env with one member of the same name, scaled by a group. If the pool must not grow,
+ * makes only the pool. Leaves an existing pool unchanged, and completes an interrupted first start.
  */
 const makeFirstPool = async (
   { config: { namespacePattern }, pools, operations }: DefaultEnvsDeps,

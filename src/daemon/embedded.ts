@@ -30,8 +30,8 @@ import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './assembly/namespaces.ts';
 
 /**
- * Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth.
- * Rejects where the data folder is in use.
+ * Runs everything on this machine: sandboxes in bubblewrap, and the records in one SQLite file.
+ * Rejects if the data folder is in use.
  */
 export const openEmbedded = async (
   config: Config,
@@ -58,14 +58,14 @@ export const openEmbedded = async (
       pepper,
       ensureFirstKeys: firstKeysOf(config, { pepper, clock }),
       startsAtOnce: 32,
-      // what takes long to become ready works for most of that time; a tenant may have all but one
+      // slow starts keep processors busy; one tenant may take all places but one
       startPlaces: { first: 1 + Math.max(4, 2 * availableParallelism()), most: 256 },
       makesDefaultPool: true,
       reflectors: () => [],
       problems: () => roomText(dataDir, 'full'),
       warnings: () => [...roomText(dataDir, 'low'), ...clockText(aheadMs())],
       onOutdated: () => undefined,
-      grantBy: () => undefined, // nobody but the daemon writes here
+      grantBy: () => undefined, // only the daemon writes pools here
       records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),
@@ -181,7 +181,7 @@ const measureDisk = (metrics: Metrics, dataDir: string): void => {
   metrics.read('sandpool_disk_bytes', measured('bytes'));
 };
 
-/** Measures the disk, or says why it can't be measured: the folder may be gone. */
+/** Free space of the disk, or the reason why it can't be measured, such as a missing folder. */
 const roomOf = (dataDir: string): DiskRoom | string => {
   try {
     return diskRoom(dataDir);
@@ -190,7 +190,7 @@ const roomOf = (dataDir: string): DiskRoom | string => {
   }
 };
 
-/** Says what GET /readyz has of the disk in such a state. */
+/** Text for GET /readyz if the disk is in this state. */
 const roomText = (dataDir: string, of: 'low' | 'full'): readonly string[] => {
   const room = roomOf(dataDir);
   if (typeof room === 'string') return of === 'full' ? [room] : [];
@@ -207,7 +207,7 @@ const clockText = (aheadMs: number): readonly string[] =>
           `${aheadMs > 0 ? 'ahead of' : 'behind'} the machine's: sandpool doctor says what to do`,
       ];
 
-/** A process of its own, from the files beside this one, built or not, run as this process is. */
+/** Path of a child process's program, built or not, next to this file. */
 const programOf = (folder: string): string => {
   const here = import.meta.url;
   return fileURLToPath(

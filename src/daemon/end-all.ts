@@ -12,9 +12,8 @@ import type { PoolRecord } from '../model/pools/pool.ts';
 const DEADLINE_MS = 30_000;
 
 /**
- * Ends every instance of the data folder that the options name, claimed ones as deleted by their
- * owner; returns how many there were. The daemon must have stopped: a folder that is in use is
- * refused. Pools and keys stay.
+ * Ends every instance of the data folder; claimed instances end as deleted by their owner. Returns
+ * the number of instances. Keeps pools and keys. Refuses a folder in use, so stop the daemon first.
  */
 export const endAll = async (
   argvOptions: NamedTexts,
@@ -22,14 +21,14 @@ export const endAll = async (
 ): Promise<number> => {
   const log: Log = { ...silentLog, ...troubles };
   const { config } = loadConfig({ argvOptions });
-  // Nothing is started, so bubblewrap may be missing.
+  // This starts no sandboxes, so bubblewrap may be missing.
   const parts = await openEmbedded(
     { ...config, isolation: 'none' },
     { log, replica: 'local', metrics: silentMetrics },
   );
   try {
     await parts.start();
-    // Without pools every unclaimed instance is a leftover, and is retired as one.
+    // Without pools, every unclaimed instance counts as a leftover and is retired.
     const supervisor = new Supervisor({
       ...parts,
       pools: noPools,

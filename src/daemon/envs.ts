@@ -57,27 +57,25 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly quotaLimits: QuotaLimits;
   readonly fleet: {
     readonly clusterId: string;
-    /** Envs of other clusters; absent: there are none. */
+    /** Envs of other clusters; absent without other clusters. */
     readonly copies?: EnvCopies;
   };
   readonly newUid: () => string;
   readonly firstMembers: EnvMembersDeps['firstMembers'];
-  /**
-   * The env, or how its members stand, is perhaps not what it was. Undefined if nobody reads that.
-   */
+  /** Called when an env or its members may have changed; undefined if nobody reads this. */
   readonly changed: ((envUid: string) => void) | undefined;
 }
 
-/** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */
+/** The parts that manage envs. They lead the same shards as the supervisor. */
 export interface EnvParts extends Required<ShardParticipant> {
   readonly mirror: EnvMirror;
   readonly members: MemberHost;
   readonly groups: GroupHost;
   readonly demand: PoolDemand;
   readonly operations: EnvOperations;
-  /** How an env that this replica leads stands. */
+  /** Status of an env that this replica leads. */
   readonly status: (uid: string) => PublishedStatus | undefined;
-  /** Once pools are known. */
+  /** Call after the pools are loaded. */
   start(): Promise<void>;
   stop(): void;
 }
@@ -140,7 +138,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
   };
 };
 
-/** The actors of members and groups, and what they judge by. */
+/** The actors of members and groups, with their inputs. */
 type Hosts = ReturnType<typeof hostsOf>;
 
 const hostsOf = (mirror: EnvMirror, deps: EnvPartsDeps) => {
@@ -267,8 +265,8 @@ const openAway = (
 });
 
 /**
- * Makes the groups that size the members' pools, and the demand that hears of claims. `wake` has a
- * pool's group look at it at once.
+ * Creates the groups that size the members' pools, and the demand from claims. `wake` makes a
+ * pool's group evaluate at once.
  */
 const sizingOf = (
   mirror: EnvMirror,
@@ -296,7 +294,7 @@ const sizingOf = (
   return { demand, groups, wake };
 };
 
-/** `none`: it only says why the group does not grow. */
+/** Direction of a decision; `none` if it only reports a limit on growth. */
 const directionOf = ({ changes }: ScalingDecision): string => {
   const grown = changes.reduce((sum, { from, to }) => sum + to - from, 0);
   if (changes.length === 0) return 'none';

@@ -8,8 +8,8 @@ import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
 import { mintApiKey, secretMatches } from '../services/keys/mint-api-key.ts';
 
 /**
- * Describes what a data folder holds before its first request: the pepper, and one key file for
- * each of admin and tenant.
+ * Contents of a data folder before its first request: the pepper, and one key file each for admin
+ * and tenant.
  */
 export interface FirstKeysDeps {
   readonly dataDir: string;
@@ -17,11 +17,11 @@ export interface FirstKeysDeps {
   readonly pepper: Buffer;
   readonly now: number;
   readonly lifetimeMs: number;
-  /** Team `default`, user `default`, in their namespace. */
+  /** Team and user `default`, in their namespace. */
   readonly tenant: Tenant;
 }
 
-/** The pepper of the folder's API keys, made once. Losing it makes every key invalid. */
+/** Pepper of the folder's API keys, made once. Its loss invalidates every key. */
 export const readOrMakePepper = (dataDir: string): Buffer => {
   const file = join(dataDir, 'keys', 'pepper');
   if (!existsSync(file)) writePrivate(file, randomBytes(32).toString('hex'));
@@ -35,9 +35,8 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
 };
 
 /**
- * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer
- * stand for a valid key. One that has lived for more than half of its time lives on, since what it
- * makes ends with it.
+ * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) if they are missing or their key is
+ * invalid. Extends a key past half of its lifetime, since the keys made with it end with it.
  */
 export const ensureFirstKeys = async (deps: FirstKeysDeps): Promise<void> => {
   await ensureKey(deps, 'admin');

@@ -1,4 +1,4 @@
 import { v7 } from 'uuid';
 
-/** Makes an id whose time is the assembly's clock's, whatever the machine's says. */
+/** Makes an id from the assembly's clock, independent of the machine's clock. */
 export const idAt = (now: number): string => v7({ msecs: Math.floor(now) });

@@ -17,7 +17,7 @@ export interface InspectionParts {
   readonly approvals: Pick<ApprovalsOfDaemon, 'mirror' | 'host'>;
 }
 
-/** The actors of a daemon, for whoever looks inside. */
+/** Actors of a daemon, for inspection. */
 export const inspectedKinds = ({
   parts: { driver, records },
   supervisor,

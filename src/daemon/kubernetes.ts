@@ -31,9 +31,9 @@ import { ensureAdminKey, readSharedSecrets, sealKeyOf } from './shared-secrets.t
 import { version } from './process/version.ts';
 
 /**
- * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is
- * shared and short-lived. Waits for the API server. Rejects where the configuration can't be used
- * or the API server refuses the daemon.
+ * Runs one of several replicas. Sandboxes are Pods, the API server holds the records, and Redis
+ * holds shared, short-lived state. Waits for the API server. Rejects if the configuration is
+ * unusable or the API server refuses the daemon.
  */
 export const openKubernetes = async (
   config: Config,
@@ -55,7 +55,7 @@ export const openKubernetes = async (
   }).catch(async (error: unknown) => {
     await api.close();
     throw error;
-  }); // from here on it is known what time it is
+  }); // from here on, the clock follows the API server's time
   const outdated = new Outdated();
   const seals = new Seals({ key: sealKeyOf(secrets) });
   const ownersOf = teamsOf(config.namespacePattern);
@@ -153,7 +153,7 @@ export const openKubernetes = async (
         tenant,
       });
     },
-    startsAtOnce: 128, // a Pod waits for its node most of the time
+    startsAtOnce: 128, // a starting Pod mostly waits for its node
     makesDefaultPool: false,
     backup: async () => {
       throw new Error(
@@ -203,7 +203,7 @@ const podSettings = (settings: Config['kubernetes']): PodSettings => ({
   protected: settings.protectSandboxes === 'on',
 });
 
-/** Who grants stands above, and comes later: until then nothing is granted, nor denied. */
+/** Forwards to grants that are created later. Until then, every request fails as unavailable. */
 class LateGrants implements Grants<PoolRecord> {
   by: Grants<PoolRecord> | undefined;
 
@@ -216,14 +216,14 @@ class LateGrants implements Grants<PoolRecord> {
 }
 
 /**
- * The objects of a later version that this one does not understand, and definitions that would cut
- * off what this one writes: while there is one of either, another version leads.
+ * Objects of a later version that this version can't read, and definitions that would truncate its
+ * own objects. While there is any, another version leads.
  */
 class Outdated {
   readonly #objects = new Map<string, string>();
   #report: (why: string | undefined) => void = () => undefined;
 
-  /** Says what is wrong in one sentence, of the first of the objects. */
+  /** One sentence about the first object. */
   get why(): string | undefined {
     const [first] = this.#objects;
     return first && `${first.join(' ')}; this replica is sandpool ${version()}`;

@@ -19,14 +19,14 @@ import { build } from './process/version.ts';
 export interface MetricsParts {
   readonly metrics: Metrics;
   /**
-   * Resolves with the address under which they are served, if they are. Rejects where the address
-   * that was given is taken.
+   * Resolves with the address of the metrics; undefined if they are not served. Rejects if the
+   * configured address is taken.
    */
   start(): Promise<string | undefined>;
   stop(): Promise<void>;
 }
 
-/** `given`: whether the listener was asked for, and is no mere default. */
+/** `given` is true if the listener's address was configured explicitly. */
 export const openMetrics = (config: Config, log: Log, given: boolean): MetricsParts => {
   const { listen } = config.metrics;
   if (listen === 'none')
@@ -66,15 +66,15 @@ interface Told {
   readonly envs: Pick<EnvParts, 'members' | 'groups'>;
   readonly approvals: Pick<ApprovalsOfDaemon, 'host'>;
   readonly readiness: () => Readiness;
-  /** Absent: nothing is taken down. */
+  /** Undefined without an audit. */
   readonly audit: Pick<AuditTrail, 'counts'> | undefined;
   readonly apiKeys: Pick<ApiKeyMirror, 'nextEnds'>;
   readonly clock: Clock;
-  /** Absent: the API speaks no TLS. */
+  /** Undefined without TLS. */
   readonly tls: Pick<TlsFiles, 'endsAt'> | undefined;
 }
 
-/** Registers the gauges of what is known anyway, read when somebody asks. */
+/** Registers gauges that read existing state on each scrape. */
 export const registerGauges = (
   metrics: Metrics,
   { supervisor, envs, approvals, readiness, audit, apiKeys, tls, clock }: Told,

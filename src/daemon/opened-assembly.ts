@@ -13,7 +13,8 @@ const ASSEMBLIES: Readonly<
 };
 
 /**
- * Answers under the daemon's own address why it is not ready, for as long as the assembly waits.
+ * Opens the assembly. While this waits, requests to the daemon's address get the reason as an
+ * answer.
  */
 export const openedAssembly = async (
   config: Config,

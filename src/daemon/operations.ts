@@ -78,7 +78,7 @@ import { updatePool } from '../actors/pool/commands/update-pool.ts';
 import { idAt } from './ids.ts';
 import { readinessOf } from './readiness.ts';
 
-/** The parts of a daemon that operations are made of. */
+/** The daemon's parts that operations use. */
 export interface OperationParts {
   readonly parts: Assembly;
   readonly tls: TlsFiles | undefined;
@@ -92,7 +92,7 @@ export interface OperationParts {
   readonly metrics: Metrics;
 }
 
-/** Mirrors of the records that operations look up. */
+/** Mirrors that operations look records up in. */
 export interface RecordMirrors {
   readonly apiKeys: ApiKeyMirror;
   readonly quotaLimits: QuotaLimits;
@@ -101,7 +101,6 @@ export interface RecordMirrors {
   readonly fleet: FleetOperationParts;
 }
 
-/** Makes every operation of the daemon from its parts. */
 export const operationsOf = (
   config: Config,
   log: LevelledLog,
@@ -133,7 +132,7 @@ export const operationsOf = (
   };
 };
 
-/** Holds what operations of several resources are made of. */
+/** Dependencies shared by the operations of several resources. */
 type Shared = ReturnType<typeof sharedOf>;
 
 const sharedOf = (config: Config, log: LevelledLog, given: OperationParts) => {
@@ -237,7 +236,7 @@ const sandboxOperations = ({ config, common, given }: Shared) => {
   } satisfies Partial<Operations>;
 };
 
-/** Commands, processes, terminals and endpoints: what reaches into a sandbox. */
+/** Operations inside a sandbox: commands, processes, terminals and endpoints. */
 const insideOperations = ({ config, common, claimEnv, given }: Shared) => {
   const { supervisor, driver, clock } = common;
   const { apiKeys: all, fleet } = given.mirrors;

@@ -1,11 +1,14 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 
-/** Joins all that lead as the supervisor does, beside it; they are made after it. */
+/**
+ * Combines the participants that lead the supervisor's shards. They are created after the
+ * supervisor.
+ */
 export class Participants implements ShardParticipant {
   #all: readonly Partial<ShardParticipant>[] = [];
 
-  /** To be called once, before the supervisor starts. */
+  /** Call once, before the supervisor starts. */
   join(all: readonly Partial<ShardParticipant>[]): void {
     this.#all = all;
   }

@@ -2,7 +2,7 @@ import type { Assembly } from './assembly/assembly.ts';
 import type { Config } from './config/config.ts';
 import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
 
-/** The pools' policy as configuration and assembly have it. */
+/** Pool policy from the configuration and the assembly. */
 export const policyOf = (
   config: Config,
   { startsAtOnce, startPlaces }: Pick<Assembly, 'startsAtOnce' | 'startPlaces'>,

@@ -2,8 +2,8 @@ import type { Assembly } from './assembly/assembly.ts';
 import type { Readiness } from '../services/operations.ts';
 
 /**
- * Says whether the daemon is ready. Where only what replicas share is away that is a warning: reads
- * and deletions go on, and nobody would be sent here otherwise.
+ * Readiness of the daemon. An outage of only the shared state is a warning: reads and deletions
+ * still work, and would get no traffic otherwise.
  */
 export const readinessOf = (
   { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,

@@ -18,7 +18,7 @@ import { extract } from 'tar-stream';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
 import { readySavedDatabase, UNFINISHED_RESTORE } from '../embedded/store/saved-database.ts';
 
-/** Nothing was replaced. The message says why. */
+/** The restore replaced nothing; the message gives the reason. */
 export class RestoreRefused extends Error {
   override readonly name = 'RestoreRefused';
   readonly hint: string;
@@ -29,19 +29,21 @@ export class RestoreRefused extends Error {
   }
 }
 
-/** Also what a killed daemon left beside the database, which belongs to that one alone. */
+/**
+ * Includes leftover files of a killed daemon beside the database: they only fit the old database.
+ */
 const REPLACED = ['sandpool.db', 'sandpool.db-wal', 'sandpool.db-shm', 'sandpool.db-journal'];
 const FOLDERS = ['keys', 'fleet'];
 const MOST_FILES = 1_000;
 const MOST_FILE_BYTES = 2 ** 20;
 
 /**
- * Puts the database and the secrets of a backup into the data folder, which is made if it is not
- * there. All else stays, `run/` and `logs/` above all: by these the daemon finds the sandboxes that
- * run. What was replaced is kept in a new folder beside it, whose path is returned, if there was
- * anything. Rejects with RestoreRefused, and has replaced nothing, if a daemon runs there, the file
- * is not a sound backup or a file can't be moved. A call that was interrupted may be repeated:
- * until one ends well, no daemon starts there.
+ * Restores a backup's database and secrets into the data folder, which is created if missing. Keeps
+ * all other files, above all `run/` and `logs/`, by which the daemon finds running sandboxes. Moves
+ * replaced files to a new folder inside, and returns its path if there were any. Rejects with
+ * RestoreRefused, with nothing replaced, if a daemon runs there, the backup is damaged or a file
+ * can't be moved. May be repeated after an interruption: until one call succeeds, no daemon starts
+ * there.
  */
 export const restoreBackup = async (
   backup: string,
@@ -51,7 +53,7 @@ export const restoreBackup = async (
   const lock = lockOf(dataDir);
   const unpacked = join(dataDir, 'restoring');
   try {
-    rmSync(unpacked, { recursive: true, force: true }); // an interrupted call leaves it behind
+    rmSync(unpacked, { recursive: true, force: true }); // left behind by an interrupted call
     await mkdir(unpacked, { mode: 0o700 });
     try {
       await unpack(backup, unpacked);
@@ -148,7 +150,7 @@ const worded = (error: unknown): unknown => {
   return error;
 };
 
-/** Throws if a daemon could not begin with it. */
+/** Throws if a daemon could not start with the files. */
 const check = (unpacked: string): void => {
   for (const name of ['sandpool.db', 'keys/pepper'])
     if (!existsSync(join(unpacked, name))) throw new Error(`it holds no ${name}`);
@@ -157,7 +159,10 @@ const check = (unpacked: string): void => {
   readySavedDatabase(join(unpacked, 'sandpool.db'));
 };
 
-/** All or nothing: also if the process is killed, as a daemon refuses the folder until then. */
+/**
+ * Replaces all files or none. This holds even if the process is killed, since no daemon accepts a
+ * partly restored folder.
+ */
 const replace = (dataDir: string, unpacked: string, now: Date): string | undefined => {
   const names = [...REPLACED, ...FOLDERS];
   const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;

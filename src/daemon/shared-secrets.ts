@@ -10,16 +10,13 @@ import type { Tenant } from '../model/tenant.ts';
 import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
 import { keptOf, secretMatches } from '../services/keys/mint-api-key.ts';
 
-/** The secrets that every replica is given: they are read once, and never written. */
+/** Secrets of every replica; read once, never written. */
 export interface SharedSecrets {
   readonly pepper: Buffer;
   readonly adminKey: ApiKeyText;
 }
 
-/**
- * Throws with what to do where a file is missing or isn't what it should be; its content is never
- * quoted.
- */
+/** Throws with advice if a file is missing or invalid. The message never quotes the content. */
 export const readSharedSecrets = (folder: string): SharedSecrets => {
   const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
   if (pepper.length !== 32)
@@ -36,8 +33,8 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
 };
 
 /**
- * Derives the key with which daemons seal records that others may write to as well. It serves for
- * nothing else, so that no hash of an API key's secret is ever a seal.
+ * Derives the key for seals of records with several writers. The key has no other use, so no hash
+ * of an API key's secret is a valid seal.
  */
 export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
@@ -46,14 +43,14 @@ export interface AdminKeyDeps {
   readonly apiKeys: ApiKeyMirror;
   readonly secrets: SharedSecrets;
   readonly clock: Clock;
-  /** For how long from now it is to be good, in ms. */
+  /** Lifetime from now, in ms. */
   readonly lifetimeMs: number;
   readonly tenant: Tenant;
 }
 
 /**
- * Has the given admin key work: several replicas may do so at one time. Throws where its id is
- * taken by another key.
+ * Registers the given admin key. Several replicas may do this at once. Throws if another key has
+ * its id.
  */
 export const ensureAdminKey = async ({
   apiKeys,
@@ -88,7 +85,7 @@ export const ensureAdminKey = async ({
   await apiKeys.create(record).catch(ignoreLostRace);
 };
 
-/** Another replica did it first. */
+/** Ignores that another replica was first. */
 const ignoreLostRace = (error: unknown): void => {
   if (!(error instanceof RecordExists || error instanceof RecordConflict)) throw error;
 };

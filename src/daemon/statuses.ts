@@ -12,8 +12,8 @@ export interface StatusesOfDaemon extends Pick<ShardParticipant, 'onShardAcquire
 }
 
 /**
- * Publishes how pools and envs stand, those of a shard once this replica leads it. Undefined if
- * nobody reads that in this assembly.
+ * Publishes the status of pools and envs of the shards that this replica leads. Undefined if nobody
+ * reads the status in this assembly.
  */
 export const openStatuses = (
   publisher: StatusPublisher | undefined,

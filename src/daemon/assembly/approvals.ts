@@ -17,11 +17,11 @@ import type { Assembly } from './assembly.ts';
 import { openWebhooks } from './webhooks.ts';
 
 export interface ApprovalsOfDaemon extends ApprovalParts {
-  /** Makes the gate that holds requests for people; undefined if there is no rule. */
+  /** Creates the gate that holds requests for approval; undefined without rules. */
   readonly gating: (operations: Operations) => CorridorDeps['gating'];
   readonly host: ApprovalHost;
   readonly participant: ShardParticipant;
-  /** Undefined where nobody outside is told. */
+  /** Undefined without configured receivers. */
   readonly webhooks: Webhooks | undefined;
   start(): Promise<void>;
   stop(): void;
@@ -35,11 +35,11 @@ interface GivenToApprovals {
   readonly runtime: ActorRuntime;
   readonly metrics: Metrics;
   readonly events: EventSink;
-  /** Whether more than one person decides. */
+  /** Whether several people can decide. */
   readonly severalDecide: () => boolean;
 }
 
-/** The parts of a daemon that see to approvals. */
+/** The parts that manage approvals. */
 export const openApprovals = (
   config: Config,
   { parts, log, runtime, severalDecide, metrics, events }: GivenToApprovals,
@@ -116,7 +116,7 @@ const AGES = [
   ['over_5m', Number.POSITIVE_INFINITY],
 ] as const;
 
-/** Reads what is known anyway, when somebody asks. */
+/** Registers gauges that read existing state on each scrape. */
 const readGauges = (
   metrics: Metrics,
   { mirror, gate }: Pick<ApprovalParts, 'mirror' | 'gate'>,

@@ -19,76 +19,73 @@ import type { PlacesPolicy } from '../../machines/pool/arithmetic.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
 
-/** Describes what an assembly is made with, beside the configuration. */
+/** Dependencies of an assembly besides the configuration. */
 export interface AssemblyTerms {
   readonly log: Log;
   readonly replica: string;
   readonly types: InstanceTypes;
   readonly metrics: Metrics;
-  /** Told, again and again, what the start waits for, where it waits. */
+  /** Called repeatedly with the reason while the start waits. */
   readonly waits: (problem: string) => void;
-  /** Aborts once the process is told to stop: a start that waits rejects with its reason. */
+  /** Aborts when the process must stop. A waiting start then rejects with its reason. */
   readonly stopped: AbortSignal;
 }
 
-/** The parts below the supervisor: one implementation of each contract, and what goes with it. */
+/** The parts below the supervisor: one implementation of each contract, and its companions. */
 export interface Assembly {
   readonly clock: Clock;
   readonly driver: SandboxDriver;
   readonly records: RecordStore;
   readonly history: History;
   readonly coordination: Coordination;
-  /** Says to what asks other services which request it asks for; absent where none is asked. */
+  /** Links outgoing calls to their request; absent without other services. */
   readonly traceScope?: TraceScope;
-  /** The templates that are taken over into the records at the start. */
+  /** Templates that the start copies into the records. */
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly recentAudit: RecentAudit;
   readonly deadLetters: DeadLetters;
   readonly pullSecrets: PullSecrets;
-  /** The secret with which the API keys' secrets are hashed. */
+  /** Secret that hashes the API keys' secrets. */
   readonly pepper: Buffer;
-  /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
+  /** Makes the first keys if they are missing. Requires a mirror that has loaded every key. */
   readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
   /**
-   * The number of instances of one pool that may be starting at a time: enough to keep all that
-   * starts them busy, few enough to time each fairly.
+   * Maximum of instances of one pool that start at once: enough to use the full capacity, few
+   * enough for fair start times.
    */
   readonly startsAtOnce: number;
-  /** Bounds how many instances of all pools become ready at once. If absent, nothing does. */
+  /** Limit on starts over all pools; absent for no limit. */
   readonly startPlaces?: PlacesPolicy;
-  /** Whether a first start makes a pool, for whoever tries it. */
+  /** Whether a first start makes a pool for new users. */
   readonly makesDefaultPool: boolean;
-  /** A gzipped tar of what a new data folder needs to begin with. */
+  /** Gzipped tar of the files that a new data folder needs. */
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
-  /** Reports of the mirrors of what others write; none where nobody else does. */
+  /** Reports of mirrors whose records others write; empty if only the daemon writes. */
   readonly reflectors: () => readonly MirrorReport[];
   /**
-   * The reasons why this replica can't do its work, one sentence each, besides what driver and
-   * coordination say.
+   * Reasons why this replica can't work, one sentence each. Excludes those of driver and
+   * coordination.
    */
   readonly problems: () => readonly string[];
-  /**
-   * Warnings of what works, but gives less than it should, besides what driver and coordination
-   * say.
-   */
+  /** Warnings about reduced service. Excludes those of driver and coordination. */
   readonly warnings: () => readonly string[];
   /**
-   * Reports that a later version wrote something, from which on this replica must lead nothing; and
-   * undefined, once there is nothing of it any more.
+   * Reports objects of a later version: from then on, this replica must lead nothing. Reports
+   * undefined when no such object remains.
    */
   readonly onOutdated: (report: (why: string | undefined) => void) => void;
   /**
-   * Says by whom pools that were made or resized by hand are granted; until then none is. Once,
-   * before pools are followed.
+   * Sets the grants for pools that were created or resized by hand; until then none is granted.
+   * Call once, before pools are followed.
    */
   readonly grantBy: (grants: Grants<PoolRecord>) => void;
-  /** Absent where nobody reads records but by the API. */
+  /** Absent if records are only read through the API. */
   readonly statuses?: StatusPublisher;
-  /** Settles when a part can't go on and the daemon must start again, with the cause. */
+  /** Resolves with the cause when a part has failed and the daemon must restart. */
   readonly failed: Promise<Error>;
-  /** Before anything is asked of the parts. */
+  /** Call before any other use of the parts. */
   start(): Promise<void>;
-  /** In order, and as far as it was started; may be repeated. */
+  /** Stops in order the parts that were started. May be repeated. */
   stop(): Promise<void>;
 }

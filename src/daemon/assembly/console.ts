@@ -20,18 +20,18 @@ import { controlCommands } from '../commands/console-commands.ts';
 export interface ConsoleParts {
   readonly access: ConsoleAccess;
   readonly url: string | undefined;
-  /** Does what the owner of the data folder asks for. */
+  /** Commands for the owner of the data folder. */
   readonly commands: ControlCommands;
   /**
-   * Makes a link that logs the owner in once; `address` is where the daemon listens. Undefined
-   * where there is none to be had, as where there are operators already.
+   * Makes a single-use login link for the owner; `address` is the daemon's. Undefined if none is
+   * available, for example if operators exist.
    */
   readonly ownersLinkAt: (address: string) => Promise<string | undefined>;
-  /** Whether more than one person decides approvals. */
+  /** Whether several people can decide approvals. */
   readonly severalDecide: () => boolean;
 }
 
-/** The console's people and sessions; undefined where there is to be no console. */
+/** Opens the console's people and sessions; undefined if the console is off. */
 export const openConsole = (
   config: Config,
   {
@@ -43,7 +43,7 @@ export const openConsole = (
     parts: Pick<Assembly, 'clock' | 'coordination' | 'pepper'>;
     log: Log;
     audit: AuditSink | undefined;
-    /** Where the daemon listens, once it does. */
+    /** Address of the daemon; empty before it listens. */
     addressOf: () => string;
   },
 ): ConsoleParts | undefined => {
@@ -92,7 +92,7 @@ export const openConsole = (
   };
 };
 
-/** As a browser on this machine reaches it: the console is on loopback addresses alone. */
+/** Origin for a browser on this machine, since the console only accepts loopback addresses. */
 const nearby = (address: string): string => {
   if (address === '') throw unavailable('the daemon does not listen yet');
   const url = new URL(address);
@@ -100,13 +100,13 @@ const nearby = (address: string): string => {
   return url.origin;
 };
 
-/** On one machine the daemon's own; of replicas the one in the Secret that all are given. */
+/** Path of the operators: in the data folder on one machine, in the shared Secret for replicas. */
 const operatorsFile = ({ assembly, dataDir, secretsDir }: Config): string =>
   assembly === 'embedded'
     ? join(dataDir, 'keys', 'operators.json')
     : join(secretsDir ?? '', 'operators.json');
 
-/** Each purpose has a key of its own, so that nothing made for one is good for another. */
+/** Derives a key for one purpose, so that no value is valid for another purpose. */
 const keyOf = (pepper: Buffer, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', purpose, 32));
 

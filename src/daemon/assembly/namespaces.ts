@@ -1,14 +1,14 @@
-/** Namespaces of teams by `namespacePattern`, in which {team} stands for the team's name. */
+/** Namespace of a team: replaces {team} in `namespacePattern` by the team's name. */
 
 export const namespaceOf = (pattern: string, team: string): string =>
   pattern.replaceAll('{team}', team);
 
-/** Undefined where the pattern makes no such namespace. */
+/** Team of a namespace; undefined if the pattern does not match. */
 export const teamOf = (pattern: string, namespace: string): string | undefined => {
   const at = pattern.indexOf('{team}');
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + '{team}'.length)];
   if (!namespace.startsWith(before)) return undefined;
-  // The pattern may name the team more than once; each length of it is tried.
+  // The pattern may contain {team} more than once, so try each length.
   for (let length = 1; length <= namespace.length - before.length; length += 1) {
     const team = namespace.slice(before.length, before.length + length);
     if (before + team + after.replaceAll('{team}', team) === namespace) return team;
@@ -18,7 +18,7 @@ export const teamOf = (pattern: string, namespace: string): string | undefined =
 
 const MOST_REMEMBERED = 10_000;
 
-/** Makes a `teamOf` for one pattern that remembers its answers, for up to 10,000 namespaces. */
+/** Creates a `teamOf` for one pattern that caches up to 10,000 namespaces. */
 export const teamsOf = (pattern: string): ((namespace: string) => string | undefined) => {
   const known = new Map<string, string | undefined>();
   return (namespace) => {

@@ -8,7 +8,7 @@ import type { WebhookReceiver } from '../../services/webhooks/webhook-queue.ts';
 import { Webhooks } from '../../services/webhooks/webhooks.ts';
 import type { Assembly } from './assembly.ts';
 
-/** Undefined where nobody outside is to be told of approvals. */
+/** Opens the webhooks; undefined without configured receivers. */
 export const openWebhooks = (
   { approvals, clusterId, console: { url: consoleUrl } }: Config,
   {

@@ -4,15 +4,15 @@ import type { ControlCommands } from '../control/control-server.ts';
 import { errorAnswer } from '../../http/reply/error-table.ts';
 import { Refusal } from '../../model/refusals.ts';
 
-/** A field of what a command is given; empty where it is no text. */
+/** Text field of a command's body; empty if it is not text. */
 export const textOf = (body: unknown, field: string): string => {
   const value = (body as Readonly<Record<string, unknown>> | null)?.[field];
   return typeof value === 'string' ? value : '';
 };
 
 /**
- * Makes commands of the control socket that are told to the audit, with the field `target` of what
- * they are given under the name `as`. What is refused is answered as over the API.
+ * Creates audited commands of the control socket. The audit records the body's field `target` under
+ * the name `as`. Refusals get the API's answers.
  */
 export const auditedCommand =
   (audit: AuditSink | undefined) =>
@@ -36,7 +36,7 @@ export const auditedCommand =
     return answer;
   };
 
-/** A command that only looks: it is not told to the audit. */
+/** Answer of a read-only command, which is not audited. */
 export const answerOf = (
   asked: Promise<object>,
 ): Promise<{ readonly status: number; readonly body: object }> =>

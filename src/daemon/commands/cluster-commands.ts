@@ -9,7 +9,7 @@ interface Deps {
   readonly links: Pick<ManagerLinks, 'dismiss'>;
 }
 
-/** Serves what the owner of the data folder asks about clusters; the audit is told of it. */
+/** The owner's commands about clusters; audited. */
 export const clusterCommands = (
   { registry, links }: Deps,
   audit: AuditSink | undefined,

@@ -5,14 +5,14 @@ import type { SessionCommands } from '../../services/console/session-commands.ts
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
 interface Deps {
-  /** Makes a link, for the operator if one is named. */
+  /** Makes a login link, for the named operator if given. */
   readonly linkFor: (as: string | undefined) => Promise<string>;
   readonly changes: OperatorCommands;
   readonly sessions: SessionCommands;
   readonly audit: AuditSink | undefined;
 }
 
-/** Serves what is asked over the control socket about the console; all but lists is audited. */
+/** Control-socket commands about the console. All except lists are audited. */
 export const controlCommands = ({ linkFor, changes, sessions, audit }: Deps): ControlCommands => {
   const command = auditedCommand(audit);
   const operator = (field: string) => ({ field, as: 'operator' });

@@ -4,7 +4,7 @@ import { Refusal } from '../../model/refusals.ts';
 import type { Webhooks } from '../../services/webhooks/webhooks.ts';
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
-/** Serves what is asked over the control socket about webhooks; all but lists is audited. */
+/** Control-socket commands about webhooks. All except lists are audited. */
 export const webhookCommands = (
   webhooks: Pick<Webhooks, 'deadLetters' | 'revive'> | undefined,
   audit: AuditSink | undefined,
@@ -23,7 +23,7 @@ export const webhookCommands = (
   ),
 });
 
-/** Bodies are left out: whoever looks wants to know what was not told, and why. */
+/** Omits bodies: a reader needs only the failed deliveries and their reasons. */
 const listOf = async (webhooks: Pick<Webhooks, 'deadLetters'> | undefined): Promise<object> => ({
   receivers: ((await webhooks?.deadLetters()) ?? []).map(({ address, deadLetters }) => ({
     address,

@@ -21,7 +21,7 @@ import type { GivenSetting } from './shown.ts';
 
 export type { Config, Fault, NamedTexts };
 
-/** The configuration has faults. `faults` holds every one; the message is a line for each. */
+/** Faults in the configuration. `faults` holds all of them; the message has one line per fault. */
 export class ConfigFaults extends Error {
   override readonly name = 'ConfigFaults';
   readonly faults: readonly Fault[];
@@ -37,7 +37,7 @@ export class ConfigFaults extends Error {
     this.faults = faults;
   }
 
-  /** For people: how many there are, then a line for each. */
+  /** Text for people: the number of faults, then one line per fault. */
   get text(): string {
     const count = this.faults.length;
     return (
@@ -48,36 +48,33 @@ export class ConfigFaults extends Error {
 }
 
 export interface ConfigSources {
-  /** A command's options by name, as commander gives them: `dataDir`, `config`. */
+  /** Options of a command by name, in commander's form: `dataDir`, `config`. */
   readonly argvOptions?: NamedTexts;
   readonly env?: NamedTexts;
   /**
-   * YAML files, the later over the earlier; the file of `--config` or SANDPOOL_CONFIG comes after
-   * them.
+   * YAML files; later files override earlier ones. The file of `--config` or SANDPOOL_CONFIG comes
+   * last.
    */
   readonly files?: readonly string[];
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /**
-   * The origin of each setting's value, by the setting's path: a file, a variable, a flag, or
-   * `default`.
-   */
+  /** Origin of each value, by the setting's path: a file, a variable, a flag, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
-  /** Every setting in the schema's order, as its source gave it: durations are text. */
+  /** All settings in schema order, unparsed: durations are text. */
   readonly given: readonly GivenSetting[];
 }
 
-/** A flag of `serve`, as commander wants it; its value is always text. */
+/** A flag of `serve` in commander's form; its value is always text. */
 export interface ConfigFlag {
   readonly flags: string;
   readonly description: string;
 }
 
 /**
- * The settings from files, then SANDPOOL_* variables, then flags, the later over the earlier.
- * Throws ConfigFaults with all that is wrong in any of them.
+ * Loads settings from files, then SANDPOOL_* variables, then flags; later sources override earlier
+ * ones. Throws ConfigFaults with all faults of all sources.
  */
 export const loadConfig = ({
   argvOptions = {},
@@ -128,13 +125,13 @@ export const loadConfig = ({
 };
 
 /**
- * The data folder alone, for a command that looks for the local daemon: flag, SANDPOOL_DATA_DIR,
+ * Finds the data folder, for a command that looks for the local daemon: flag, SANDPOOL_DATA_DIR,
  * SANDPOOL_CONFIG, default.
  */
 export const dataDirFrom = (env: NamedTexts, flag?: string): string =>
   plainDataDir(env, flag) ?? loadConfig({ env }).config.dataDir;
 
-/** `--config`, then one flag for each setting that is no secret. */
+/** Lists `--config`, then one flag per setting that is not a secret. */
 export const configFlags = (): readonly ConfigFlag[] => [
   {
     flags: '--config <file>',
@@ -147,7 +144,7 @@ export const configFlags = (): readonly ConfigFlag[] => [
   ),
 ];
 
-/** The variables that every program of OpenTelemetry reads, as settings of ours. */
+/** OpenTelemetry's standard variables, by setting. */
 const OTEL_VARIABLES: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'tracing.endpoint',
   OTEL_EXPORTER_OTLP_HEADERS: 'tracing.headers',
@@ -168,8 +165,8 @@ const otelLayer = (env: NamedTexts, settings: readonly Setting[]): Layer['values
   );
 
 /**
- * Whether somebody asked for a value with this origin: the shipped files have usual values only,
- * also for a daemon on Kubernetes.
+ * Whether a value of this origin was configured explicitly. The shipped files, also the one for
+ * Kubernetes, only hold defaults.
  */
 export const isAskedFor = (origin: string | undefined): boolean =>
   origin !== undefined && origin !== 'default' && origin !== KUBERNETES_FILE;
@@ -178,13 +175,14 @@ const KUBERNETES_FILE = fileURLToPath(new URL('../../../config/kubernetes.yaml',
 const DEFAULT_FILE = fileURLToPath(new URL('../../../config/default.yaml', import.meta.url));
 
 /**
- * Matches variables that are no settings: what the command line reads for itself, and what
- * Kubernetes sets for a service that is called sandpool.
+ * Variables that are not settings: the command line reads some, and Kubernetes sets others for a
+ * service named sandpool.
  */
 const NOT_SETTINGS = /^SANDPOOL_(CONFIG|SERVER|API_KEY|API_KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
 
 /**
- * Every group is there, so that a missing setting is named itself. Only known paths become keys.
+ * Builds the tree of values. Includes every group, so that a fault names the missing setting. Only
+ * known paths become keys.
  */
 const treeOf = (values: Layer['values'], settings: readonly Setting[]): unknown => {
   const groups = new Map<string, Record<string, unknown>>();

@@ -1,13 +1,13 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 
-/** Text under names, as the environment and a command's options give it. */
+/** Texts by name, from the environment or a command's options. */
 export type NamedTexts = Readonly<Record<string, string | undefined>>;
 
-/** This process's environment: the one place that reads it. */
+/** This process's environment. Only this function reads it. */
 export const environment = (): NamedTexts => process.env;
 
-/** A variable that is set and not empty. */
+/** Value of a variable; undefined if it is unset or empty. */
 export const variable = (env: NamedTexts, name: string): string | undefined =>
   env[name] === '' ? undefined : env[name];
 
@@ -16,10 +16,7 @@ export const defaultDataDir = (env: NamedTexts): string =>
     ? '/var/lib/sandpool'
     : resolve(variable(env, 'HOME') ?? homedir(), '.local/share/sandpool');
 
-/**
- * The data folder by flag, SANDPOOL_DATA_DIR or default; undefined where a file of settings has to
- * be asked.
- */
+/** Data folder by flag, SANDPOOL_DATA_DIR or default; undefined if a settings file decides. */
 export const plainDataDir = (env: NamedTexts, flag?: string): string | undefined => {
   const named = flag ?? variable(env, 'SANDPOOL_DATA_DIR');
   if (named !== undefined) return resolve(named);

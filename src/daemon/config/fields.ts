@@ -8,7 +8,8 @@ export const label = (description: string) =>
   z.string('must be text').refine(isDnsLabel, DNS_LABEL_FORM).meta({ description });
 
 /**
- * A relative one is taken from the folder of the file that names it, else from the working folder.
+ * Path setting. A relative path starts at the folder of its settings file, or else at the working
+ * folder.
  */
 export const path = (description: string) =>
   z
@@ -79,7 +80,10 @@ export const origin = z.string().refine((value) => {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
 }, 'must be an origin such as https://console.example.com, without a path');
 
-/** Plain HTTP would let anybody on the way be anybody. */
+/**
+ * Requires HTTPS, except on loopback: with plain HTTP, an attacker on the network could log in as
+ * anyone.
+ */
 export const issuer = z.string('must be text').refine((value) => {
   const url = parseUrl(value);
   return (
@@ -92,7 +96,10 @@ export const issuer = z.string('must be text').refine((value) => {
   );
 }, 'must be an https:// URL without query and fragment, or an http:// URL on loopback');
 
-/** Plain WebSocket would let anybody on the way read and change what passes. */
+/**
+ * Requires TLS, except on loopback: with plain WebSocket, an attacker on the network could read and
+ * change the traffic.
+ */
 export const managerUrl = z.string('must be text').refine((value) => {
   const url = parseUrl(value);
   return (

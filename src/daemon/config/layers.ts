@@ -5,20 +5,14 @@ import type { NamedTexts } from './environment.ts';
 import type { Setting } from './settings.ts';
 import { closest, distance } from 'fastest-levenshtein';
 
-/**
- * One thing that is wrong with the configuration. `origin` says where: a file, a variable or a
- * flag.
- */
+/** One fault of the configuration; `origin` is a file, a variable or a flag. */
 export interface Fault {
   readonly setting: string;
   readonly origin: string;
   readonly problem: string;
 }
 
-/**
- * The settings of one source: a value per setting's path, where each came from, and what could not
- * be read.
- */
+/** Settings of one source: a value and its origin per path, and the faults. */
 export interface Layer {
   readonly values: ReadonlyMap<string, { readonly value: unknown; readonly origin: string }>;
   readonly faults: readonly Fault[];
@@ -26,7 +20,7 @@ export interface Layer {
 
 const FILE_LIMIT_BYTES = 1_048_576;
 
-/** A YAML file. An empty value leaves the setting as it is; an unknown key is a fault. */
+/** Reads a YAML file. Ignores empty values. An unknown key is a fault. */
 export const fileLayer = (file: string, settings: readonly Setting[]): Layer => {
   const fault = (setting: string, problem: string): Fault => ({ setting, origin: file, problem });
   let text: string;
@@ -43,7 +37,7 @@ export const fileLayer = (file: string, settings: readonly Setting[]): Layer => 
   if (text.length > FILE_LIMIT_BYTES)
     return { values: new Map(), faults: [fault('', 'is larger than 1 MiB')] };
   const document = parseDocument(text, { prettyErrors: true });
-  // Only the first line of a YAML error: the others quote the file.
+  // Use only the first line of a YAML error, since the others quote the file.
   const broken = document.errors.map((error) =>
     fault('', error.message.split('\n')[0] ?? 'is not YAML'),
   );
@@ -52,8 +46,8 @@ export const fileLayer = (file: string, settings: readonly Setting[]): Layer => 
 };
 
 /**
- * Variables `SANDPOOL_*`. An empty one counts as absent, unless it is a list. One that no setting
- * has is a fault, unless something else is known to set it.
+ * Reads `SANDPOOL_*` variables. An empty variable counts as absent, unless it is a list. An unknown
+ * variable is a fault, unless `others` matches it.
  */
 export const environmentLayer = (
   env: NamedTexts,
@@ -79,7 +73,7 @@ export const environmentLayer = (
   };
 };
 
-/** A command's options, by name; what is not a setting is the command's own. */
+/** Reads settings from a command's options. Ignores options that are not settings. */
 export const flagLayer = (options: NamedTexts, settings: readonly Setting[]): Layer => ({
   values: new Map(
     settings.flatMap((setting) => {
@@ -127,9 +121,7 @@ const unknownKey = (setting: string, known: readonly string[], origin: string): 
   };
 };
 
-/**
- * Reads a setting's text; one that is no number where it should be is left to the schema to refuse.
- */
+/** Converts a setting's text. Leaves an invalid number for the schema to refuse. */
 export const readText = (setting: Setting, text: string): unknown => {
   switch (setting.kind) {
     case 'number':
@@ -144,8 +136,8 @@ export const readText = (setting: Setting, text: string): unknown => {
 };
 
 /**
- * The known name that was probably meant, among names or what follows a name's last dot; undefined
- * where none is near.
+ * Finds the known name that a typo probably meant, by full name or by last part. Undefined if no
+ * name is close.
  */
 const suggestionFor = (name: string, known: readonly string[]): string | undefined => {
   if (known.length === 0 || name.length > MAX_LENGTH) return undefined;
@@ -158,7 +150,7 @@ const suggestionFor = (name: string, known: readonly string[]): string | undefin
   );
 };
 
-/** Longer ones are no slips of the hand, and comparing takes the square of it. */
+/** Longer names are not typos, and edit distance is quadratic. */
 const MAX_LENGTH = 100;
 
 const lastPart = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

@@ -57,9 +57,9 @@ const fleetSettings = z.strictObject({
 });
 
 /**
- * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve
- * --help` repeat word for word. Defaults stand in config/default.yaml alone. Durations are text
- * here and whole milliseconds once parsed.
+ * All settings, with form, bounds and a description that config/default.yaml and `serve --help`
+ * repeat. Only config/default.yaml holds defaults. Durations are text here and milliseconds after
+ * parsing.
  */
 
 export const ConfigSchema = z
@@ -349,5 +349,5 @@ export const ConfigSchema = z
       context.addIssue({ code: 'custom', path: ['redis', 'urls'], message: needed });
   });
 
-/** Durations in milliseconds; `dataDir` and `templatesDir` absolute. */
+/** Parsed settings: durations in ms; `dataDir` and `templatesDir` are absolute. */
 export type Config = z.infer<typeof ConfigSchema>;

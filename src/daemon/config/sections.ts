@@ -16,8 +16,8 @@ import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts'
 const FORM = /^(\S+)\s+secretFile=(\/[^\0]{1,4095})$/;
 
 /**
- * Reads `URL secretFile=/PATH`: an address that is told of approvals, and the file with the secret
- * of its signatures. A fault never quotes the URL, which may be as good as a secret.
+ * Parses `URL secretFile=/PATH`: a receiver of approval events, and the file with its signing
+ * secret. A fault never quotes the URL, which may contain a secret.
  */
 const webhook = z
   .string('must be text')
@@ -40,7 +40,7 @@ const webhook = z
     return z.NEVER;
   });
 
-/** The settings of one part each, as schema.ts puts them together. */
+/** Settings per part; schema.ts combines them. */
 
 const DAY_MS = 24 * 3_600_000;
 

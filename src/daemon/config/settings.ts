@@ -1,26 +1,23 @@
 import { z } from 'zod';
 import { ConfigSchema } from './schema.ts';
 
-/**
- * One setting and its forms: the YAML key, the environment variable, the flag. All derive from the
- * key's path.
- */
+/** A setting in its forms: YAML key, environment variable, flag. All derive from the key's path. */
 export interface Setting {
   /** `uidRange.first` */
   readonly path: string;
   /** `SANDPOOL_UID_RANGE_FIRST` */
   readonly variable: string;
-  /** `--uid-range-first`; undefined for a secret, since everybody can read a command line. */
+  /** `--uid-range-first`; undefined for a secret, since all users can read a command line. */
   readonly flag: string | undefined;
-  /** The flag's name among a command's options: `uidRangeFirst`. */
+  /** Name of the flag among a command's options: `uidRangeFirst`. */
   readonly option: string;
   readonly kind: 'text' | 'number' | 'list' | 'path';
   readonly description: string;
-  /** Its value is never shown. */
+  /** Whether the value is masked in all output. */
   readonly secret: boolean;
 }
 
-/** Every leaf of the schema, in its order. */
+/** Lists the leaves of the schema, in its order. */
 export const listSettings = (): readonly Setting[] => leavesOf(ConfigSchema, []);
 
 const leavesOf = (group: z.ZodObject, above: readonly string[]): Setting[] =>

@@ -1,10 +1,10 @@
 import { Document, isMap, isScalar, type Pair } from 'yaml';
 import type { Setting } from './settings.ts';
 
-/** One setting of the merged result, and where its value came from. */
+/** A merged setting with its origin. */
 export interface GivenSetting {
   readonly setting: Setting;
-  /** As its source gave it: durations are text. */
+  /** Unparsed: durations are text. */
   readonly value: unknown;
   readonly origin: string;
 }
@@ -12,8 +12,8 @@ export interface GivenSetting {
 const MASK = '********';
 
 /**
- * A file of settings with an origin behind each value. It can be read back, where nothing is
- * masked.
+ * Formats settings as YAML with the origin after each value. The file can be loaded again if no
+ * value is masked.
  */
 export const configYaml = (given: readonly GivenSetting[]): string => {
   const document = new Document({});
@@ -43,7 +43,7 @@ export const configJson = (given: readonly GivenSetting[]): string =>
     2,
   )}\n`;
 
-/** A secret's own text, and the password of an address, never show. */
+/** Masks secrets, and passwords in addresses. */
 export const masked = ({ secret }: Pick<Setting, 'secret'>, value: unknown): unknown => {
   if (Array.isArray(value)) return value.map((part: unknown) => masked({ secret }, part));
   if (secret && value !== undefined && value !== null && value !== '') return MASK;
@@ -52,7 +52,7 @@ export const masked = ({ secret }: Pick<Setting, 'secret'>, value: unknown): unk
     : value;
 };
 
-/** A list has no place of its own for a comment: it stands above. */
+/** Puts the comment of a list above its key, since YAML can't hold it behind the list. */
 const commentKey = (document: Document, path: readonly string[], origin: string): void => {
   const map = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (!isMap(map)) return;

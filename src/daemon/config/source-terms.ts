@@ -1,7 +1,7 @@
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
 import type { Config } from './schema.ts';
 
-/** Takes from the configuration what owners of pools may say themselves. */
+/** Rules for pool owners' own images and templates. */
 export const sourceTerms = ({
   images,
   limits,

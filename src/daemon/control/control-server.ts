@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { Log } from '../../contracts/log.ts';
 
-/** Commands by path: what each is given as JSON, and answers. */
+/** Commands by path. Each takes JSON and returns its answer. */
 export type ControlCommands = Readonly<
   Record<string, (body: unknown) => Promise<{ readonly status: number; readonly body: object }>>
 >;
@@ -15,16 +15,16 @@ export type ControlCommands = Readonly<
 export interface ControlDeps {
   readonly dataDir: string;
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
-  /** Absent: backups alone. */
+  /** Absent if only backups are served. */
   readonly commands?: ControlCommands;
   readonly log: Log;
   readonly audit?: AuditSink;
 }
 
 /**
- * Serves whoever owns the data folder, by HTTP over the socket `control.sock` in it. No key is
- * needed: the folder is its owner's alone. `POST /backup` answers a backup as gzipped tar, or 409
- * while another is under way. Beside it the commands that it was given.
+ * Serves the owner of the data folder over HTTP on its socket `control.sock`. Needs no key, since
+ * only the owner can open the folder. `POST /backup` answers with a gzipped tar, or 409 during
+ * another backup. Also serves the given commands.
  */
 export class ControlServer {
   readonly #deps: ControlDeps;
@@ -50,8 +50,8 @@ export class ControlServer {
   }
 
   /**
-   * The folder must be this process's alone: a socket that a killed daemon left behind is replaced.
-   * Does nothing once it was stopped.
+   * Requires that this process holds the folder. Replaces the socket of a killed daemon. Does
+   * nothing after `stop`.
    */
   async start(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
@@ -64,7 +64,7 @@ export class ControlServer {
     chmodSync(path, 0o600);
   }
 
-  /** Calls off backups, and resolves once nothing that was asked is under way. May be repeated. */
+  /** Cancels backups, and resolves when no request is in progress. May be repeated. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     if (this.#folder === undefined) return;
@@ -123,7 +123,7 @@ const readJson = async (request: IncomingMessage): Promise<unknown> => {
   return text === '' ? {} : (JSON.parse(text) as unknown);
 };
 
-/** By the open folder, since the path of a socket may have 107 bytes only. */
+/** Goes through the open folder, since a socket's path is limited to 107 bytes. */
 const controlSocket = (folder: number): string => `/proc/self/fd/${folder}/control.sock`;
 
 const refuse = (response: ServerResponse, status: number, error: string): void => {

@@ -9,7 +9,7 @@ import { type Check, codeOf, type Finding, ok, problem, warning } from './findin
 const ANSWER_MS = 3_000;
 const MOST_BYTES = 65_536;
 
-/** Whether the daemon answers, and what it says of itself. */
+/** Checks that the daemon answers, and reports its health. */
 export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   if (!daemon) return ok('daemon', `none runs on ${dataDir}`);
   const at = `${daemon.address} (pid ${daemon.pid})`;
@@ -47,7 +47,7 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   return findings;
 };
 
-/** Whether the first key still opens the daemon: it lives 90 days. */
+/** Checks that the first key is still valid; it lives 90 days. */
 export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
   if (!daemon) return [];
   let key: string;
@@ -70,7 +70,7 @@ export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
     : ok('tenant key', 'good');
 };
 
-/** Whether the addresses that the settings name are free, if no daemon runs. */
+/** Checks that the configured addresses are free, if no daemon runs. */
 export const ports: Check = async ({ daemon, config, isGiven }) => {
   if (daemon) return [];
   const found = [await portCheck({ name: 'port', setting: 'listen', ...config.listen })];
@@ -84,7 +84,7 @@ export const ports: Check = async ({ daemon, config, isGiven }) => {
   return found.flat();
 };
 
-/** The daemon starts without these, unless their address was asked for. */
+/** The daemon can start without these, unless their address was configured explicitly. */
 const OPTIONAL_PORTS = [
   ['compatible API port', 'compatibleApi'],
   ['metrics port', 'metrics'],
@@ -141,8 +141,8 @@ interface Reply {
 }
 
 /**
- * Asks a daemon of this machine. TLS is taken as it comes: the address is that of a process which
- * we know, on this machine.
+ * Sends a request to a daemon on this machine. Accepts any certificate, since the address belongs
+ * to a known local process.
  */
 export const ask = async (url: string, key?: string, mostBytes = MOST_BYTES): Promise<Reply> => {
   const options = {

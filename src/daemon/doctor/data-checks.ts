@@ -11,10 +11,7 @@ import {
 import { UNFINISHED_RESTORE } from '../../embedded/store/saved-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
-/**
- * File systems of other machines by the type that statfs gives: their locks and their fsync are not
- * to be relied on.
- */
+/** Remote file systems by their statfs type. Their locks and fsync are not reliable. */
 const REMOTE: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0xff534d42, 'CIFS'],
@@ -64,7 +61,7 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
   return findings;
 };
 
-/** Looks into the database where no daemon holds it. */
+/** Checks the database, unless a daemon holds it. */
 export const store: Check = ({ config: { dataDir }, daemon }) => {
   const file = join(dataDir, 'sandpool.db');
   if (daemon) return ok('store', 'held by the daemon');
@@ -151,7 +148,7 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
   return ok('keys', folder);
 };
 
-/** Lifetimes of keys, timeouts and the order of lists go by the clock. */
+/** Checks the clock: key lifetimes, timeouts and the order of lists depend on it. */
 export const clock: Check = ({ config: { dataDir } }) => {
   const now = Date.now();
   if (now < EARLIEST)

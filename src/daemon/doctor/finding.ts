@@ -2,33 +2,33 @@ import type { Config } from '../config/config.ts';
 import type { PidFile } from '../process/pid-file.ts';
 
 /**
- * The result of one look at the machine. `problem`: the daemon does not work so. `warning`: it
- * works, with less.
+ * Result of one check. With a `problem` the daemon does not work; with a `warning` it works in
+ * part.
  */
 export interface Finding {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'problem';
   readonly message: string;
-  /** Advice what to do about it; never with `ok`. */
+  /** Advice for a fix; absent for `ok`. */
   readonly advice?: string;
 }
 
-/** The configuration and the machine that are looked at. */
+/** The configuration and machine under examination. */
 export interface Patient {
   readonly config: Config;
-  /** Whether a setting was asked for, and is no mere default. */
+  /** Whether a setting was configured explicitly. */
   readonly isGiven?: (setting: string) => boolean;
-  /** The daemon of the data folder, where one runs. */
+  /** The data folder's daemon; undefined if it is not running. */
   readonly daemon: PidFile | undefined;
   readonly bwrapPath: string;
   readonly launcherPath: string;
-  /** `/etc`, for its accounts. */
+  /** `/etc`, which lists the accounts. */
   readonly etc: string;
-  /** The daemon's, and this program's. */
+  /** Uid of the daemon and of this program. */
   readonly uid: number | undefined;
 }
 
-/** Changes nothing on the machine. What it throws counts as a problem. */
+/** Must not change the machine. A thrown error counts as a problem. */
 export type Check = (patient: Patient) => Promise<readonly Finding[]> | readonly Finding[];
 
 export const ok = (name: string, message: string): readonly Finding[] => [

@@ -30,7 +30,7 @@ export const bubblewrap: Check = async ({ bwrapPath, config }) => {
     : problem('bubblewrap', `${bwrapPath} can’t be run: ${output}`, advice);
 };
 
-/** A sandbox as plain as it gets: what fails here fails for every template. */
+/** Starts a minimal sandbox: if this fails, every template fails. */
 export const trialSandbox: Check = async ({ bwrapPath, config }) => {
   if (config.isolation === 'none')
     return warning(
@@ -101,10 +101,7 @@ export const launcher: Check = ({ launcherPath }) => {
   }
 };
 
-/**
- * Checks which cgroups a daemon could use. While a daemon runs, that says itself what it could
- * make.
- */
+/** Checks which cgroups a daemon could use. A running daemon reports this itself. */
 export const cgroups: Check = ({ daemon }) => {
   if (daemon) return [];
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
@@ -139,8 +136,8 @@ export const openFiles: Check = () => {
 };
 
 /**
- * Checks the limits that no cgroup counts: the kernel counts by host uid, and some things the whole
- * machine shares.
+ * Checks limits outside cgroups: the kernel counts some per host uid, and the whole machine shares
+ * others.
  */
 export const sharedLimits: Check = ({ uid, daemon }) => {
   const without = daemon || uid !== 0 ? undefined : socketsUncounted();
@@ -163,7 +160,7 @@ export const sharedLimits: Check = ({ uid, daemon }) => {
       );
 };
 
-/** The file that is missing, with cgroup v1 alone. */
+/** Name of the missing file; only for cgroup v1. */
 const socketsUncounted = (): string | undefined => {
   const folder = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8')).get('memory');
   if (folder === undefined || !isWritable(join(CGROUPS, 'memory', folder))) return undefined;
@@ -172,7 +169,10 @@ const socketsUncounted = (): string | undefined => {
     : 'memory.kmem.tcp.limit_in_bytes';
 };
 
-/** An account whose uid a sandbox gets could read its files and end its processes. */
+/**
+ * Checks that no account has a sandbox's uid: it could read the sandbox's files and end its
+ * processes.
+ */
 export const uidRange: Check = ({ config, etc }) => {
   if (process.getuid?.() !== 0 || config.isolation === 'none') return [];
   const { first, count } = config.uidRange;

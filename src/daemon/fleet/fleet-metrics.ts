@@ -13,7 +13,7 @@ interface ToldOfClusters {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Tells of a manager's clusters: of those that have joined, as this replica sees them. */
+/** Registers metrics of a manager's joined clusters, as seen by this replica. */
 export const tellOfClusters = (
   metrics: Metrics,
   { links, passed, clock }: ToldOfClusters,
@@ -39,7 +39,7 @@ export const tellOfClusters = (
 };
 
 type OfCluster = Extract<GaugeName, `sandpool_cluster_${string}`>;
-/** Undefined: there is nothing to tell. */
+/** Undefined for no sample. */
 type ValueOf = (cluster: LinkedCluster, now: number) => number | undefined;
 
 const OF_CLUSTER: Readonly<Record<OfCluster, ValueOf>> = {
@@ -54,14 +54,14 @@ const OF_CLUSTER: Readonly<Record<OfCluster, ValueOf>> = {
 };
 
 interface ToldOfManagers {
-  /** Addresses, as the settings have them. */
+  /** Configured addresses. */
   readonly addresses: readonly string[];
-  /** Undefined while none is dialled. */
+  /** Undefined while no manager is dialled. */
   readonly standings: () => readonly ManagerStanding[] | undefined;
   readonly access: Pick<ManagerAccess, 'isCutOff'>;
 }
 
-/** Tells of a worker's managers, as this replica sees them. */
+/** Registers metrics of a worker's managers, as seen by this replica. */
 export const tellOfManagers = (
   metrics: Metrics,
   { addresses, standings, access }: ToldOfManagers,

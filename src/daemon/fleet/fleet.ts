@@ -48,35 +48,35 @@ interface Given {
   readonly audit: AuditSink | undefined;
 }
 
-/** Makes a daemon a manager of other clusters, a worker of managers, or neither. */
+/** A daemon's role in a fleet: manager of other clusters, worker of managers, or neither. */
 export interface FleetParts {
-  /** Envs of other clusters; undefined where there are none. */
+  /** Envs of other clusters; undefined without other clusters. */
   readonly copies: EnvCopies | undefined;
   readonly operations: FleetOperationParts;
   readonly clients: (clients: Clients) => Clients;
-  /** By which the HTTP servers pass requests on; undefined where there are no other clusters. */
+  /** Lets the HTTP servers forward requests; undefined without other clusters. */
   readonly manager: FleetDeps | undefined;
-  /** Has what is on other clusters go there. */
+  /** Wraps the local gateway to forward traffic for other clusters. */
   readonly gateway: (own: OwnWays) => Gateway;
   readonly commands: ControlCommands;
-  /** Which clusters there are is known; before anything decides by that. */
+  /** Loads the known clusters. Call before any decision that depends on them. */
   readonly know: () => Promise<void>;
   readonly start: () => Promise<void>;
-  /** Once requests are answered: what comes over a link is given to `accept`. */
+  /** Opens links. Call when requests are answered; `accept` gets the connections over links. */
   readonly link: (accept: (connection: Duplex) => void) => void;
   readonly ending: FleetEnding;
 }
 
-/** Ends the links, in this order. */
+/** Ends the links. Call the steps in this order. */
 export interface FleetEnding {
-  /** No more comes over links, nor are any opened; what is under way goes on. */
+  /** Opens no more links and accepts no more requests over them. Requests in progress continue. */
   readonly leave: () => void;
-  /** Resolves once what came over links is answered, or after `withinMs`. */
+  /** Resolves when the requests over links are answered, or after `withinMs`. */
   readonly drained: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }
 
-/** The ways to what is on the daemon's own cluster. */
+/** Gateways to the daemon's own cluster. */
 interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock' | 'gate'> {
   readonly terminals: Pick<Gateway, 'upgrade'>;
 }
@@ -85,11 +85,11 @@ export interface FleetOperationParts {
   readonly callers: LinkedCallers | undefined;
   readonly listShown: FleetOperations['listShown'] | undefined;
   readonly promotions: Promotions | undefined;
-  /** Tells the operator what works, and soon may not; undefined: nothing. */
+  /** Warning about a part that still works but may soon fail. */
   readonly warning: () => string | undefined;
   readonly globals: Globals | undefined;
   readonly managers: ManagersOperations;
-  /** Those of a manager, for how they stand to its templates. */
+  /** Links of a manager, for the state of its templates on them. */
   readonly templateLinks: TemplateClustersDeps['links'];
 }
 
@@ -147,7 +147,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
   };
 };
 
-/** Has a manager pass on what other clusters answer. */
+/** Lets a manager forward requests for other clusters. */
 const gatewayOf = (
   { gateway, terminals, ...rest }: OwnWays,
   manager: ManagerParts | undefined,
@@ -201,7 +201,7 @@ interface ManagerParts {
   readonly registry: ClusterRegistry;
   readonly promotions: Promotions & { readonly warning: () => string | undefined };
   readonly globals: Globals;
-  /** The registry has started. */
+  /** Call after the registry has started. */
   readonly start: () => void;
   readonly client: ClusterClient;
   readonly copies: EnvCopies;

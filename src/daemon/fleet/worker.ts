@@ -18,9 +18,9 @@ import { tellOfManagers } from './fleet-metrics.ts';
 export interface WorkerParts {
   readonly callers: LinkedCallers;
   readonly clients: (clients: Clients) => Clients;
-  /** Counts the links that stand. */
+  /** Number of open links. */
   readonly links: () => number;
-  /** Heeds from now on whether the managers are cut off, which is known. */
+  /** Starts to follow whether the managers are cut off. Requires that this is known. */
   readonly follow: () => void;
   readonly start: (accept: (connection: Duplex) => void) => void;
   readonly leave: () => void;
@@ -38,7 +38,7 @@ interface GivenWorker {
   readonly access: ManagerAccess;
 }
 
-/** Has managers pass requests on to this cluster; undefined where there are none. */
+/** Lets managers forward requests to this cluster; undefined without managers. */
 export const openWorker = (config: Config, given: GivenWorker): WorkerParts | undefined => {
   const { log, metrics, copies, templateCopies, access } = given;
   const { managers } = config.fleet;
@@ -47,7 +47,7 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
   const callers = new LinkedCallers();
   const checks = new WeakMap<Duplex, IdentityCheck>();
   let links: WorkerLinks | undefined;
-  /** Undefined before requests are answered, and once the daemon stops. */
+  /** Undefined before requests are answered, and after the stop. */
   let open: (() => WorkerLinks) | undefined;
   const heed = (isCutOff: boolean): void => {
     if (!isCutOff) {
@@ -100,7 +100,7 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
   };
 };
 
-/** Says what links to managers are opened with, whoever serves their connections. */
+/** Options for opening links to managers, whoever serves their connections. */
 const diallingOf = (
   config: Config,
   { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,

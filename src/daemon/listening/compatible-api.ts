@@ -11,22 +11,22 @@ import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
 export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
-  /** Undefined: there is no such API, or no link to a manager. */
+  /** Undefined without this API, or without links to managers. */
   readonly overLinks: CompatibleServer['overLinks'] | undefined;
   /**
-   * Resolves with the address once it listens. Rejects where that was asked for and can't be;
-   * resolves without one where another program has the default port, or there is no such API.
+   * Resolves with the address when it listens. Rejects if a configured address can't be used.
+   * Resolves with undefined if another program has the default port, or the API is off.
    */
   start(): Promise<string | undefined>;
 }
 
 interface CompatibleApiGiven extends Omit<CompatibleApiDeps, 'terms'> {
-  /** Undefined: there are no other clusters. */
+  /** Undefined without other clusters. */
   readonly fleet: FleetDeps | undefined;
   readonly given: boolean;
 }
 
-/** `given`: whether the listener was asked for, and is no mere default. */
+/** `given` is true if the listener's address was configured explicitly. */
 export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
   { given, fleet, ...deps }: CompatibleApiGiven,

@@ -1,21 +1,21 @@
-/** A listener that a daemon can do without. */
+/** A listener that a daemon can run without. */
 export interface OptionalListener {
-  /** The setting that says where it listens. */
+  /** Setting of the address. */
   readonly setting: string;
   readonly host: string;
   readonly port: number;
-  /** By whoever runs the daemon, who wants it there or not at all. */
+  /** Whether the address was configured explicitly, so that the daemon must not run without it. */
   readonly given: boolean;
-  /** Resolves with the port once it listens. */
+  /** Resolves with the port when it listens. */
   readonly listen: (at: { readonly host: string; readonly port: number }) => Promise<number>;
-  /** Is told where nobody asked for it, and another program has its address. */
+  /** Called if another program has the default address. */
   readonly taken: (fields: { readonly address: string }) => void;
 }
 
 /**
- * Resolves with the host and port of the listener, as a URL has them, once it listens. Where its
- * address is taken it rejects, or, where nobody asked for it, resolves without one: several daemons
- * share a machine.
+ * Resolves with host and port in URL form when it listens. If the address is taken, rejects a
+ * configured address but resolves with undefined for the default, since daemons may share a
+ * machine.
  */
 export const listenOrDoWithout = async (of: OptionalListener): Promise<string | undefined> => {
   const { setting, host, port, given, listen, taken } = of;

@@ -27,14 +27,14 @@ export interface ListenerParts {
   readonly people: ConsoleParts | undefined;
   readonly fleet: Pick<FleetParts, 'clients' | 'gateway' | 'manager'>;
   readonly tls: TlsIdentity | undefined;
-  /** Whether the address of the compatible API was asked for, and is no mere default. */
+  /** Whether the compatible API's address was configured explicitly. */
   readonly compatibleGiven: boolean;
 }
 
 export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew' | 'stop'> {
-  /** Rejects as `start` would, if another program has an address; nothing is started by then. */
+  /** Rejects like `start` if another program has an address, without starting anything. */
   requireFree(): Promise<void>;
-  /** Resolves once requests are answered, with where. */
+  /** Resolves with the addresses when requests are answered. */
   start(): Promise<{
     readonly host: string;
     readonly port: number;
@@ -42,9 +42,7 @@ export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew'
   }>;
 }
 
-/**
- * Makes what answers requests: the REST API with terminals and endpoints, and the compatible API.
- */
+/** Opens the REST API, with terminals and endpoints, and the compatible API. */
 export const openListeners = (config: Config, parts: ListenerParts): Listeners => {
   const { operations, clock, watchers, approvals, people, fleet, tls, compatibleGiven } = parts;
   const { log, metrics, audit } = watchers;
@@ -107,7 +105,7 @@ export const openListeners = (config: Config, parts: ListenerParts): Listeners =
   };
 };
 
-/** Makes the ways into sandboxes: terminals, and the gateway to endpoints. */
+/** Creates the access to sandboxes: terminals, and the gateway to endpoints. */
 const openWays = (
   config: Config,
   { operations, clock, watchers, approvals, fleet }: ListenerParts,
@@ -147,7 +145,7 @@ const requireAllFree = async (config: Config, given: boolean): Promise<void> => 
 
 type Ways = Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 
-/** Gives the first what it takes, and the other all else. */
+/** Sends requests to `first` if it takes them, else to `other`. */
 const firstOf = (first: Ways | undefined, other: Ways): Ways => {
   if (!first) return other;
   const wayOf = (request: IncomingMessage): Ways => (first.takes(request) ? first : other);

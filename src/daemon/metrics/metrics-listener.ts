@@ -7,7 +7,7 @@ const MOST_CONNECTIONS = 32;
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Answers GET /metrics, and nothing else, on a listener of its own. */
+/** Serves only GET /metrics, on its own listener. */
 export class MetricsListener {
   readonly #metrics: PrometheusMetrics;
   readonly #log: Log;
@@ -32,13 +32,13 @@ export class MetricsListener {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /** Resolves with the port once it listens. */
+  /** Resolves with the port when it listens. */
   async start({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
     await this.#listen(host, port);
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** May be repeated, and come before `start`. */
+  /** May be repeated, or called before `start`. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => {

@@ -14,8 +14,8 @@ type Labels = Readonly<Record<string, string>>;
 type Reader = () => Iterable<{ readonly labels: Labels; readonly value: number }>;
 
 /**
- * Keeps the catalogue's metrics, and those of Node and the process, and writes them out in the text
- * format of Prometheus.
+ * Keeps the metrics of the catalogue, Node and the process, and writes them in Prometheus' text
+ * format.
  */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
@@ -47,12 +47,12 @@ export class PrometheusMetrics implements Metrics {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), read]);
   }
 
-  /** The media type of what `text` resolves with. */
+  /** Media type of `text`. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** All of it as it stands; asked for while it is being written, it is written once. */
+  /** Current metrics as text. Concurrent calls share one result. */
   text(): Promise<string> {
     this.#text ??= this.#registry.metrics().finally(() => {
       this.#text = undefined;
@@ -92,7 +92,7 @@ export class PrometheusMetrics implements Metrics {
       metric.reset();
       this.#bounds.get(name)?.forget();
       const readers = this.#readers.get(name) ?? [];
-      if (readers.length === 0 && labels.length === 0) metric.remove(); // in place of 0
+      if (readers.length === 0 && labels.length === 0) metric.remove(); // or it would read 0
       for (const read of readers)
         for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
     };

@@ -1,12 +1,12 @@
 type Labels = Readonly<Record<string, string>>;
 
-/** Values of the label that stays. */
+/** Maximum of distinct values of the label that stays. */
 const MOST_OTHERS = 40;
 
 /**
- * Tells so many combinations of labels apart, the first ones; all others are one, `other`. Where a
- * label is named that stays, there is one for each of its values: what an alert asks for can't be
- * hidden by whoever uses the combinations up.
+ * Limits the label combinations of a metric: keeps the first ones, and maps all others to `other`.
+ * If a label stays, each of its values has its own `other`. So clients that exhaust the limit can't
+ * hide the series of an alert.
  */
 export class SeriesBound {
   readonly #names: readonly string[];
@@ -33,7 +33,7 @@ export class SeriesBound {
     return labels;
   }
 
-  /** Forgets the combinations seen so far; called before a metric is read anew. */
+  /** Forgets all combinations. Called before each read of a metric. */
   forget(): void {
     this.#known.clear();
   }

@@ -5,19 +5,18 @@ import { eventCodeOf } from '../../contracts/log-events.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 
 /**
- * The process's log: JSON lines (on a terminal text for people), each with `level`, `time` (ISO
- * 8601, UTC), what every line has, the event's code as `eventCode`, the fields, and the event as
- * `msg`.
+ * Log of the process as JSON lines, or as text on a terminal. Each line has `level`, `time` (ISO
+ * 8601, UTC), the constant fields, `eventCode`, the fields, and the event as `msg`.
  */
 export interface ProcessLog extends LevelledLog {
-  /** Writes out what is still in memory, before the process ends. */
+  /** Writes the buffered lines before the process ends. */
   flush(): void;
 }
 
 /**
- * Lines go to standard error, in the background: at most 1 MiB waits for a slow reader, then lines
- * are dropped rather than the daemon held up. Secrets are blanked twice: fields by their name, down
- * to the third level, and API keys wherever they stand.
+ * Writes lines to standard error in the background. Buffers at most 1 MiB for a slow reader, then
+ * drops lines instead of blocking the daemon. Masks secrets twice: fields by name down to the third
+ * level, and API keys anywhere.
  */
 export const createLog = (
   level: LogLevel,
@@ -74,13 +73,13 @@ const loggerTo = (
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
   };
-  // To look for secrets in all depths costs more than the rest of a line.
+  // A search for secrets at all depths costs more than the rest of a line.
   const ofPlainFields = pino({ ...options, level: 'trace' }, blanked);
   return pino(
     {
       ...options,
       hooks: {
-        // Called for lines that are written, and for no others.
+        // Only called for lines that are written.
         logMethod(args, method, levelNumber) {
           const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
           const eventCode = eventCodeOf(event);
@@ -112,7 +111,7 @@ const SECRETS = [
 const SECRET_NAMES: ReadonlySet<string> = new Set(
   SECRETS.map((name) => name.replaceAll(/[[\]"]/g, '')),
 );
-/** Whether nothing in it can hold anything else, and nothing is called as secrets are. */
+/** Whether no field is an object or has a secret's name. */
 const isPlain = (fields: Readonly<Record<string, unknown>>): boolean => {
   for (const name in fields)
     if (typeof fields[name] === 'object' || SECRET_NAMES.has(name)) return false;
@@ -136,14 +135,14 @@ const standardError = (): LineOutput => {
 
 export interface LineOutput {
   readonly write: (text: string) => void;
-  /** Writes out what is still in memory, before the process ends. */
+  /** Writes the buffered lines before the process ends. */
   readonly flushSync: () => void;
 }
 
 /**
- * Writes whole lines to an open descriptor in the background: at most 1 MiB waits for a slow reader
- * or a full disk, then lines are dropped. `lacking` is called once, when the first write fails or
- * the first line is dropped.
+ * Writes whole lines to an open descriptor in the background. Buffers at most 1 MiB for a slow
+ * reader or a full disk, then drops lines. Calls `lacking` once, at the first failed write or
+ * dropped line.
  */
 export const lineOutput = (descriptor: number, lacking = (): void => undefined): LineOutput => {
   const stream = pino.destination({
@@ -156,7 +155,7 @@ export const lineOutput = (descriptor: number, lacking = (): void => undefined):
     if (!isTold) lacking();
     isTold = true;
   };
-  // Each line tries again. A flush, also the library's own at the end, would try for ever.
+  // Each line retries the write. A flush, also the library's own at exit, would retry forever.
   const flush = stream.flushSync.bind(stream);
   stream.flushSync = () => {
     if (!isFailing) flush();
@@ -171,7 +170,7 @@ export const lineOutput = (descriptor: number, lacking = (): void => undefined):
     write: (text) => {
       stream.write(text);
     },
-    // Fails where nothing was written yet, or where the reader is gone; neither matters at the end.
+    // Fails if nothing was written yet or the reader is gone; neither matters at exit.
     flushSync: () => {
       try {
         stream.flushSync();
@@ -183,8 +182,8 @@ export const lineOutput = (descriptor: number, lacking = (): void => undefined):
 };
 
 /**
- * A line of the log for people: the time of day, the level, the event, then the fields. Control
- * characters of what others said show as `?`.
+ * Formats a log line for people: time of day, level, event, fields. Replaces control characters by
+ * `?`.
  */
 export const logText = (line: string): string => {
   const fields = fieldsOf(line);
@@ -212,7 +211,7 @@ const COLOUR: Readonly<Record<string, string>> = {
 
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return value.replaceAll(/\p{Cc}/gu, '?');
-  // An error: what it says, then where it was thrown.
+  // An error: its message, then its stack.
   if (isObject(value) && typeof value['stack'] === 'string')
     return `${value['stack'].replaceAll(/[^\P{Cc}\n]/gu, '?')}`;
   return JSON.stringify(value);

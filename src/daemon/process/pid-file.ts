@@ -2,24 +2,23 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `daemon.json` in the data folder: where the running daemon listens, for the command line and for
- * a second start. It is a hint and not a lock: one that a killed daemon left behind is told by its
- * process, and counts as absent.
+ * `daemon.json` in the data folder: the daemon's addresses, for the command line and for a second
+ * start. It is a hint, not a lock: if its process is gone, the file counts as absent.
  */
 export interface PidFile {
   /** `http://127.0.0.1:8080` */
   readonly address: string;
-  /** The address of GET /metrics, where it is served. */
+  /** Address of GET /metrics, if served. */
   readonly metricsAddress?: string;
-  /** The address of the API of E2B's SDKs, where it is served. */
+  /** Address of the API of E2B's SDKs, if served. */
   readonly compatibleAddress?: string;
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat: with pid and boot id it names one process. */
+  /** Field 22 of /proc/PID/stat. With pid and boot id, it identifies one process. */
   readonly startTime: string;
   readonly bootId: string;
 }
 
-/** Writes the note of this very process, whole or not at all. */
+/** Writes the file for this process, atomically. */
 export const writePidFile = (
   dataDir: string,
   address: string,
@@ -37,28 +36,29 @@ export const writePidFile = (
   renameSync(next, join(dataDir, 'daemon.json'));
 };
 
-/** The note of a daemon that is alive; undefined where there is none. */
+/** Reads the file of a live daemon; undefined if no daemon runs. */
 export const readPidFile = (dataDir: string): PidFile | undefined => {
   try {
     const note = noteOf(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
     return note && isRunning(note) ? note : undefined;
   } catch {
-    return undefined; // none, or not readable by this user, or not ours
+    return undefined; // missing, unreadable for this user, or not Sandpool's
   }
 };
 
-/** Whether the very daemon that wrote the note is alive. */
+/** Whether the daemon that wrote the file is alive. */
 export const isRunning = (note: PidFile): boolean =>
   note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
 
-/** Removes the note if it is this process's. */
+/** Removes the file if it belongs to this process. */
 export const removePidFile = (dataDir: string): void => {
   if (readPidFile(dataDir)?.pid === process.pid)
     rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
 /**
- * By hand: the command line reads this at every start, and a schema library would double its time.
+ * Parses by hand: the command line reads this at every start, and a schema library would double its
+ * time.
  */
 const noteOf = (value: unknown): PidFile | undefined => {
   if (
@@ -95,7 +95,7 @@ const othersOf = (value: object): Pick<PidFile, (typeof OTHERS)[number]> =>
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Undefined for a process that is dead, if only its parent has not looked yet. */
+/** Start time of a process; undefined for a dead or zombie process. */
 const startTimeOf = (pid: number): string | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

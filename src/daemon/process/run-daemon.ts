@@ -1,25 +1,25 @@
 import type { Log } from '../../contracts/log.ts';
 
-/** The daemon's address, and those of its metrics and its compatible API where they are served. */
+/** Addresses of the daemon, its metrics and its compatible API, if served. */
 export interface Started {
   readonly address: string;
   readonly metricsAddress?: string;
   readonly compatibleAddress?: string;
   readonly firstStart: boolean;
-  /** Logs one browser in to the console, once and soon. */
+  /** Link that logs one browser in to the console, once and soon. */
   readonly consoleLink?: string;
 }
 
-/** A composed daemon, as its process sees it. */
+/** Interface of a composed daemon for its process. */
 export interface RunnableDaemon {
   start(): Promise<Started>;
-  /** Returns how many sandboxes go on running. */
+  /** Returns the number of sandboxes that keep running. */
   stop(): Promise<{ readonly sandboxesLeft: number }>;
-  /** Settles when the daemon can't go on, with the cause. */
+  /** Resolves with the cause when the daemon has failed. */
   readonly failed: Promise<Error>;
 }
 
-/** The signals of a process: `process` itself, or a test's stand-in. */
+/** Signals of a process: `process`, or a test's fake. */
 export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
@@ -28,31 +28,27 @@ export interface Signals {
 export interface ProcessDeps {
   readonly log: Log;
   readonly signals: Signals;
-  /** The signal that came before this listened, if one did. */
+  /** A signal received before the listeners were added. */
   readonly signalled?: () => NodeJS.Signals | undefined;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   readonly exit: (code: number) => void;
-  /** Calls back after so many ms; returns the way to call it off. */
+  /** Calls `due` after `ms`; returns a function that cancels it. */
   readonly after: (ms: number, due: () => void) => () => void;
-  /**
-   * Milliseconds that the daemon waits by its settings before it stops; the deadline comes after
-   * them.
-   */
+  /** Configured delay before the stop, in ms. The stop's deadline starts after the delay. */
   readonly shutdownDelayMs: number;
   readonly onReady: (started: Started) => void;
   readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
 }
 
-/** Milliseconds that an orderly stop may take after the delay. */
+/** Deadline of an orderly stop after the delay, in ms. */
 export const STOP_DEADLINE_MS = 10_000;
-/** Milliseconds that a start under way at the signal is given to end by itself. */
+/** Time for a start in progress to end after the signal, in ms. */
 export const START_GRACE_MS = 2_000;
 
 /**
- * Starts the daemon and resolves with the process's exit code once it has stopped: 0 after SIGINT
- * or SIGTERM, 1 after a failure of its own. The first signal stops it in order, also while it
- * starts; a second one, or the deadline, ends the process at once. Rejects where it can't start;
- * what it opened is stopped by then.
+ * Runs the daemon; resolves with the process's exit code: 0 after SIGINT or SIGTERM, 1 after a
+ * failure. The first signal stops the daemon in order, even during the start. A second signal or
+ * the deadline ends the process at once. If the start fails, stops all opened parts and rejects.
  */
 export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Promise<number> => {
   const { log, signals } = deps;
@@ -101,9 +97,7 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   }
 };
 
-/**
- * Resolves when it is time to stop: with the daemon's failure, or without one when it was asked.
- */
+/** Resolves when the daemon must stop: with its failure, or with undefined after a signal. */
 const startAndWait = async (
   daemon: RunnableDaemon,
   deps: ProcessDeps,
@@ -126,8 +120,7 @@ const startAndWait = async (
 };
 
 /**
- * A start may wait for others, for as long as it takes: some time after the signal it is given up,
- * and answers nothing.
+ * Abandons a start that still waits for others some time after the signal; resolves with undefined.
  */
 const unlessGivenUp = async <T>(
   starting: Promise<T>,

@@ -3,24 +3,21 @@ import { join, relative, sep } from 'node:path';
 export interface StartUp {
   readonly address: string;
   readonly dataDir: string;
-  /** Whether the command line finds `dataDir` without being told. */
+  /** Whether the command line finds `dataDir` without a flag. */
   readonly usualDataDir: boolean;
-  /** `bin/sandpool`, absolute. */
+  /** Absolute path of `bin/sandpool`. */
   readonly command: string;
   readonly workingDir: string;
   readonly poolName: string;
-  /** The folder of the admin key, of a replica that was given its secrets. */
+  /** Folder of the admin key, if the replica was given its secrets. */
   readonly secretsDir?: string;
-  /** Logs one browser in to the console, once and within five minutes. */
+  /** Link that logs one browser in to the console, once within five minutes. */
   readonly consoleLink?: string;
-  /** A person reads it: what is no terminal may be a log, which others read. */
+  /** Whether a person reads the text. Other output may be a log with more readers. */
   readonly isTerminal: boolean;
 }
 
-/**
- * Makes the text for a person once the daemon is ready: the address, the key files, some lines to
- * try.
- */
+/** Text for a person when the daemon is ready: its address, key files, and example commands. */
 export const readyText = (startUp: StartUp): string => {
   if (startUp.secretsDir !== undefined)
     return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
@@ -57,7 +54,7 @@ const replicaText = (address: string, adminKey: string): string =>
     '',
   ].join('\n');
 
-/** Makes the text for a person when the daemon has stopped. */
+/** Text for a person after the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
   sandboxesLeft === 0 || startUp.secretsDir !== undefined
     ? 'Sandpool has stopped; ' +

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 
 export interface Build {
-  /** As package.json has it. */
+  /** Version in package.json. */
   readonly version: string;
   readonly commit: string;
-  /** When the commit was made: YYYY-MM-DD. */
+  /** Date of the commit: YYYY-MM-DD. */
   readonly date: string;
 }
 
-/** Reads what was built of which commit, as the build noted it; from source that is unknown. */
+/** Version and commit of the build; the commit is unknown when run from source. */
 export const build = (): Build => ({
   version: textOf('../../../package.json', 'version'),
   commit: textOf('../../build.json', 'commit'),
   date: textOf('../../build.json', 'date'),
 });
 
-/** `0.1.0+1a2b3c4d5e6f`, by which two builds differ; from source without the commit. */
+/** `0.1.0+1a2b3c4d5e6f`, unique per build; without the commit when run from source. */
 export const version = (): string => {
   const { version: released, commit } = build();
   return commit === UNKNOWN ? released : `${released}+${commit}`;

@@ -27,26 +27,26 @@ import { traceParentText, type TraceParent } from '../../model/trace-context.ts'
 
 export interface OtelTracerDeps {
   /**
-   * The collector's address, such as `http://127.0.0.1:4318`; spans go to `/v1/traces` below it.
+   * Address of the collector, such as `http://127.0.0.1:4318`. Spans go to `/v1/traces` below it.
    */
   readonly endpoint: string;
-  /** Sent with each batch, such as an `authorization`. */
+  /** Headers of each batch, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly compression?: 'none' | 'gzip';
-  /** Says what produces the spans: `service.name` and others. */
+  /** Resource of the spans: `service.name` and others. */
   readonly resource: Readonly<Record<string, string>>;
-  /** Percent of the traces that begin here that are recorded. */
+  /** Percentage of recorded traces, among those that begin here. */
   readonly samplePercent: number;
   readonly version: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Milliseconds that ended spans wait for more. */
+  /** Time that ended spans wait for a batch, in ms. */
   readonly delayMs?: number;
 }
 
-/** Steps of one request that are recorded. */
+/** Maximum of recorded steps per request. */
 const MOST_STEPS = 32;
-/** Requests to other services that are recorded, of one request. */
+/** Maximum of recorded outgoing calls per request. */
 const MOST_CALLS = 32;
 const MOST_WAITING = 4_096;
 const MOST_IN_A_BATCH = 512;
@@ -54,7 +54,7 @@ const DELAY_MS = 2_000;
 const EXPORT_MS = 5_000;
 const LAST_EXPORT_MS = 2_000;
 
-/** Records requests by OpenTelemetry's SDK, which sends them to a collector by OTLP over HTTP. */
+/** Records requests with OpenTelemetry's SDK and exports them with OTLP over HTTP. */
 export class OtelTracer implements Tracer {
   readonly #provider: BasicTracerProvider;
   readonly #tracer: OtelApiTracer;
@@ -73,7 +73,7 @@ export class OtelTracer implements Tracer {
   begin(parent: TraceParent | undefined): RequestSpan {
     const tracer = this.#tracer;
     const [wall, began] = [this.#clock.now(), performance.now()];
-    // Spans of one request share one origin, else their order would be lost within a millisecond.
+    // Spans of one request share one origin, or their order within a millisecond would be lost.
     const at = (moment: number): number => wall + moment - began;
     const span = tracer.startSpan(
       'request',
@@ -101,7 +101,8 @@ export class OtelTracer implements Tracer {
         );
         return {
           ...callOf(call),
-          // A mirror may see a write, and its request be answered, before the write's own answer.
+          // A mirror may see a write, and the request may be answered, before the write's own
+          // answer.
           ended: (outcome, attributes) => {
             if (++calls > MOST_CALLS) return;
             withOutcome(call, outcome, attributes).end(at(performance.now()));
@@ -114,13 +115,13 @@ export class OtelTracer implements Tracer {
     };
   }
 
-  /** Sends what is left, in two seconds or not at all. */
+  /** Exports the remaining spans, within two seconds. */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, LAST_EXPORT_MS);
     });
-    // What the collector refuses was logged by the exporter.
+    // The exporter has logged the collector's refusals.
     await Promise.race([this.#provider.shutdown().catch(() => undefined), over]);
     clearTimeout(timer);
   }
@@ -161,7 +162,7 @@ const contextOf = (parent: TraceParent | undefined): Context =>
       })
     : ROOT_CONTEXT;
 
-/** Returns a call that carries this span on, and ends nothing. */
+/** Outgoing call that propagates this span but does not end it. */
 const callOf = (span: Span): OutgoingCall => {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const sampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
@@ -178,9 +179,7 @@ const withOutcome = (span: Span, outcome: 'good' | 'failed', attributes: Attribu
 
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/**
- * Exports by another exporter; logs once when that begins to fail, and once when it works again.
- */
+/** Wraps an exporter. Logs once when exports start to fail, and once when they work again. */
 class ReportedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #collector: string;
@@ -222,6 +221,6 @@ class ReportedExporter implements SpanExporter {
 
 const NOT_TAKEN = 'traces are not taken; they are dropped';
 
-/** Says how an export failed: by the collector's status, as what it answers is not logged. */
+/** Reason of a failed export. Gives only the collector's status, since its answer is not logged. */
 const failureOf = (error: Error): string =>
   'code' in error && typeof error.code === 'number' ? `it answered ${error.code}` : error.message;
