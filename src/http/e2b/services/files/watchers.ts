@@ -13,7 +13,7 @@ const MOST_OF_TENANT = 32;
 /** Maximum bytes of one watcher's buffered events. Each event counts EVENT_BYTES and its name. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
-/** A change is visible within FIRST_MS, and the next change NEXT_MS after it. */
+/** A poll waits at most FIRST_MS for changes, and ends after NEXT_MS without a new change. */
 const FIRST_MS = 200;
 const NEXT_MS = 30;
 /** Removes a watcher that nobody has polled for this long. */
@@ -124,7 +124,7 @@ export class Watchers {
     );
   }
 
-  /** Removes the oldest watcher whose watch has ended; false if there is none. */
+  /** Removes the oldest ended watcher; returns false if no watcher has ended. */
   #dropEnded(isOfIt: (watcher: Watcher) => boolean): boolean {
     for (const [id, watcher] of this.#all)
       if (watcher.failure !== undefined && isOfIt(watcher)) {
