@@ -18,7 +18,7 @@ import { extract } from 'tar-stream';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
 import { readySavedDatabase, UNFINISHED_RESTORE } from '../embedded/store/saved-database.ts';
 
-/** The restore replaced nothing; the message gives the reason. */
+/** A restore that replaced nothing. The message gives the reason. */
 export class RestoreRefused extends Error {
   override readonly name = 'RestoreRefused';
   readonly hint: string;

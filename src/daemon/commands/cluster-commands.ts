@@ -9,7 +9,7 @@ interface Deps {
   readonly links: Pick<ManagerLinks, 'dismiss'>;
 }
 
-/** The owner's commands about clusters; audited. */
+/** Audited control-socket commands about clusters. */
 export const clusterCommands = (
   { registry, links }: Deps,
   audit: AuditSink | undefined,

@@ -18,7 +18,7 @@ export interface Patient {
   readonly config: Config;
   /** Whether a setting was configured explicitly. */
   readonly isGiven?: (setting: string) => boolean;
-  /** The data folder's daemon; undefined if it is not running. */
+  /** Daemon of the data folder; undefined if it is not running. */
   readonly daemon: PidFile | undefined;
   readonly bwrapPath: string;
   readonly launcherPath: string;

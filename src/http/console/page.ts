@@ -5,7 +5,7 @@ import type { OpenSession } from '../../services/console/console-operations.ts';
 export interface PageParts {
   readonly title: string;
   readonly body: Html;
-  /** The login; absent if nobody is logged in. */
+  /** Session of the logged-in person; absent without a login. */
   readonly session?: OpenSession;
   /** Address that the browser opens at once, on its own. */
   readonly goOn?: string;

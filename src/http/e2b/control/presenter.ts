@@ -30,7 +30,7 @@ export const domainOf = (
 const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\])(?=:|$)/;
 
 /**
- * The caller's tokens for a sandbox; empty if rules permit the key no operation in it. A token is
+ * Caller's tokens for a sandbox; empty if rules permit the key no operation in it. A token is
  * subject to the same rules as its key.
  */
 export const tokensOf = (

@@ -48,7 +48,7 @@ export interface OtherClusters {
 /** A request with a valid token for its target. */
 export interface Admitted {
   readonly sandboxId: InstanceId;
-  /** The sandbox's cluster; absent for this cluster. */
+  /** Cluster of the sandbox; absent for this cluster. */
   readonly clusterId?: string;
   readonly caller: Caller;
   readonly port: number;
