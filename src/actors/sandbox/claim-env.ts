@@ -9,9 +9,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Seals the variables that a claim gives its sandbox, and opens them where something is run in it.
- * A seal (AES-256-GCM: nonce, tag, text) is under a key that is derived from the pepper, and bound
- * to sandbox and owner: copied to another record it opens nothing. Nothing opened is kept.
+ * Seals a claim's environment variables, and opens them for processes in its sandbox. A seal
+ * (AES-256-GCM: nonce, tag, text) uses a key derived from the pepper, and is bound to sandbox and
+ * owner: a copy in another record can't be opened. Caches nothing that it opens.
  */
 export class ClaimEnv {
   readonly #key: Buffer;
@@ -28,9 +28,9 @@ export class ClaimEnv {
   }
 
   /**
-   * Returns the variables for what is run in a claimed sandbox: those of its claim, and `own` over
-   * them. Commands, terminals and processes all get theirs here. Throws a Refusal where those of
-   * the claim were not sealed for this sandbox by this installation.
+   * Returns the variables of the claim, overridden by `own`. Commands, terminals and processes all
+   * use this. Throws a Refusal if this installation did not seal the claim's variables for this
+   * sandbox.
    */
   over(
     record: { readonly id: InstanceId; readonly claim?: Claim } | undefined,
@@ -61,8 +61,7 @@ export class ClaimEnv {
 }
 
 /**
- * As a process has them, `name=value` with a NUL after each: what JSON writes can be six times as
- * long.
+ * In the form of a process: `name=value`, each with a final NUL. JSON could be six times as long.
  */
 const textOf = (env: TextPairs): string =>
   Object.entries(env)

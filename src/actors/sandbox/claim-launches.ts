@@ -22,9 +22,8 @@ export interface ClaimLaunchesDeps {
 }
 
 /**
- * `failed`: none of that image starts, for `reason`. `late`: it came to nothing, or to nothing in
- * time, which may be otherwise the next time; `reason` is what was last said of why it is not
- * ready. `stopping`: this daemon is.
+ * `failed`: no instance with that image starts, for `reason`. `late`: not ready in time, but a
+ * retry may succeed; `reason` is the last reported cause. `stopping`: the daemon stops.
  */
 export type StartOutcome =
   | { readonly kind: 'ready' }
@@ -33,19 +32,17 @@ export type StartOutcome =
 
 interface Awaited {
   readonly poolUid: string;
-  /** Says what its start failed of; `isPassing`: which is not its own fault. */
+  /** Cause of a failed start. `isPassing`: a retry may succeed. */
   readonly failure?: { readonly reason: string; readonly isPassing: boolean };
 }
 
 /**
- * Instances that are launched for one claim each, with an image that their pool does not have. This
- * replica launches them, whoever leads the pool's shard: the request that waits is its own. Nobody
- * else is offered them; what no claim comes for is retired by who leads, at the moment that its
- * record says.
+ * Instances launched for one claim each, with an image that differs from their pool's. The replica
+ * of the request launches them, whoever leads the shard. No other claim gets them. The leader
+ * retires an unclaimed one at `claimBy`.
  */
 export class ClaimLaunches {
   readonly #deps: ClaimLaunchesDeps;
-  /** Those that are waited for. */
   readonly #awaited = new Map<string, Awaited>();
   #isStopping = false;
 
@@ -53,12 +50,12 @@ export class ClaimLaunches {
     this.#deps = deps;
   }
 
-  /** Whether none is waited for any more, nor to be begun. */
+  /** Whether waiting has ended for shutdown. */
   get stopping(): boolean {
     return this.#isStopping;
   }
 
-  /** Counts those of the pool that are waited for here and may come to run, and do not yet. */
+  /** Number of the pool's launches that this replica waits for and that do not run yet. */
   underWay(poolUid: string): number {
     const { supervisor } = this.#deps;
     let count = 0;
@@ -67,7 +64,7 @@ export class ClaimLaunches {
     return count;
   }
 
-  /** Begins to launch one; to be given up unless it is claimed. */
+  /** Begins a launch. The caller must call `end`. */
   begin(pool: PoolRecord, image: string, claimBy: number): InstanceId {
     const { clock, newId, launch } = this.#deps;
     const [id, now] = [newId(), clock.now()];
@@ -77,8 +74,8 @@ export class ClaimLaunches {
   }
 
   /**
-   * Waits until it can be claimed, or never can. Rejects with the reason of `signal` once that
-   * aborts.
+   * Waits until the instance can be claimed or has failed. Rejects with the reason of `signal` if
+   * it aborts.
    */
   async ready(
     id: InstanceId,
@@ -102,13 +99,13 @@ export class ClaimLaunches {
     };
   }
 
-  /** Takes down why a start failed that somebody may wait for. */
+  /** Stores the cause of a failed start, if a claim waits for it. */
   failed(id: string, reason: string, isPassing: boolean): void {
     const awaited = this.#awaited.get(id);
     if (awaited) this.#awaited.set(id, { ...awaited, failure: { reason, isPassing } });
   }
 
-  /** Ends the waiting for those of a pool that ends. */
+  /** Ends the wait of all claims for launches of a pool that ends. */
   endOf(poolUid: string): void {
     for (const [id, awaited] of this.#awaited)
       if (awaited.poolUid === poolUid) {
@@ -117,13 +114,13 @@ export class ClaimLaunches {
       }
   }
 
-  /** Ends all waiting, now and from now on. */
+  /** Ends all waits, and refuses new ones. */
   stop(): void {
     this.#isStopping = true;
     for (const id of this.#awaited.keys()) this.#deps.supervisor.wake(id);
   }
 
-  /** Nobody waits for it any more: it is retired, unless a claim of it was written, or may be. */
+  /** Ends the wait. Retires the instance unless its claim was written, or may have been. */
   end(id: InstanceId): void {
     const { supervisor, clock } = this.#deps;
     this.#awaited.delete(id);
@@ -146,7 +143,7 @@ export class ClaimLaunches {
 const isReady = (seen: SandboxSnapshot | undefined): boolean =>
   seen?.state === 'idle' && seen.context.availableAt !== undefined;
 
-/** Tells whether only whoever chose the image can change what keeps it from its start. */
+/** Whether only a different image can fix the start. */
 const isHinderedForGood = (seen: SandboxSnapshot | undefined): boolean => {
   const { hindrance, unready = '' } = seen?.context ?? {};
   return hindrance !== undefined && LASTING.has(hindrance) && !FIRST_PULL.test(unready);
@@ -154,5 +151,5 @@ const isHinderedForGood = (seen: SandboxSnapshot | undefined): boolean => {
 
 const LASTING: ReadonlySet<string> = new Set(['ImageUnavailable', 'ContainerNotCreated']);
 
-/** Begins what a kubelet says of one pull that failed, before it has tried again. */
+/** Start of a kubelet's message about a first failed pull, which it will retry. */
 const FIRST_PULL = /^(?:ErrImagePull|RegistryUnavailable)\b/;

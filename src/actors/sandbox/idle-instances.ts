@@ -14,18 +14,18 @@ export interface IdleInstancesDeps {
   readonly log: Log;
   readonly index: SandboxIndex;
   readonly waiters: Waiters;
-  /** The pool's own revision: its instances go before others. */
+  /** Current revision of the pool, whose instances `acquire` prefers. */
   readonly revisionOf: (poolUid: string) => string;
-  /** The buckets to take from first; all where it answers none. */
+  /** Buckets to prefer; all if undefined. */
   readonly ownBuckets: () => readonly number[] | undefined;
   readonly learn: (fact: InstanceFact) => void;
-  /** An instance of the pool is nobody's again. */
+  /** Called after a release if the instance is idle. */
   readonly freed: (poolUid: string) => void;
 }
 
 /**
- * Describes what a look came to: how many it found ready, and the one that was acquired of them, if
- * others did not get them all.
+ * Result of an uncached read: the number of ready instances, and the acquired one unless other
+ * claims took them all.
  */
 export interface Found {
   readonly ready: number;
@@ -33,11 +33,10 @@ export interface Found {
 }
 
 /**
- * The idle instances of all pools, for claims. One that a claim holds is nobody else's in this
- * process until it is released.
+ * Idle instances of all pools, for claims. Only one claim of this process can hold an instance at a
+ * time.
  */
 export class IdleInstances {
-  /** The claims that wait for one. */
   readonly lines: ClaimQueue;
   readonly #deps: IdleInstancesDeps;
 
@@ -49,7 +48,7 @@ export class IdleInstances {
     });
   }
 
-  /** Acquires the longest idle instance of the pool, of its revision before others. */
+  /** Acquires the longest idle instance of the pool, and prefers its current revision. */
   acquire(poolUid: string): HeldInstance | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
     const id = index.acquire(poolUid, revisionOf(poolUid), ownBuckets());
@@ -63,15 +62,15 @@ export class IdleInstances {
     });
   }
 
-  /** The one that the next claim of the pool will most likely get; it stays as it is. */
+  /** Id of the instance that the pool's next claim will most likely get; does not acquire it. */
   next(poolUid: string): string | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
     return index.nextIdle(poolUid, revisionOf(poolUid), ownBuckets());
   }
 
   /**
-   * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so
-   * many are to be known. Refuses with `unavailable` where the truth is out of reach.
+   * Acquires an instance after an uncached read that looks for at least `atLeast` instances.
+   * Refuses with `unavailable` if the read fails.
    */
   async find(poolUid: string, namespace: string, atLeast: number): Promise<Found> {
     const ready = await this.look(poolUid, namespace, atLeast);
@@ -81,9 +80,9 @@ export class IdleInstances {
   }
 
   /**
-   * Looks uncached: what is idle, and not shown so yet, turns idle here. Returns how many were
-   * found to be; fewer than `atLeast`: there were no others. Never rejects; undefined where the
-   * truth is out of reach.
+   * Reads idle instances uncached, and adds those that the mirror lacks. Returns their number;
+   * fewer than `atLeast` means that there are no others. Never rejects; returns undefined if the
+   * read fails.
    */
   async look(poolUid: string, namespace: string, atLeast = 1): Promise<number | undefined> {
     const { driver, log, learn } = this.#deps;
@@ -98,8 +97,8 @@ export class IdleInstances {
   }
 
   /**
-   * Waits until the one of the pool's that claims of this process have held the longest is released
-   * or gone, and returns its id; undefined, at once, where there is none.
+   * Waits until the pool's longest held instance is released or gone, or until `until`. Returns its
+   * id, or undefined at once if no claim of this process holds one.
    */
   async untilReleased(poolUid: string, until: number): Promise<string | undefined> {
     const { index, waiters } = this.#deps;
@@ -108,7 +107,7 @@ export class IdleInstances {
     return id;
   }
 
-  /** Lists what claims of this process hold of the pool. */
+  /** Ids of the pool's instances that claims of this process hold. */
   heldIn(poolUid: string): ReadonlySet<string> {
     return new Set(this.#deps.index.heldIn(poolUid));
   }
@@ -124,12 +123,12 @@ export class IdleInstances {
 }
 
 /**
- * Holds an idle instance for one claim: no other claim of this process tries for it, and no pool
- * gives it up, until it is released. Its claim releases it, whichever way it goes.
+ * Holds an idle instance for one claim. Until its release, no other claim of this process tries it,
+ * and no pool dismisses it. The claim must release it on every exit.
  */
 export class HeldInstance {
   readonly id: InstanceId;
-  /** How many of the pool were idle when it was acquired: it, and those that nobody held. */
+  /** Number of idle instances at acquisition: this one, and those that nobody held. */
   readonly idle: number;
   readonly #released: () => void;
   #work: Promise<unknown> | undefined;
@@ -149,7 +148,7 @@ export class HeldInstance {
     this.#released = released;
   }
 
-  /** Has a release wait until the work is over. */
+  /** Delays the release until the work ends. */
   holdDuring(work: Promise<unknown>): void {
     this.#work = work;
   }
@@ -167,7 +166,10 @@ export class HeldInstance {
   };
 }
 
-/** `over`: its time is. `gone`: its client is. `deleted`: its pool is, or is about to be. */
+/**
+ * `over`: the wait timed out. `gone`: the client disconnected. `deleted`: the pool is being
+ * deleted.
+ */
 export type EndOfWaiting = 'over' | 'gone' | 'deleted' | 'stopping';
 
 export interface ClaimQueueDeps {
@@ -180,9 +182,9 @@ const FIRST_PAUSE_MS = 25;
 const LAST_PAUSE_MS = 250;
 
 /**
- * The claims of this process that wait for an instance, by pool, in their order: what turns idle is
- * handed to the first who has none, at once. Whose turn it is over all replicas the admission says;
- * where it says no, the line pauses for a moment.
+ * Claims of this process that wait for an instance, one FIFO queue per pool. The first claim
+ * without a candidate gets the next idle instance at once. The admission decides the order over all
+ * replicas; if it refuses a claim, the queue pauses briefly.
  */
 export class ClaimQueue {
   readonly #deps: ClaimQueueDeps;
@@ -193,24 +195,24 @@ export class ClaimQueue {
     this.#deps = deps;
   }
 
-  /** Whether claims are told to go elsewhere. */
+  /** Whether waiting has ended for shutdown. */
   get stopping(): boolean {
     return this.#stopping;
   }
 
-  /** Counts the claims that wait for the pool in this process. */
+  /** Number of claims of this process that wait for the pool. */
   waiting(poolUid: string): number {
     return this.#lines.get(poolUid)?.standing.size ?? 0;
   }
 
-  /** Counts the claims that wait in this process. */
+  /** Number of waiting claims of this process. */
   get size(): number {
     let all = 0;
     for (const { standing } of this.#lines.values()) all += standing.size;
     return all;
   }
 
-  /** The last place in this process; to be left. */
+  /** Appends a claim to the pool's queue. The caller must call `leave`. */
   enqueue(poolUid: string): QueueEntry {
     const line = this.#lines.get(poolUid) ?? {
       standing: new Set<Standing>(),
@@ -234,7 +236,7 @@ export class ClaimQueue {
     };
   }
 
-  /** One of the pool has turned idle: an end to any pause. */
+  /** Ends any pause of the queue, because an instance of the pool turned idle. */
   turnedIdle(poolUid: string): void {
     const line = this.#lines.get(poolUid);
     if (!line) return;
@@ -242,24 +244,24 @@ export class ClaimQueue {
     this.#resume(poolUid, line);
   }
 
-  /** One of the pool may be had again. */
+  /** Hands available instances of the pool to waiting claims. */
   offer(poolUid: string): void {
     const line = this.#lines.get(poolUid);
     if (!line || line.cancelPause) return;
     for (const { hand } of line.standing) {
-      if (!hand) continue; // tries already
+      if (!hand) continue; // already tries an instance
       const offer = this.#deps.acquire(poolUid);
       if (!offer) return;
       hand(offer);
     }
   }
 
-  /** Ends the waiting for the pool. */
+  /** Ends the wait of all claims for the pool. */
   end(poolUid: string, why: EndOfWaiting = 'deleted'): void {
     for (const { hand } of this.#lines.get(poolUid)?.standing ?? []) hand?.(why);
   }
 
-  /** Ends all waiting, now and from now on. */
+  /** Ends all waits, and refuses new ones. */
   stop(): void {
     this.#stopping = true;
     for (const poolUid of [...this.#lines.keys()]) this.end(poolUid, 'stopping');
@@ -308,7 +310,7 @@ export class ClaimQueue {
   }
 }
 
-/** `hand`: while it has nothing to try. */
+/** `hand` is set while the claim has no candidate. */
 interface Standing {
   hand: ((end: HeldInstance | EndOfWaiting) => void) | undefined;
 }
@@ -318,25 +320,23 @@ interface Line {
   cancelPause: (() => void) | undefined;
 }
 
-/**
- * The place of one claim, which calls `next` again where what it was handed was lost to another.
- */
+/** Queue position of one claim. The claim calls `next` again if another claim won its candidate. */
 export interface QueueEntry {
   readonly next: (
     until: number,
     signal: AbortSignal | undefined,
   ) => Promise<HeldInstance | EndOfWaiting>;
   /**
-   * It was not its turn: nobody of the line tries for a moment, unless another turns idle. To be
-   * called before the instance is released.
+   * Pauses the queue after an out-of-turn attempt, until the pause ends or another instance turns
+   * idle. Call it before the release of the instance.
    */
   readonly pause: () => void;
   readonly leave: () => void;
 }
 
 /**
- * Which buckets are a replica's own, as replicas come and go. A hint and no more: the claim itself
- * decides who was first.
+ * Buckets of this replica, recomputed as replicas come and go. Only a hint: the conditional claim
+ * decides between replicas.
  */
 export class OwnBuckets {
   readonly #replica: string;

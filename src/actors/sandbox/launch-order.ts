@@ -5,14 +5,14 @@ import { withImage } from '../../model/pools/with-image.ts';
 import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** Makes what a new instance of the pool is born from, as the pool stands. */
+/** Builds the launch order of a new instance from the pool's current record. */
 export const launchOrderOf = (
   { uid, name, owner, env, updateRevision, definition, labels, annotations }: PoolRecord,
   id: InstanceId,
   now: number,
 ): LaunchOrder => ({
-  // Whatever the record says: its own pool's passwords, or those of the env whose member the pool
-  // is.
+  // Ignores the record's value: uses the passwords of the pool, or of the env that the pool is a
+  // member of.
   definition: definition.imagePullSecret
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,
@@ -37,8 +37,8 @@ export const launchOrderOf = (
 });
 
 /**
- * Makes what an instance of the pool is born from that has another image, and is launched for one
- * claim: see `InstanceRecord.claimBy`.
+ * Builds the launch order of an instance with another image, for one claim (see
+ * `InstanceRecord.claimBy`).
  */
 export const orderWithImage = (
   pool: PoolRecord,
@@ -55,7 +55,7 @@ export const orderWithImage = (
   return { ...order, record: { ...order.record, claimBy } };
 };
 
-/** None where they are not published. */
+/** Empty if the endpoints are not published. */
 const endpointsOf = ({
   endpoints,
   network,

@@ -7,8 +7,8 @@ import { MetadataIndex, type Described } from './metadata-index.ts';
 import type { Placement } from './sandbox-snapshot.ts';
 
 /**
- * Undefined fields match all. Without a phase: claimed ones alone. `poolUid` counts in place of
- * `poolName`, and together with a namespace alone.
+ * Undefined fields match all. Without a phase, only claimed instances match. `poolUid` replaces
+ * `poolName`, and works only together with a namespace.
  */
 export interface LiveFilter {
   readonly namespace?: string;
@@ -17,20 +17,20 @@ export interface LiveFilter {
   readonly poolName?: string;
   readonly poolUid?: string;
   readonly phase?: SandboxStatus;
-  /** All of these are in the metadata of its claim. */
+  /** The claim's metadata must contain all of these. */
   readonly metadata?: TextPairs;
 }
 
-/** Instances that stand on the same lists. */
+/** Instances on the same lists. */
 interface Cell {
   readonly lists: readonly string[];
   readonly instances: OrderedIndex;
 }
 
 /**
- * The lists of live instances that can be asked for, by tenant, pool, phase and metadata, each by
- * claimedAt, else createdAt. An instance stands in one cell, and each list is made of cells: a move
- * costs the same however many lists there are, and a page is merged from the cells of its list.
+ * Lists of live instances by tenant, pool, phase and metadata, sorted by claimedAt or createdAt.
+ * Each instance is in one cell, and each list consists of cells. So a move costs the same for any
+ * number of lists; a page merges the cells of its list.
  */
 export class LiveLists {
   readonly #placementOf: (id: string) => Placement | undefined;
@@ -42,14 +42,14 @@ export class LiveLists {
     this.#placementOf = placementOf;
   }
 
-  /** It stood there before, and stands here now; undefined: nowhere. */
+  /** Moves an instance; an undefined placement means that it is on no list. */
   move(before: Placement | undefined, next: Placement | undefined): void {
     if (before) this.#take(before);
     if (next && next.status !== 'Completed') this.#put(next);
     if (before?.metadata || next?.metadata) this.#redescribe(before, next);
   }
 
-  /** A page of ids, newest first, and how many there are. */
+  /** Returns a page of ids, newest first, and the total. */
   list(
     filter: LiveFilter,
     offset: number,
@@ -61,14 +61,17 @@ export class LiveLists {
     return { ids: newestOf(cells, offset, limit), total };
   }
 
-  /** Counts those of that list that are newer than the entry. */
+  /** Number of the list's instances that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     let newer = 0;
     for (const cell of this.#lists.get(keyOf(filter)) ?? []) newer += cell.newerThan(entry);
     return newer;
   }
 
-  /** Those of an owner are found by its own lists; others among all that have the pairs. */
+  /**
+   * Searches an owner's lists if the filter names only an owner; otherwise filters all instances
+   * with the pairs.
+   */
   #listDescribed(
     filter: LiveFilter,
     pairs: TextPairs,
@@ -154,7 +157,7 @@ const newestOf = (
     const newest = heads.last();
     if (!newest) break;
     heads.remove(newest);
-    add(restOf.get(newest.id)!); // it was set with the head
+    add(restOf.get(newest.id)!); // set together with the head
     restOf.delete(newest.id);
     if (seen >= offset) ids.push(newest.id);
   }
@@ -166,7 +169,7 @@ const listEntry = (placement: Placement): OrderedEntry => ({
   id: placement.id,
 });
 
-/** `pool`: its name, or `#` and its uid. */
+/** `pool` is a name, or `#` and a uid. */
 const listKey = (scope: string, pool = '', phase = ''): string => `${scope} ${pool} ${phase}`;
 
 const keyOf = (filter: LiveFilter): string => {
@@ -174,7 +177,7 @@ const keyOf = (filter: LiveFilter): string => {
   return listKey(scopeOf(filter), poolUid === undefined ? poolName : `#${poolUid}`, phase);
 };
 
-/** One scope for each combination of an owner's three names that can be asked for. */
+/** One scope for each combination of an owner's three names in queries. */
 const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
   `${namespace}/${team}/${user}`;
 
@@ -199,7 +202,7 @@ const listKeys = (placement: Placement): readonly string[] => {
   ]);
 };
 
-/** As the index of metadata has it; nothing once it has completed, like its lists. */
+/** Entry for the metadata index; undefined after completion. */
 const describedOf = (placement: Placement): Described | undefined =>
   placement.metadata && placement.status !== 'Completed'
     ? { entry: listEntry(placement), owner: placement.owner, pairs: placement.metadata }
@@ -219,10 +222,10 @@ const isIn = (
 
 type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;
 
-/** Claims whose end is remembered. */
+/** Number of ended claims to remember. */
 const MOST_ENDED = 10_000;
 
-/** Finds claims by the request under an Idempotency-Key, or under a grant, that they are of. */
+/** Finds claims by their request's idempotency key or grant. */
 export class ClaimMarks {
   readonly #byMark = new Map<string, string>();
   readonly #ended = new RecentSet(MOST_ENDED);
@@ -238,12 +241,12 @@ export class ClaimMarks {
     if (mark !== undefined && !isMarkOfManager) this.#ended.add(mark);
   }
 
-  /** Returns the id of what it claimed, as long as that lives and was not given back. */
+  /** Returns the id of the claimed sandbox while it lives and its claim stands. */
   find(mark: string): string | undefined {
     return this.#byMark.get(mark);
   }
 
-  /** Whether what it claimed was seen to end, as far as that is remembered. */
+  /** Whether the request's claim has ended, among the remembered ends. */
   hasEnded(mark: string): boolean {
     return this.#ended.has(mark);
   }

@@ -2,10 +2,7 @@ import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
-/**
- * Describes what is listed: an entry of a claimed instance, with its owner and the pairs it is
- * found by.
- */
+/** Entry of a claimed instance, with its owner and the metadata pairs that find it. */
 export interface Described {
   readonly entry: OrderedEntry;
   readonly owner: Tenant;
@@ -14,15 +11,15 @@ export interface Described {
 
 export interface MetadataQuery {
   readonly pairs: TextPairs;
-  /** Absent: of every owner. */
+  /** All owners if absent. */
   readonly owner?: Tenant;
-  /** Absent: all that have the pairs and the owner. */
+  /** Additional filter. */
   readonly matches?: (id: string) => boolean;
 }
 
 /**
- * Claimed instances that live, by each pair of their metadata: of each owner's, and of all. A query
- * reads the shortest of the lists that its pairs have, and no other instance.
+ * Live claimed instances by each metadata pair, per owner and over all owners. A query reads only
+ * the shortest list of its pairs.
  */
 export class MetadataIndex {
   readonly #lists = new Map<string, OrderedIndex>();
@@ -46,7 +43,7 @@ export class MetadataIndex {
     }
   }
 
-  /** A page of ids that have all of the pairs, newest first, and how many there are. */
+  /** Returns a page of the ids with all pairs, newest first, and the total. */
   list(
     { pairs, owner, matches }: MetadataQuery,
     offset: number,
@@ -78,5 +75,5 @@ const keysOf = (owner: Tenant, pairs: TextPairs): readonly string[] => {
   ]);
 };
 
-/** Neither owners nor metadata hold a NUL. */
+/** Neither owners nor metadata contain a NUL. */
 const keyOf = (scope: string, key: string, value: string): string => `${scope}\0${key}\0${value}`;

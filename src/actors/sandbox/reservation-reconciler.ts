@@ -24,19 +24,19 @@ export interface ReservationReconcilerDeps {
   /** Tenants who have pools. */
   readonly tenants: () => Iterable<Tenant>;
   /**
-   * Returns what the name's record counts, 0 where there is none and no write that was sent before
-   * can make one any more.
+   * Returns the amount in the name's record. 0 means that there is no record, and that no earlier
+   * write can still create it.
    */
   readonly recorded: (
     tenant: Tenant,
     resource: QuotaResource,
     name: string,
   ) => Promise<RecordedAmount>;
-  /** Returns what the mirror shows that counts, by name. */
+  /** Returns the counted amounts in the mirror, by name. */
   readonly shown: (tenant: Tenant, resource: QuotaResource) => ReadonlyMap<string, number>;
   /**
-   * A pool was reserved, and never made: what was written before its record goes. Asked again where
-   * it rejects.
+   * Deletes what was written before the record of a pool that was reserved but never created.
+   * Retried if it rejects.
    */
   readonly unmade: (tenant: Tenant, poolUid: string) => Promise<void>;
 }
@@ -46,34 +46,31 @@ export interface RecordedAmount {
   readonly revision?: Revision;
 }
 
-/** Longer than any write that was allowed by a reservation may be under way. */
+/** In ms. Longer than any write permitted by a reservation can take. */
 export const UNCONFIRMED_MS = 30_000;
 export const RECONCILE_EVERY_MS = 10_000;
-/** A tenant's usage is compared with the records so often. */
+/** Interval between comparisons of a tenant's usage with the mirror. */
 const COMPARE_EVERY_MS = 60_000;
 const MOST_NOTED = 1_000;
-/** As many as `unsettled` names at once. */
+/** Page size of `unreconciled`. */
 const BATCH = 100;
 const TENANTS_AT_ONCE = 16;
 
-/**
- * Describes what did not agree with the mirror when it was last compared: `resource name version`.
- */
+/** Mismatches of the last comparison with the mirror, as `resource name version`. */
 interface Comparison {
   readonly at: number;
   readonly suspects: ReadonlySet<string>;
 }
 
 /**
- * Has usage say what the records say: who reserved may have died before the record was written, or
- * before it knew; and what was given back may not have been told. A tenant's is settled by the
- * leader of the shard that the tenant falls into; and wherever one without pools made a
- * reservation.
+ * Corrects quota usage from the records. A replica may die between a reservation and its record,
+ * and a release may get lost. The leader of the tenant's shard reconciles a tenant; a replica that
+ * reserved for a tenant without pools reconciles it too.
  */
 export class ReservationReconciler {
   readonly #deps: ReservationReconcilerDeps;
   readonly #noted = new Map<string, { readonly tenant: Tenant; readonly since: number }>();
-  /** By tenant, of those that are settled here. */
+  /** By tenant that this replica reconciles. */
   #compared = new Map<string, Comparison>();
   #cancel: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -88,14 +85,14 @@ export class ReservationReconciler {
     this.#again();
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves when the round in progress has ended. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();
     await this.#round;
   }
 
-  /** Settled here, whoever leads, until what is reserved by now is old enough to be. */
+  /** Reconciles the tenant here, whoever leads, until its present reservations are old enough. */
   note(tenant: Tenant): void {
     const key = tenantKey(tenant);
     if (this.#noted.size < MOST_NOTED || this.#noted.has(key))
@@ -153,9 +150,9 @@ export class ReservationReconciler {
   }
 
   /**
-   * Compares usage and mirror. What disagrees twice in a row, and was not changed in between, is
-   * settled by its record: a reservation that was given back while Redis was away, a size that
-   * nobody confirmed, an object made or changed by hand.
+   * Compares usage with the mirror. Reconciles a mismatch from its record if it shows twice in a
+   * row without a change. Causes are a release that Redis missed, an unconfirmed size, or an object
+   * changed by hand.
    */
   async #compare(tenant: Tenant, now: number): Promise<void> {
     const before = this.#compared.get(tenantKey(tenant))?.suspects ?? new Set<string>();
@@ -171,7 +168,7 @@ export class ReservationReconciler {
     this.#compared.set(tenantKey(tenant), { at: now, suspects });
   }
 
-  /** At most so many as are settled at once. */
+  /** Returns at most one batch. */
   async #disagreeing(tenant: Tenant, resource: QuotaResource): Promise<readonly Reservation[]> {
     const parts = await this.#deps.quotas.parts(tenant, resource);
     const missing = new Map(
@@ -187,7 +184,7 @@ export class ReservationReconciler {
     return disagreeing.slice(0, BATCH);
   }
 
-  /** Returns how many were. */
+  /** Returns the number of reconciled reservations. */
   async #reconcileFromRecords(
     tenant: Tenant,
     resource: QuotaResource,
@@ -200,7 +197,7 @@ export class ReservationReconciler {
     return reconciled.length;
   }
 
-  /** None where it can't be told now. */
+  /** Empty if the record can't be read now. */
   async #judged(
     tenant: Tenant,
     resource: QuotaResource,
@@ -233,8 +230,8 @@ export interface RecordedAmountsDeps {
 }
 
 /**
- * See SettlingDeps. What the mirror shows to be claimed is; all else is read uncached, and an idle
- * record's revision moved.
+ * Trusts a claim in the mirror. Reads everything else uncached, and bumps the revision of an idle
+ * record.
  */
 export const recordedAmounts =
   ({ pools, sandbox, fence }: RecordedAmountsDeps): ReservationReconcilerDeps['recorded'] =>
@@ -253,7 +250,6 @@ export const recordedAmounts =
     return { amount: claim && sameTenant(claim.owner, tenant) ? 1 : 0 };
   };
 
-/** See SettlingDeps. */
 export const shownAmounts =
   ({
     pools,
@@ -277,7 +273,7 @@ export const shownAmounts =
     );
   };
 
-/** Has the quotas count the claims that there are. */
+/** Restores quota usage from the existing claims. */
 export const restoreClaims = async (
   actors: SandboxHost['actors'],
   coordination: Pick<Coordination, 'restore'>,

@@ -2,16 +2,15 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { SandboxTag } from '../../machines/sandbox/events.ts';
 
 /**
- * Ends of all pools under way at once: few enough for each to be answered in time, enough to keep a
- * store busy.
+ * Ends in progress of all pools. Few enough for timely answers, and enough to keep a store busy.
  */
 const MOST = 32;
 /**
- * Ends under way of the pools of one namespace, so that one whose ends take their time leaves room
- * for others.
+ * Ends in progress of one namespace's pools. Lower than MOST, so that a slow namespace leaves
+ * capacity for others.
  */
 const SHARE_OF_NAMESPACE = 24;
-/** Ends under way of one pool, so that a large one lets others through. */
+/** Ends in progress of one pool. Low enough that a large pool does not block others. */
 const SHARE = 8;
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 60_000;
@@ -20,11 +19,11 @@ const MOST_PAUSES = 1_000;
 
 export interface RetirementLimiterDeps {
   readonly clock: Pick<Clock, 'now'>;
-  /** The pool may end more now. */
+  /** Called when the pool may end more. */
   readonly goOn: (poolUid: string) => void;
-  /** Has `goOn` called for the pool at that moment. */
+  /** Schedules a call of `goOn` for the pool. */
   readonly goOnAt: (poolUid: string, at: number) => void;
-  /** Undefined where the pool is not known. */
+  /** Undefined if the pool is unknown. */
   readonly namespaceOf: (poolUid: string) => string | undefined;
 }
 
@@ -33,7 +32,7 @@ interface UnderWay {
   readonly namespace: string;
 }
 
-/** `failed`: those whose end was refused, or not answered in time, and that still try. */
+/** `failed`: instances whose end was refused or timed out, and that still retry. */
 interface Pause {
   readonly failed: Set<string>;
   ms: number;
@@ -41,27 +40,26 @@ interface Pause {
 }
 
 /**
- * Limits the ends that nobody's request waits for, such as of a pool's surplus, to a few at one
- * time. A thousand at once would stand in the way of requests, and be late themselves, and each
- * late one is then looked at uncached. A pool that has more to end is gone on with as soon as
- * others are through. An end that fails makes room at once, and its pool pauses, longer each time:
- * after a pause it tries one alone. So a namespace that refuses all deletions holds up nobody.
+ * Limits concurrent ends that no request waits for, such as those of surplus instances. A thousand
+ * at once would delay requests and time out, and each timeout leads to an uncached read. A pool
+ * continues as soon as others finish. After a failed end its pool pauses, longer each time, and
+ * then retries only one. So a namespace that refuses all deletions delays nobody else.
  */
 export class RetirementLimiter {
   readonly #deps: RetirementLimiterDeps;
-  /** Told to end, and not durably so yet. */
+  /** Ends requested but not durable yet. */
   readonly #underWay = new Map<string, UnderWay>();
-  /** Pauses of pools whose last end failed; the one that failed last is the last. */
+  /** Pauses of pools whose last end failed, most recent failure last. */
   readonly #pauses = new Map<string, Pause>();
-  /** Pools that have more to end. Those of which none is under way come first. */
+  /** Pools with more to end. `#hungry` pools, which have no end in progress, come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
-  /** Pools that were gone on with since the last end: what they wait for is another one. */
+  /** Pools that already continued since the last end, and so wait for another end. */
   readonly #goneOn = new Set<string>();
-  /** Pools that are gone on with next, in this order. */
+  /** Pools that continue next, in this order. */
   readonly #next = new Set<string>();
   #goesOn = false;
-  /** Which is gone on with just now. */
+  /** The pool that continues now. */
   #turn: string | undefined;
 
   constructor(deps: RetirementLimiterDeps) {
@@ -69,8 +67,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * Tells those to end that there is room for, out of what `candidates` gives of the pool; `tell`
-   * returns false where no more need to end. Others of the pool's are looked for later.
+   * Ends as many of the pool's `candidates` as capacity permits; the others follow later. `tell`
+   * returns false if no more need to end.
    */
   end(
     poolUid: string,
@@ -89,14 +87,14 @@ export class RetirementLimiter {
     }
   }
 
-  /** Hears of each move of each instance of the pool. */
+  /** Call it after each transition of each instance of the pool. */
   moved(poolUid: string, id: string, tags: ReadonlySet<SandboxTag>): void {
     if (tags.has('endUnderWay')) return;
     const isUnderWay = this.#underWay.delete(id);
     if (tags.has('endFailed')) {
       if (isUnderWay) this.#failed(poolUid, id);
     } else if (this.#pauses.get(poolUid)?.failed.delete(id) || isUnderWay) {
-      // Its wakes may all be past, and nothing else of it be under way.
+      // No wake-up of the pool may be left, and no other end in progress.
       if (tags.has('endDurable') && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
     }
     if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
@@ -105,8 +103,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * With as many pools as there is room for one end each: hundreds may wait, and each end makes
-   * room for one. Where they leave room, with the next ones, each once.
+   * Continues as many pools as there is capacity, counting one end for each. If they leave
+   * capacity, continues the next pools, each once.
    */
   #goOnWithNext(): void {
     const roomIn = new Map<string, number>();
@@ -126,8 +124,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * Goes on with one pool in each turn of the event loop: many ends are answered at once, a pool
-   * that looks again may take a while, and requests are to be read in between.
+   * Continues one pool per turn of the event loop. Many ends finish at once and a pool's new plan
+   * may take long, so requests get turns in between.
    */
   #goOnSoon(): void {
     const [next] = this.#next;
@@ -151,7 +149,7 @@ export class RetirementLimiter {
     const now = this.#deps.clock.now();
     const pause = this.#pauses.get(poolUid) ?? { failed: new Set<string>(), ms: 0, until: 0 };
     pause.failed.add(id);
-    // Those that were told together fail together.
+    // Ends requested together fail together, and count as one failure.
     if (now >= pause.until)
       pause.ms = Math.min(Math.max(2 * pause.ms, FIRST_PAUSE_MS), LAST_PAUSE_MS);
     pause.until = now + pause.ms;
@@ -164,7 +162,10 @@ export class RetirementLimiter {
     this.#deps.goOnAt(poolUid, pause.until);
   }
 
-  /** With none it waits. */
+  /**
+   * Number of ends that the pool may begin. If 0, queues the pool or waits for the end of its
+   * pause.
+   */
   #roomFor(poolUid: string): number {
     const isServed = this.#isServed(poolUid);
     const pause = this.#pauses.get(poolUid);
@@ -174,7 +175,7 @@ export class RetirementLimiter {
     }
     const others = this.#next.size - (this.#next.has(poolUid) ? 1 : 0);
     const isOutOfTurn = others > 0 && this.#turn !== poolUid;
-    // What it waits for is its turn then, and no end.
+    // The pool waits for its turn, not for another end.
     if (isOutOfTurn) this.#goneOn.delete(poolUid);
     const givesWay = isOutOfTurn || (isServed && this.#hungry.size > 0);
     const room = givesWay ? 0 : this.#shareOf(poolUid);
@@ -192,7 +193,7 @@ export class RetirementLimiter {
   }
 
   /**
-   * Says how many more the pool may end by what all pools, and those of its namespace, are ending.
+   * Remaining capacity of the pool, given the ends in progress of all pools and of its namespace.
    */
   #shareOf(poolUid: string): number {
     const namespace = this.#namespaceOf(poolUid);

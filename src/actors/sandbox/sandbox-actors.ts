@@ -5,29 +5,29 @@ import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 export type SandboxActor = Actor<typeof sandboxMachine>;
 
 /**
- * Makes the actors of sandboxes. They share one actor system: one of its own would cost each 2.4 KB
- * of its 5.2.
+ * Creates the actors of sandboxes. All share one actor system: a separate system would cost each
+ * actor 2.4 KB of its 5.2.
  */
 export class SandboxActors {
   readonly #parent = createActor(PARENT).start();
 
-  /** Not started yet. */
+  /** Creates an actor without starting it. */
   make(input: SandboxInput): SandboxActor {
     return createActor(sandboxMachine, { input, parent: this.#parent, id: ID });
   }
 
-  /** It is heard no more, and told nothing. */
+  /** Detaches an actor: it sends and receives nothing more. */
   drop(actor: SandboxActor): void {
     this.#parent.send({ type: 'DROP', actor });
   }
 }
 
 /**
- * Id of every sandbox's actor, the same for all: the parent's machine remembers every type of event
- * that it ever met, and a child's end carries its id.
+ * Id shared by all sandbox actors. The parent's machine remembers every event type that it has met,
+ * and a child's done event contains its id.
  */
 const ID = 'sandbox';
-/** Hears how its children end, and minds nothing: they are looked at after each send. */
+/** Ignores the ends of its children: hosts check their actors after each send. */
 const PARENT = setup({
   types: { events: {} as { readonly type: 'DROP'; readonly actor: AnyActorRef } },
 }).createMachine({ on: { DROP: { actions: stopChild(({ event }) => event.actor) }, '*': {} } });

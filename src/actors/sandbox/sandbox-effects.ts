@@ -23,18 +23,18 @@ export interface SandboxEffectsDeps {
 }
 
 /**
- * Delays the answer to a DELETE if the mark can't be made. Without a mark other replicas trust
- * their mirrors; by then their watches have shown them the end. Usually less than RETRY_MS,
- * together with the write.
+ * Longest delay of a DELETE's answer if the mark can't be written. Without the mark, other replicas
+ * trust their mirrors, whose watches usually show the end after this time. Together with the write,
+ * usually less than RETRY_MS.
  */
 const MARK_MS = 500;
 
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
 /**
- * Carries one intent out against driver, history and quota, and resolves with the event that tells
- * how it went; with none after a look that failed, which the state's deadline repeats. `held`: what
- * is autonomous may still be done. Never rejects.
+ * Executes one intent against driver, history and quota, and resolves with the resulting event.
+ * After a failed read it resolves with undefined, and the state's deadline retries. `held`: whether
+ * an autonomous intent may still run. Never rejects.
  */
 export const sandboxEffects = (deps: SandboxEffectsDeps) => {
   const { driver, clock } = deps;
@@ -72,8 +72,8 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => {
 };
 
 /**
- * Writes the claim only while its reservation holds. A repeated claim, or the claim of a replica
- * that was stopped (SIGSTOP, a paused VM), may have lost its reservation to another claim.
+ * Writes the claim only while its reservation holds. Another claim may have taken the reservation
+ * of a repeated claim, or of a replica that was stopped (SIGSTOP, a paused VM).
  */
 const claim = async (
   { driver, coordination, clock }: SandboxEffectsDeps,
@@ -92,7 +92,7 @@ const claim = async (
   };
 };
 
-/** That it ends is made known beside the durable end. */
+/** Publishes the end in parallel with the durable write. */
 const release = async (
   { driver, coordination, clock }: SandboxEffectsDeps,
   id: InstanceId,
@@ -112,8 +112,8 @@ const release = async (
 };
 
 /**
- * The longest life is a matter of the clock, and so is the moment that a claim names; whether it
- * idles is decided where all replicas' activity is known.
+ * The clock decides maximum lifetime and `endsAt`. Coordination decides idle timeouts, because it
+ * knows the activity on all replicas.
  */
 const confirmExpiry = async (
   { coordination, clock }: SandboxEffectsDeps,
@@ -127,18 +127,18 @@ const confirmExpiry = async (
     : { type: 'STILL_ACTIVE', activeAt: expiry.activeAt, now: clock.now() };
 };
 
-/** History first, then the quota, then the record: the record is history's outbox. */
+/** Writes history, then the quota, then removes the record: the record is history's outbox. */
 const close = async (
   { driver, history, coordination }: SandboxEffectsDeps,
   id: InstanceId,
   intent: Extract<DriverIntent, { type: 'close' }>,
 ): Promise<SandboxEvent> => {
   if (intent.finished) {
-    // Another replica may have been asked to end it, and knows why.
+    // Another replica may have handled the request to end it, and knows the reason.
     const known = intent.finished.endReason === 'lost' ? await coordination.ended(id) : undefined;
     await history.record(known ? { ...intent.finished, endReason: known.reason } : intent.finished);
     await coordination.release(intent.finished.owner, 'sandboxes', id);
-    // For a minute more: other mirrors may be behind.
+    // Keeps the mark for another minute, because other mirrors may be behind.
     await coordination.markEnded(
       id,
       known ?? { reason: intent.finished.endReason, exitCode: intent.finished.exitCode },
@@ -179,7 +179,7 @@ const outcomeUnknown = (
   }
 };
 
-/** Makes the report of how a start went, for the instance's pool. */
+/** Builds the pool's event for the outcome of a start. */
 export const startReport = (
   { outcome, reason }: Extract<SandboxIntent, { type: 'report-start' }>,
   revision: string,
@@ -197,7 +197,7 @@ export const startReport = (
   }
 };
 
-/** Nobody's request waits for it. */
+/** Whether the intent needs leadership, because no request waits for it. */
 export const isLeaders = (intent: SandboxIntent): boolean => {
   switch (intent.type) {
     case 'launch':
@@ -215,7 +215,7 @@ export const isLeaders = (intent: SandboxIntent): boolean => {
   }
 };
 
-/** How long a pause in place of the end is tried for, before it ends after all. */
+/** How long to retry a pause at the end time before the sandbox ends after all. */
 const PAUSE_MS = 30_000;
 
 interface PausesAtEndDeps {
@@ -223,10 +223,10 @@ interface PausesAtEndDeps {
   readonly clock: Clock;
 }
 
-/** Pauses sandboxes at the moment that their claims name, in place of their end. */
+/** Pauses sandboxes at `endsAt` instead of ending them. */
 export class PausesAtEnd {
   readonly #deps: PausesAtEndDeps;
-  /** Since when this process tries: what was due before is tried from then on. */
+  /** Start of this process. Retries of earlier due pauses count from here. */
   readonly #began: number;
   readonly #underWay = new Set<InstanceId>();
 
@@ -236,9 +236,9 @@ export class PausesAtEnd {
   }
 
   /**
-   * Pauses one whose moment it is, and returns what is known of it then: that it is paused, or that
-   * its record says something else by now. Undefined where it ends: it is not to be paused, or
-   * could not be. Rejects where it is to be tried again.
+   * Pauses a due sandbox, and returns the new record, or the current fact if its record has
+   * changed. Returns undefined if the sandbox is to end: it needs no pause, or can't be paused.
+   * Rejects if the caller should retry.
    */
   async pause(
     id: InstanceId,
@@ -250,7 +250,7 @@ export class PausesAtEnd {
     if (this.#underWay.has(id)) throw new Error('its pause is in progress');
     this.#underWay.add(id);
     try {
-      // A pause that was taken back has moved it.
+      // An undone pause may have moved the end time.
       const fact = await driver.read(id);
       const { record } = fact;
       const known = record?.state === 'claimed' ? record.claim : undefined;

@@ -54,7 +54,7 @@ export interface SandboxHostDeps extends Pick<
   readonly shared: SharedIndexes;
   readonly events: EventRecorder | undefined;
   readonly leads: (shard: number) => boolean;
-  /** The other parts of the supervisor, which are made after this one. */
+  /** Other parts of the supervisor, created after this host. */
   readonly parts: () => {
     readonly pools: Pick<PoolHost, 'send' | 'moved' | 'knowsToStart'>;
     readonly idle: Pick<IdleInstances, 'lines'>;
@@ -62,7 +62,7 @@ export interface SandboxHostDeps extends Pick<
   readonly listener: SandboxListener;
 }
 
-/** Holds what each move of a sandbox is noted in. */
+/** Indexes that follow each transition of a sandbox. */
 export interface SharedIndexes {
   readonly index: SandboxIndex;
   readonly waiters: Waiters;
@@ -70,15 +70,14 @@ export interface SharedIndexes {
 }
 
 export interface SandboxListener {
-  /** An instance of the pool was found that had no actor. */
+  /** Called when the driver reports an instance of the pool without an actor. */
   readonly found: (poolUid: string) => void;
-  /** A sandbox is no more. */
   readonly ended: (id: string) => void;
-  /** One that was launched for one claim did not start; `isPassing`: by no fault of its own. */
+  /** An instance launched for one claim failed to start. `isPassing`: a retry may succeed. */
   readonly startFailed: (id: string, reason: string, isPassing: boolean) => void;
 }
 
-/** The sandboxes of a supervisor: one actor for each, and what follows each of their moves. */
+/** Hosts one actor for each sandbox of a supervisor, and updates indexes after each transition. */
 export class SandboxHost {
   readonly actors: ActorHost<Snapshot, SandboxEvent, SandboxIntent, SandboxInput>;
   readonly #deps: SandboxHostDeps;
@@ -87,7 +86,7 @@ export class SandboxHost {
   #started = false;
   /** The last snapshot and its view, since a waiter asks for the same view several times. */
   #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
-  /** Reports how a start went; set by the event in progress. */
+  /** Start report of the event in progress. */
   #report: PoolEvent | undefined;
 
   constructor(deps: SandboxHostDeps) {
@@ -103,17 +102,17 @@ export class SandboxHost {
     return this.#last.shown;
   }
 
-  /** All that there was is found: what appears from now on is new. */
+  /** Ends the initial read: an instance that appears from now on is new. */
   begin(): void {
     this.#started = true;
   }
 
-  /** Makes the actor of an instance that is to be launched. */
+  /** Creates the actor of a new instance, which launches it. */
   launch(input: LaunchInput): void {
     this.#host(input.launchOrder.record.id, input);
   }
 
-  /** Takes in what the driver sees of an instance; makes its actor where it has none. */
+  /** Applies a fact from the driver. Creates the actor if the instance has none. */
   learn(fact: InstanceFact): void {
     const { id, record } = fact;
     const now = this.#deps.runtime.clock.now();
@@ -134,8 +133,8 @@ export class SandboxHost {
   }
 
   /**
-   * Makes the sandbox's actor anew from what the driver sees. Not while an answer is awaited that
-   * its successor would not know, or a claim holds it.
+   * Rebuilds the sandbox's actor from a new read. Answers `busy` while an intent is pending, whose
+   * answer the new actor would not know, or while a claim holds the instance.
    */
   async rebuild(id: InstanceId): Promise<RebuildOutcome> {
     if (this.#isBusy(id)) return 'busy';
@@ -213,7 +212,7 @@ export class SandboxHost {
     };
   }
 
-  /** How one starts that was launched for one claim says nothing of its pool. */
+  /** The start of an instance launched for one claim is not reported to its pool. */
   #reportStart(id: string, intent: Extract<SandboxIntent, { type: 'report-start' }>): void {
     const { runtime, listener } = this.#deps;
     const context = this.actors.snapshot(id)?.context;
@@ -225,7 +224,7 @@ export class SandboxHost {
       listener.startFailed(id, intent.reason, intent.outcome === 'deferred');
   }
 
-  /** Whether what no lease is needed for is still to be done. */
+  /** Whether an intent without a lease is still needed: false once `claimBy` has passed. */
   #isWanted(id: string): boolean {
     const context = this.actors.snapshot(id)?.context;
     const { claimBy } = (context && recordIn(context)) ?? {};
@@ -236,7 +235,7 @@ export class SandboxHost {
     return this.#deps.runtime.leaseOf(shardOf(this.actors.snapshot(id)?.context.poolUid ?? ''));
   }
 
-  /** The order counts: each line may look at what those before it have noted. */
+  /** Keep the order: each step may read what the steps before it have updated. */
   #changed(id: string, change: Moved): void {
     const { coordination, events, shared, runtime, listener } = this.#deps;
     const { retirements, waiters } = shared;
@@ -254,11 +253,11 @@ export class SandboxHost {
       listener.ended(id);
       if (working > 0) coordination.work(id, false);
     }
-    // What its pool hears below may tell it to end at once.
+    // First, because the report to the pool below may end the sandbox at once.
     retirements.moved(poolUid, id, tagsOf(after));
     const report = this.#tellPool(change, places);
-    // Its record came to be known while this replica leads, and was not written by it, nor by one
-    // that need not lead.
+    // The record appeared while this replica leads. Neither this replica nor a claim's launch wrote
+    // it.
     const { unlaunched, record } = after.context;
     const isLeft = unlaunched && record?.claimBy === undefined;
     if (isLeft && after.hasTag('awaited') && this.#leads(poolUid))
@@ -292,8 +291,7 @@ export class SandboxHost {
   }
 
   /**
-   * First how the start went, then that its place is free: else the breaker would trip one launch
-   * too late.
+   * Reports the start before the new count: otherwise the breaker would trip one launch too late.
    */
   #tellPool({ before, after, event }: Moved, places: Places): PoolEvent | undefined {
     const { pools } = this.#deps.parts();
@@ -309,7 +307,10 @@ export class SandboxHost {
     return report;
   }
 
-  /** That one more has started is no news to a pool whose instances start: most claims are such. */
+  /**
+   * Skips a successful start if the pool already knows that the revision starts. Most claims cause
+   * one.
+   */
   #tellOfStart(poolUid: string, report: PoolEvent, event: string): void {
     const { parts, runtime } = this.#deps;
     const { pools } = parts();
@@ -358,7 +359,7 @@ export class SandboxHost {
   }
 }
 
-/** Where the instance stands in the index, and where it stood. */
+/** Current and previous placement of an instance. */
 interface Places {
   readonly now: Placement | undefined;
   readonly before: Placement | undefined;

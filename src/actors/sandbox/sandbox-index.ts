@@ -8,7 +8,7 @@ export interface LiveCounts {
   readonly byNamespace: ReadonlyMap<string, number>;
 }
 
-/** How an unclaimed instance counts; in the order in which they are given up. */
+/** Kinds of unclaimed instances, in the order in which a pool dismisses them. */
 export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
 export type Unclaimed = (typeof UNCLAIMED)[number];
 
@@ -26,8 +26,8 @@ interface PoolIndex {
 }
 
 /**
- * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is
- * ever searched. Lists are by claimedAt, else createdAt.
+ * Live instances by pool, tenant and phase. Each change updates the index, so that no query scans
+ * it. Lists sort by claimedAt, or by createdAt if unclaimed.
  */
 export class SandboxIndex {
   readonly claimMarks = new ClaimMarks();
@@ -44,7 +44,7 @@ export class SandboxIndex {
     return this.#placements.get(id);
   }
 
-  /** Sets where an instance stands now; returns where it stood before. */
+  /** Sets the placement of an instance; returns the previous one. */
   place(next: Placement): Placement | undefined {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return before;
@@ -70,8 +70,8 @@ export class SandboxIndex {
   }
 
   /**
-   * Acquires the longest idle instance of the pool, of this revision before others and of these
-   * buckets before others. It is the asker's until it is released, wherever it moves meanwhile.
+   * Acquires the longest idle instance of the pool. Prefers this revision, then these buckets. The
+   * caller holds the instance until it releases it, even if the instance changes state.
    */
   acquire(
     poolUid: string,
@@ -86,7 +86,7 @@ export class SandboxIndex {
     return first.entry.id;
   }
 
-  /** The one that `acquire` would acquire now, which stays as it is. */
+  /** Id of the instance that `acquire` would return; does not acquire it. */
   nextIdle(
     poolUid: string,
     revision: string,
@@ -96,19 +96,19 @@ export class SandboxIndex {
     return pool && longestIdle(pool, revision, preferred)?.entry.id;
   }
 
-  /** Counts those of the pool that are idle and not held. */
+  /** Number of the pool's idle instances that nobody holds. */
   idleIn(poolUid: string): number {
     let count = 0;
     for (const { idle } of this.#pools.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
     return count;
   }
 
-  /** The one of the pool's that has been held the longest and lives; undefined where none is. */
+  /** Id of the pool's live instance that has been held longest; undefined if none is held. */
   heldOf(poolUid: string): string | undefined {
     return this.heldIn(poolUid).next().value;
   }
 
-  /** All of the pool's that are held and live, the one that has been held the longest first. */
+  /** Ids of the pool's live held instances, longest held first. */
   *heldIn(poolUid: string): Generator<string, undefined, undefined> {
     for (const id of this.#pools.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
   }
@@ -118,10 +118,7 @@ export class SandboxIndex {
     return placement !== undefined && this.#pools.get(placement.poolUid)?.held.has(id) === true;
   }
 
-  /**
-   * Ends what `acquire` began. Answers whether the instance is unclaimed now, and so in its place
-   * again.
-   */
+  /** Releases an acquired instance. Returns true if it is unclaimed, and so available again. */
   release(poolUid: string, id: string): boolean {
     if (!this.#pools.get(poolUid)?.held.delete(id)) return false;
     const placement = this.#placements.get(id);
@@ -131,8 +128,8 @@ export class SandboxIndex {
   }
 
   /**
-   * Unclaimed and not held: starting ones first, newest first; then the unavailable; then the
-   * longest idle. Of each those of other revisions before those of this one.
+   * Unclaimed instances that nobody holds, in order of dismissal: starting (newest first), then
+   * unavailable, then idle (longest first). Within each kind, other revisions come before this one.
    */
   dismissable(poolUid: string, revision: string, most: number): readonly string[] {
     const pool = this.#pools.get(poolUid);
@@ -142,7 +139,7 @@ export class SandboxIndex {
     return UNCLAIMED.flatMap((as) => pools.flatMap((one) => idsOf(one, as, most))).slice(0, most);
   }
 
-  /** Unclaimed ones born at that moment or before, in the order of `dismissable`. */
+  /** Unclaimed instances created no later than `moment`, in the order of `dismissable`. */
   createdBefore(
     as: Unclaimed,
     poolUid: string,
@@ -156,10 +153,7 @@ export class SandboxIndex {
       .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
   }
 
-  /**
-   * The one that has not been ready for the longest, of those that have not been since that moment
-   * or before.
-   */
+  /** Id of the instance that has been unready longest, if unready since `moment` or earlier. */
   longestUnready(poolUid: string, moment: number): string | undefined {
     const unavailable = [...(this.#pools.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
       ({ unavailable: all }) => all.ids(all.size),
@@ -170,7 +164,7 @@ export class SandboxIndex {
     return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
   }
 
-  /** Unclaimed ones of other revisions than this one, in the order of `dismissable`. */
+  /** Unclaimed instances of other revisions, in the order of `dismissable`. */
   stale(
     poolUid: string,
     revision: string,
@@ -184,7 +178,6 @@ export class SandboxIndex {
       : [];
   }
 
-  /** The pool's instances that are starting. */
   startingIn(poolUid: string): readonly string[] {
     return [...(this.#pools.get(poolUid)?.unclaimed.values() ?? [])].flatMap(({ starting }) =>
       starting.newest(0, starting.size),
@@ -200,13 +193,13 @@ export class SandboxIndex {
     return this.#pools.get(poolUid)?.claimed.ids(most) ?? [];
   }
 
-  /** When the newest of its claims that live was made; 0: there is none. */
+  /** Time of the newest live claim; 0 if there is none. */
   lastClaimedAt(poolUid: string): number {
     const [newest = ''] = this.#pools.get(poolUid)?.claimed.newest(0, 1) ?? [];
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
-  /** A page of ids, newest first, and how many there are. */
+  /** Returns a page of ids, newest first, and the total. */
   list(
     filter: LiveFilter,
     offset: number,
@@ -215,12 +208,12 @@ export class SandboxIndex {
     return this.#lists.list(filter, offset, limit);
   }
 
-  /** Counts those of that list that are newer than the entry. */
+  /** Number of the list's instances that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     return this.#lists.newerThan(filter, entry);
   }
 
-  /** Counts all but those that have completed. */
+  /** Counts all instances that have not completed. */
   counts(): LiveCounts {
     const byStatus = SANDBOX_STATUSES.flatMap((status) => {
       const { total } = this.list({ phase: status }, 0, 0);
@@ -237,7 +230,7 @@ export class SandboxIndex {
         placement.poolUid,
         (pool = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() }),
       );
-    // also where it died meanwhile: whoever holds it will see
+    // A held instance stays out even if it died: its holder will notice.
     if (placement.status === 'Idle' && pool.held.has(placement.id)) return;
     if (
       (placement.status === 'Starting' || placement.status === 'Idle') &&
@@ -259,7 +252,7 @@ export class SandboxIndex {
     poolIndexOf(pool, placement)?.remove(entryOf(placement));
     const { unclaimed } = pool;
     const own = unclaimed.get(placement.updateRevision);
-    // The only one is kept: it is about to be filled again.
+    // Keeps the only revision, because the next instance refills it.
     if (own && unclaimed.size > 1 && isBare(own)) unclaimed.delete(placement.updateRevision);
   }
 
@@ -284,7 +277,7 @@ export class SandboxIndex {
   }
 }
 
-/** The namespace that it counts in; none once it has completed, when history counts it. */
+/** Namespace that counts the instance; undefined after completion, when history counts it. */
 const namespaceOf = (placement: Placement | undefined): string | undefined =>
   placement === undefined || placement.status === 'Completed'
     ? undefined
@@ -332,8 +325,8 @@ const entryOf = (placement: Placement): OrderedEntry => ({
 });
 
 /**
- * Idle instances fall into so many buckets by id, which the live replicas share out: so they seldom
- * reach for the same one.
+ * Number of hash buckets of idle instances. Live replicas divide the buckets among themselves, so
+ * that two replicas seldom try the same instance.
  */
 const BUCKETS = 64;
 
@@ -343,7 +336,7 @@ export const bucketOf = (id: string): number => {
   return hash % BUCKETS;
 };
 
-/** One pool's idle instances, by bucket, in each the longest idle first. */
+/** Idle instances of one pool, by bucket. Each bucket sorts by idle time, longest first. */
 export class IdleSet {
   readonly #buckets: (OrderedIndex | undefined)[] = Array.from(
     { length: BUCKETS },
@@ -364,12 +357,12 @@ export class IdleSet {
     if (this.#buckets[bucketOf(entry.id)]?.remove(entry)) this.#size -= 1;
   }
 
-  /** The longest idle of these buckets; where they have none, of all. */
+  /** Longest idle instance of these buckets, or of all buckets if these are empty. */
   first(preferred: readonly number[]): OrderedEntry | undefined {
     return this.#size === 0 ? undefined : (this.#firstOf(preferred) ?? this.#firstOf(ALL_BUCKETS));
   }
 
-  /** The ids of the longest idle, the longest first. */
+  /** Ids of the longest idle instances, longest first. */
   ids(most: number): readonly string[] {
     return this.#buckets
       .flatMap((bucket) => bucket?.oldest(most) ?? [])
@@ -388,13 +381,13 @@ export class IdleSet {
   }
 }
 
-/** An idle instance, and the set that it is in. */
+/** An idle instance, and the set that contains it. */
 export interface FoundIdle {
   readonly among: IdleSet;
   readonly entry: OrderedEntry;
 }
 
-/** Finds the longest idle instance of several sets, in each of these buckets before others. */
+/** Finds the longest idle instance of several sets. Each set prefers these buckets. */
 export const longestOf = (
   sets: readonly IdleSet[],
   preferred: readonly number[],

@@ -16,7 +16,7 @@ interface EventRecorderDeps {
   readonly leads: (shard: number) => boolean;
 }
 
-/** Notes what the moves of sandboxes mean to their owners. */
+/** Records lifecycle events of sandboxes for their owners. */
 export class EventRecorder {
   readonly #deps: EventRecorderDeps;
 
@@ -38,7 +38,7 @@ export class EventRecorder {
       this.record(context, lifecycleEvent, { done: !SEEN.has(event.type), known: before.context });
   }
 
-  /** `done`: here, and not only seen. `known`: what was known before. */
+  /** `done`: this replica caused the event. `known`: context before the event. */
   record(
     context: SandboxContext,
     lifecycleEvent: LifecycleEvent,
@@ -52,13 +52,13 @@ export class EventRecorder {
       shard,
       key: keyOf(lifecycleEvent, context, known),
       kept: isKept(lifecycleEvent, context),
-      // a spawner reports this once, as its daemon starts and leads nothing yet
+      // a spawner reports this only once, when its daemon starts and does not lead yet
       ours: done || lifecycleEvent.reason === 'ProgramsEnded' || leads(shard),
     });
   }
 }
 
-/** Events that every replica's actor is sent; all else comes of what this one does. */
+/** Events that actors on every replica receive. This replica causes all others. */
 const SEEN: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['FACT', 'DEADLINE']);
 
 /** Events that count as activity in a sandbox. */
@@ -75,7 +75,7 @@ interface Happened {
   readonly after: SandboxContext;
 }
 
-/** Makes known beyond this replica what happens in a sandbox, and what goes on there. */
+/** Publishes activity and work in a sandbox to other replicas. */
 export const publishActivity = (
   activity: Pick<Activity, 'touch' | 'work'>,
   { event, before, after: { id, working, record } }: Happened,
@@ -85,16 +85,10 @@ export const publishActivity = (
   if (working > 0 || before.working > 0) activity.work(id, working > 0);
 };
 
-/**
- * Describes what moves a sandbox: an event, that it was ordered, that it was found, or that its
- * machine threw.
- */
+/** Cause of a transition: an event, an order, a discovery, or a throw of the machine. */
 type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
 
-/**
- * Tells what brought it, in a few words of which there are few: never an id, a time, or anybody's
- * text.
- */
+/** Short cause of a transition, from a small fixed vocabulary: without ids, times or user text. */
 export const sandboxCauseOf = (event: SandboxHappened): string => {
   switch (event.type) {
     case 'FACT':
@@ -113,7 +107,7 @@ export const sandboxCauseOf = (event: SandboxHappened): string => {
   }
 };
 
-/** Describes what an actor showed before an event, or shows after it. */
+/** State of an actor before or after an event. */
 interface Moment {
   /** The machine's top-level state. */
   readonly state: string;
@@ -122,7 +116,7 @@ interface Moment {
 
 const NOTHING: readonly LifecycleEvent[] = [];
 
-/** Tells what a move of the machine means to its owner; most mean nothing. */
+/** Lifecycle events of a transition; usually empty. */
 const lifecycleEventsOf = (
   before: Moment,
   after: Moment,
@@ -146,7 +140,7 @@ const lifecycleEventsOf = (
   return found;
 };
 
-/** Whether nothing moved of which a lifecycle event could tell. */
+/** Whether no field changed that leads to a lifecycle event. */
 const isAlike = (before: Moment, after: Moment): boolean => {
   const [was, is] = [before.context, after.context];
   return (
@@ -168,7 +162,7 @@ const availabilityEvents = (
   return [is.availableAt === undefined ? unhealthyOr(state, event) : { reason: 'Ready' }];
 };
 
-/** A start that failed is told once, as that: it needs no `Killing` and no `Completed`. */
+/** A failed start gives only `Failed`, without `Killing` and `Completed`. */
 const endEvents = (
   before: Moment,
   after: Moment,
@@ -190,7 +184,7 @@ const endEvents = (
   return found;
 };
 
-/** The end of a claim is moved so often by those who use it that no event tells of that. */
+/** Clients move `endsAt` too often for an event. */
 const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleEvent[] => {
   if (before?.pausedAt !== after.pausedAt)
     return [{ reason: after.pausedAt === undefined ? 'Resumed' : 'Paused' }];
@@ -198,7 +192,7 @@ const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleE
   return [{ reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs }];
 };
 
-/** As an event of that instance: at the moment that its record will show, where it does. */
+/** Builds the event. Takes the time from the record if the record has it. */
 const eventOf = (
   lifecycleEvent: LifecycleEvent,
   context: SandboxContext,
@@ -207,7 +201,7 @@ const eventOf = (
   const record = context.record ?? context.launchOrder?.record;
   if (!record) return undefined;
   const claim = context.record?.claim;
-  // Not by spreading, which costs a claim 2.5 µs.
+  // Not a spread, which would cost a claim 2.5 µs.
   return Object.assign(
     {
       at: momentOf(lifecycleEvent, context) ?? now,
@@ -238,8 +232,8 @@ const momentOf = (
 };
 
 /**
- * Whether the event is to be kept: history will show its sandbox, and neither record nor history
- * shows the event anyway.
+ * Whether to store the event: history will list the sandbox, and neither its record nor history
+ * shows the event otherwise.
  */
 const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
   record?.claim !== undefined &&
@@ -254,8 +248,8 @@ const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean
     reason === 'ProgramsEnded');
 
 /**
- * Names it, alike on each replica; undefined for what each sees at a moment of its own. `known`:
- * before, where there was a before.
+ * Key of the event, equal on every replica; undefined if replicas see it at different times.
+ * `known`: context before the event, if any.
  */
 const keyOf = (
   lifecycleEvent: LifecycleEvent,
@@ -277,7 +271,7 @@ const keyOf = (
     case 'IdleTimeoutChanged':
       return `${id}/${reason}/${record?.revision ?? ''}`;
     default:
-      return `${id}/${reason}`; // once in its life
+      return `${id}/${reason}`; // once per sandbox
   }
 };
 

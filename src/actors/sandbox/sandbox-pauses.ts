@@ -22,21 +22,21 @@ export interface SandboxPausesDeps {
   readonly clock: Clock;
   readonly sandbox: (id: InstanceId) => SandboxSnapshot | undefined;
   readonly send: (id: InstanceId, event: SandboxEvent) => boolean;
-  /** Has the mirror know the record as it stands now. */
+  /** Updates the mirror with the current record. */
   readonly refresh: (id: InstanceId, namespace: string) => Promise<void>;
 }
 
 const DEADLINE_MS = 5_000;
 
-/** A change that is under way, and what it makes of the sandbox. */
+/** A change in progress, and its target state. */
 interface Change {
   readonly paused: boolean;
   readonly done: Promise<void>;
 }
 
 /**
- * Pauses sandboxes, has them go on, and wakes those that a call needs running. Changes of one
- * sandbox go in turn; those who want the same at the same time share one.
+ * Pauses and resumes sandboxes, and wakes those that a call needs running. Serializes the changes
+ * of one sandbox; equal concurrent changes share one write.
  */
 export class SandboxPauses {
   readonly #deps: SandboxPausesDeps;
@@ -47,8 +47,8 @@ export class SandboxPauses {
   }
 
   /**
-   * Has the sandbox stand still, or go on; resolves once that is so, and durable. Refuses with
-   * FEATURE_DISABLED where nothing can be paused here, with SANDBOX_NOT_RUNNING where it does not
+   * Pauses or resumes the sandbox; resolves when the change is durable. Refuses with
+   * FEATURE_DISABLED if the driver can't pause, with SANDBOX_NOT_RUNNING if the sandbox does not
    * run.
    */
   async set(id: InstanceId, paused: boolean): Promise<void> {
@@ -66,8 +66,8 @@ export class SandboxPauses {
   }
 
   /**
-   * Returns the sandbox as it runs, for a call that needs that: one that is paused goes on where
-   * its claim says so, and is refused else.
+   * Returns the running sandbox for a call that needs it. Resumes a paused sandbox if its claim
+   * permits that; otherwise refuses.
    */
   async awake(snapshot: SandboxSnapshot): Promise<SandboxSnapshot> {
     const { id, record } = snapshot.context;

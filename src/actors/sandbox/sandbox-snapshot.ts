@@ -21,11 +21,11 @@ import { sameTenant, type Tenant } from '../../model/tenant.ts';
 
 type Snapshot = SnapshotFrom<typeof sandboxMachine>;
 
-/** Describes what an actor shows of its instance. */
+/** Public state of a sandbox's actor. */
 export interface SandboxSnapshot {
   /** The machine's top-level state. */
   readonly state: string;
-  /** `stopping.releasing` and the like: the path in full. */
+  /** Full path, such as `stopping.releasing`. */
   readonly path: string;
   readonly status: SandboxStatus;
   readonly tags: ReadonlySet<SandboxTag>;
@@ -44,20 +44,19 @@ export const shown = (snapshot: Snapshot): SandboxSnapshot => {
   };
 };
 
-/** Its record, or what that will be. */
+/** The instance's record, or the record of its launch order before the launch. */
 export const recordIn = ({
   record,
   launchOrder,
 }: SandboxContext): LaunchOrder['record'] | undefined => record ?? launchOrder?.record;
 
-/** The name of the top-level state. */
 export const stateOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
   for (const state in value) return state;
   return '';
 };
 
-/** XState types tags as text; the machine has no others. */
+/** XState types tags as strings; the machine has only these. */
 export const tagsOf = ({ tags }: Pick<Snapshot, 'tags'>): ReadonlySet<SandboxTag> =>
   tags as ReadonlySet<string> as ReadonlySet<SandboxTag>;
 
@@ -144,7 +143,7 @@ const withoutEnd = ({ endsAt: _end, ...claim }: Claim): Claim => claim;
 const wholeSeconds = (from: number, to: number): number =>
   Math.max(0, Math.floor((to - from) / 1_000));
 
-/** Where one instance stands in the indexes. */
+/** Position of one instance in the indexes. */
 export interface Placement {
   readonly id: string;
   readonly status: SandboxStatus;
@@ -155,27 +154,26 @@ export interface Placement {
   readonly owner: Tenant;
   readonly createdAt: number;
   readonly claimedAt: number | undefined;
-  /** Since when it is ready to claim; undefined: it isn't. */
+  /** Time since which it is ready to claim; undefined if it is not ready. */
   readonly availableAt: number | undefined;
   /**
-   * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
-   * or its node is in trouble.
+   * Time since which this replica has seen it unready on a healthy node; undefined if it is ready
+   * or its node is unhealthy.
    */
   readonly unreadyAt?: number;
   /**
-   * The key of the request that claimed it, where that had one; absent once its claim was given
-   * back: then the request has claimed nothing.
+   * Idempotency key of the claiming request, if any. Absent after the claim was undone, because the
+   * request then claimed nothing.
    */
   readonly mark?: string;
-  /** A manager made that key: it is not remembered once the claim is over. */
+  /** A manager created that key, so its claim's end is not remembered. */
   readonly isMarkOfManager?: boolean;
-  /** Comes from its claim. */
   readonly metadata?: TextPairs;
-  /** It was launched for one claim: until that comes its pool does not have it. */
+  /** Launched for one claim, and outside its pool until that claim succeeds. */
   readonly isApart?: boolean;
 }
 
-/** Whether an instance is one of those that its pool has. */
+/** Whether the instance counts as its pool's. */
 export const isOfPool = ({ isApart, claimedAt }: Placement): boolean =>
   isApart !== true || claimedAt !== undefined;
 
@@ -198,7 +196,10 @@ const samePairs = (a: TextPairs | undefined, b: TextPairs | undefined): boolean 
     Object.keys(a).length === Object.keys(b).length &&
     hasPairs(a, b));
 
-/** Tells how a pool counts an instance; undefined once it has completed, and of what is not its. */
+/**
+ * Count of the pool that includes the instance; undefined after completion, or if it is not the
+ * pool's.
+ */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
   if (!isOfPool(placement)) return undefined;
   switch (placement.status) {

@@ -16,10 +16,10 @@ export interface SandboxTruthDeps {
 }
 
 const MOST_FENCINGS = 4;
-/** Ended ones that are remembered: more than end while one read takes its time. */
+/** Number of ended sandboxes to remember: more than can end during one read. */
 const MOST_ENDED = 10_000;
 
-/** Reads the sandboxes' truth, and teaches it to their actors. */
+/** Reads sandboxes uncached, and passes the facts to their actors. */
 export class SandboxTruth {
   readonly #deps: SandboxTruthDeps;
   readonly #ended = new RecentSet(MOST_ENDED);
@@ -28,25 +28,24 @@ export class SandboxTruth {
     this.#deps = deps;
   }
 
-  /** Its actor has come to its end. */
+  /** Records the end of a sandbox's actor. */
   ended(id: InstanceId): void {
     this.#ended.add(id);
   }
 
-  /** Takes what a read found, some time ago perhaps: what has ended since does not come back. */
+  /** Applies the result of a possibly old read. Does not revive a sandbox that has ended since. */
   learn(fact: InstanceFact): void {
     if (this.#deps.shown(fact.id) || !this.#ended.has(fact.id)) this.#deps.learn(fact);
   }
 
   /**
-   * Makes sure that what is shown of the sandbox is no older than this call, unless it is good
-   * news: it runs, and nobody said that it ended. Refuses with `unavailable` where the truth is out
-   * of reach.
+   * Makes sure that the sandbox's snapshot is no older than this call. Skips the read under `it
+   * runs` if the sandbox runs and has no end mark. Refuses with `unavailable` if the read fails.
    */
   async refresh(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
     const { driver, log } = this.#deps;
     const shown = this.#deps.shown(id);
-    if (shown && !shown.context.record) return; // its birth is under way here
+    if (shown && !shown.context.record) return; // its launch is in progress here
     if (unless === 'it runs' && shown?.status === 'Running' && !(await this.#mayHaveEnded(id)))
       return;
     let fact: InstanceFact | undefined;
@@ -60,8 +59,8 @@ export class SandboxTruth {
   }
 
   /**
-   * The record as it stands; where it is idle no claim that was sent before lands any more.
-   * Undefined: there is none, and never will be. Rejects where that can't be told.
+   * Returns the current record; if it is idle, no earlier claim can land any more. Undefined if
+   * there is no record and never will be. Rejects if that can't be read.
    */
   async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     const { driver } = this.#deps;
@@ -71,7 +70,7 @@ export class SandboxTruth {
       if (fact.record?.state !== 'idle') return fact.record;
       try {
         const record = await driver.bump(id, fact.record.revision);
-        // Of one that was heard to be gone meanwhile nothing is learned.
+        // Learns nothing if the sandbox has ended in the meantime.
         if (this.#deps.shown(id)) this.learn({ ...fact, record });
         return record;
       } catch (error) {
@@ -81,8 +80,8 @@ export class SandboxTruth {
   }
 
   /**
-   * Makes sure that what a request with an Idempotency-Key claimed before this call is shown.
-   * Refuses with `unavailable` where that can't be told.
+   * Loads claims that a request with an Idempotency-Key made before this call. Refuses with
+   * `unavailable` if the read fails.
    */
   async refreshClaimsByKey(markKey: string, namespace: string): Promise<void> {
     const { driver, log } = this.#deps;
@@ -96,7 +95,7 @@ export class SandboxTruth {
     }
   }
 
-  /** Another replica ended it a moment ago, or nobody can tell. */
+  /** True if another replica has just ended it, or if that can't be read. */
   async #mayHaveEnded(id: InstanceId): Promise<boolean> {
     return await this.#deps.coordination.ended(id).then(
       (end) => end !== undefined,

@@ -21,13 +21,13 @@ export interface SupervisorDeps {
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
   readonly watchers: SupervisorWatchers;
-  /** Where other replicas, or other parts that lead, stand beside it. */
+  /** For replicated daemons, or if other parts lead shards too. */
   readonly sharding?: Sharding;
-  /** Where pools may have passwords for registries. */
+  /** Only if pools may have registry passwords. */
   readonly passwords?: RegistryPasswords;
 }
 
-/** Takes down what happens. */
+/** Observers of the supervisor. */
 export interface SupervisorWatchers {
   readonly log: Log;
   readonly metrics: Metrics;
@@ -35,22 +35,22 @@ export interface SupervisorWatchers {
 }
 
 export interface Sharding {
-  /** This replica's name among those of `coordination`; alone where it is absent. */
+  /** Name of this replica in `coordination`; absent if it is the only one. */
   readonly replica?: string;
   readonly participant?: ShardParticipant;
 }
 
 export interface RegistryPasswords {
-  /** Forgets the passwords of pools that are gone, or were never made. */
+  /** Deletes the passwords of pools that were deleted or never created. */
   readonly pullSecrets: Pick<PullSecrets, 'forget'>;
   /**
-   * Whether there is an env of this uid, uncached: one that is made with passwords is noted like a
-   * pool until then.
+   * Whether an env with this uid exists (uncached). An env created with passwords is recorded like
+   * a pool until then.
    */
   readonly isEnv?: (uid: string) => Promise<boolean>;
 }
 
-/** Spreads SupervisorDeps out. */
+/** SupervisorDeps with its groups flattened. */
 export type SupervisorParts = Omit<SupervisorDeps, 'watchers' | 'sharding' | 'passwords'> &
   SupervisorWatchers &
   Sharding &

@@ -24,12 +24,12 @@ import { SandboxTruth } from './sandbox-truth.ts';
 import type { SupervisorDeps, SupervisorParts } from './supervisor-deps.ts';
 import { Waiters } from '../runtime/actor-host.ts';
 
-/** Deadlines at which a pool's plan is looked at again. */
+/** Prefix of deadlines that replan a pool. */
 const PLAN_PREFIX = 'r';
 
 /**
- * Joins what decides on one replica: the hosts of sandboxes and pools, the index of idle instances,
- * and leadership of shards. A replica's whole memory of the truth; nothing here is saved.
+ * Composes the deciding parts of one replica: hosts of sandboxes and pools, the index of idle
+ * instances, and shard leadership. Keeps its state only in memory.
  */
 export class Supervisor {
   readonly index = new SandboxIndex();
@@ -84,12 +84,11 @@ export class Supervisor {
     });
   }
 
-  /** The actors of sandboxes. */
   get actors(): SandboxHost['actors'] {
     return this.#sandboxes.actors;
   }
 
-  /** Reads pools and instances, restores what the quotas count, then begins to decide. */
+  /** Reads pools and instances, restores quota usage, then begins to decide. */
   async start(): Promise<void> {
     await this.pools.start();
     await this.#deps.driver.watch((fact) => {
@@ -102,7 +101,7 @@ export class Supervisor {
     this.#reconciler.start();
   }
 
-  /** Stops deciding, then waits for what is under way, `withinMs` at most. */
+  /** Stops deciding, then waits up to `withinMs` for work in progress. */
   async stop(withinMs: number): Promise<void> {
     for (const waiting of [this.idle.lines, this.launches]) waiting.stop();
     this.#leadership.stop();
@@ -117,17 +116,16 @@ export class Supervisor {
     await this.#leadership.giveUp();
   }
 
-  /** Leads nothing from now on; requests are answered as before. May be repeated. */
+  /** Gives up all shards, but still answers requests. May be repeated. */
   standDown(): void {
     this.#leadership.pause();
   }
 
-  /** Leads again, once what it led has been given up. */
+  /** Leads again after the earlier hand-over has finished. */
   standUp(): void {
     this.#leadership.resume();
   }
 
-  /** The shards that this replica leads. */
   get shards(): readonly number[] {
     return this.#leadership.shards;
   }
@@ -140,16 +138,13 @@ export class Supervisor {
     return this.#sandboxes.get(id);
   }
 
-  /**
-   * Delivers an event; false where there is no such actor. Its intents are under way when this
-   * returns.
-   */
+  /** Delivers an event; false if there is no such actor. Starts its intents before it returns. */
   send(id: string, event: SandboxEvent): boolean {
     return this.actors.send(id, event);
   }
 
   /**
-   * Waits until the sandbox satisfies `look` (undefined: it is no more), or until the moment given.
+   * Waits until `look` returns true, or until `until`. `look` gets undefined after the actor's end.
    */
   async until(
     id: string,
@@ -160,7 +155,6 @@ export class Supervisor {
     return this.sandbox(id);
   }
 
-  /** See SandboxTruth. */
   refresh(
     id: InstanceId,
     namespace: string,
@@ -169,27 +163,24 @@ export class Supervisor {
     return this.#truth.refresh(id, namespace, unless);
   }
 
-  /** See SandboxTruth. */
   fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     return this.#truth.fence(id, namespace);
   }
 
-  /** See SandboxTruth. */
   refreshClaimsByKey(markKey: string, namespace: string): Promise<void> {
     return this.#truth.refreshClaimsByKey(markKey, namespace);
   }
 
-  /** Reconciles reservations of a tenant who may have reserved before anything shows it. */
+  /** Schedules reconciliation for a tenant whose reservation may not show in a record yet. */
   reconcileLater(tenant: Tenant): void {
     this.#reconciler.note(tenant);
   }
 
-  /** See SandboxHost. */
   rebuild(id: InstanceId): ReturnType<SandboxHost['rebuild']> {
     return this.#sandboxes.rebuild(id);
   }
 
-  /** Has whoever waits for the sandbox look again. */
+  /** Makes waiters of the sandbox check again. */
   wake(id: string): void {
     this.#waiters.changed(id);
   }

@@ -10,17 +10,16 @@ import type { SandboxIndex } from './sandbox-index.ts';
 export interface TakeoverDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Each resolves once what was written before the call is in one of the mirrors. */
+  /** Each resolves when its mirror shows all writes from before the call. */
   readonly mirrors: readonly (() => Promise<void>)[];
   readonly leads: (shard: number) => boolean;
   readonly index: Pick<SandboxIndex, 'poolUids' | 'startingIn' | 'dismissable' | 'placementOf'>;
   readonly pools: Pick<PoolHost, 'get' | 'lookUp'>;
-  /** Tells the sandbox that this replica leads. */
+  /** Notifies the sandbox that this replica leads. */
   readonly tell: (id: string) => void;
-  /** Tells the sandbox to retire. */
   readonly retire: (id: string) => boolean;
   readonly retirements: Pick<RetirementLimiter, 'end'>;
-  /** Has `retirePoolless` called at that moment. */
+  /** Schedules a call of `retirePoolless`. */
   readonly lookAt: (poolUid: string, at: number) => void;
 }
 
@@ -30,19 +29,18 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * Carries out what a replica does when it begins to lead a shard. First its mirrors catch up with
- * what the last leader wrote. Then it clears away what that one left unfinished: records whose
- * process never comes, and instances whose pool is no more. That a pool is no more it never
- * concludes from its mirror: it looks at the pool uncached first.
+ * Takes over a shard. First the mirrors catch up with the previous leader's writes. Then it cleans
+ * up unfinished work: records whose process never appears, and instances of deleted pools. It
+ * confirms each deleted pool by an uncached read, never by the mirror.
  */
 export class Takeover {
   readonly #deps: TakeoverDeps;
-  /** Pools that an uncached look did not find. A uid is never used again. */
+  /** Pools that an uncached read did not find. Uids are never reused. */
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #looking = new Set<string>();
-  /** Pools that wait for a look of another to end. */
+  /** Pools that wait for a read slot. */
   readonly #waiting = new Set<string>();
-  /** Pools at which the last look failed: how often in a row, and when the next one is due. */
+  /** Pools whose last read failed: failures in a row, and time of the next read. */
   readonly #failures = new Map<string, { readonly count: number; readonly until: number }>();
   #catchingUp: Promise<void> | undefined;
 
@@ -51,8 +49,8 @@ export class Takeover {
   }
 
   /**
-   * Resolves once all mirrors show what was written before this call. Shards that are gained at the
-   * same time share it.
+   * Resolves when all mirrors show all writes from before this call. Shards gained at the same time
+   * share one wait.
    */
   caughtUp(): Promise<void> {
     this.#catchingUp ??= Promise.resolve().then(async () => {
@@ -62,7 +60,7 @@ export class Takeover {
     return this.#catchingUp;
   }
 
-  /** Clears away what is left of the shard; `lead` begins to decide for its pools in between. */
+  /** Cleans up the shard. Calls `lead` in between, which begins to decide for its pools. */
   begin(shard: number, lead: () => void): void {
     const { index, tell } = this.#deps;
     const uids = index.poolUids().filter((uid) => shardOf(uid) === shard);
@@ -72,8 +70,7 @@ export class Takeover {
   }
 
   /**
-   * Retires what is left of a pool that is no more, if this replica leads its shard. May be called
-   * at any time.
+   * Retires instances of a deleted pool if this replica leads its shard. May be called at any time.
    */
   retirePoolless(uid: string): void {
     const { pools, index, leads, retirements, retire } = this.#deps;
@@ -94,7 +91,7 @@ export class Takeover {
     void this.#look(uid, index.placementOf(left));
   }
 
-  /** Never rejects. A look that fails says nothing, and is repeated, less and less often. */
+  /** Never rejects. Retries a failed read with growing pauses. */
   async #look(uid: string, instance: Placement | undefined): Promise<void> {
     const { pools, clock, log, lookAt } = this.#deps;
     try {
@@ -117,7 +114,7 @@ export class Takeover {
     if (this.#gone.has(uid)) this.retirePoolless(uid);
     for (const next of this.#waiting) {
       if (this.#looking.size >= MOST_LOOKS) break;
-      // what needs no look any more leaves the place to the one after it
+      // a pool that needs no read any more leaves its slot to the next
       this.#waiting.delete(next);
       this.retirePoolless(next);
     }

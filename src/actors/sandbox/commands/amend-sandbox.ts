@@ -19,21 +19,21 @@ export interface AmendSandboxDeps {
 }
 
 const DEADLINE_MS = 5_000;
-/** Changes of one sandbox that are under way at once. */
+/** Changes of one sandbox in progress at once. */
 const MOST_CHANGES = 64;
 
 /**
- * Changes when a running sandbox ends; counts as activity. `setIdleTimeout`: its idle timeout, 0
- * for never (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). `setSandboxEnd`: the moment at
- * which it ends whatever it does (`POST /sandboxes/{sandboxID}/timeout` and `/connect` of the
- * compatible API).
+ * Changes the end of a running sandbox; counts as activity. `setIdleTimeout` sets its idle timeout,
+ * 0 for never (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). `setSandboxEnd` sets its end
+ * regardless of activity (`POST /sandboxes/{sandboxID}/timeout` and `/connect` of the compatible
+ * API).
  */
 export const sandboxAmendments = (
   deps: AmendSandboxDeps,
 ): Pick<SandboxOperations, 'setIdleTimeout' | 'setSandboxEnd'> => {
   /**
-   * The last change of each sandbox that is under way: of one process they go in turn, so that none
-   * makes another repeat.
+   * Last change of each sandbox in progress. Changes of one process run in turn, so that they never
+   * conflict with each other.
    */
   const underWay = new Map<string, Promise<unknown>>();
   const changes = new Permits({ sandbox: MOST_CHANGES });
@@ -74,7 +74,7 @@ export const sandboxAmendments = (
 
 interface Amendment {
   readonly sandboxId: string;
-  /** Undefined: there is nothing to change. */
+  /** Returns undefined if there is nothing to change. */
   readonly changeOf: (claim: Claim) => ClaimChange | undefined;
   readonly ifMatch?: IfMatch;
   readonly until: number;
@@ -91,7 +91,7 @@ const amend = async (
     const { status, context } = found;
     if (status !== 'Running' || !context.record?.claim) throw sandboxNotRunning(status);
     requireMatch(ifMatch, context.record.revision);
-    // Another replica's change may come first.
+    // A change of another replica may win repeatedly.
     if (clock.now() >= until)
       throw unavailable('the sandbox was changed by another request; try again');
     const change = changeOf(context.record.claim);

@@ -2,18 +2,17 @@ import type { Metrics } from '../../../contracts/metrics.ts';
 import { answersShareMet, answersTakeAll } from '../../../model/limit-refusals.ts';
 
 export interface AnswerBudgetTerms {
-  /** Bytes that all answers may hold together. */
+  /** Limit for all answers together, in bytes. */
   readonly mostBytes: number;
-  /** Says what one tenant may have of what the others leave, in percent. */
+  /** Share of one tenant in the bytes that others leave, in percent. */
   readonly tenantPercent: number;
   readonly metrics: Metrics;
 }
 
 /**
- * The memory for answers, in bytes as they will be on the wire: from the first byte that is
- * gathered until the last one is with the client. A tenant has at most its percentage of what the
- * others leave, so that some is left for whoever comes next. What does not fit is refused; no
- * answer that was begun is cut for another's sake.
+ * Memory budget for answers, in bytes on the wire, from the first gathered byte until the client
+ * has the last. A tenant gets at most its percentage of the bytes that others leave, so that the
+ * next tenant gets some. Refuses an answer that does not fit; never cuts an answer in progress.
  */
 export class AnswerBudget {
   readonly #mostBytes: number;
@@ -33,7 +32,7 @@ export class AnswerBudget {
     ]);
   }
 
-  /** Room for one answer of the tenant's, of which nothing is taken yet. */
+  /** Opens an empty budget for one answer of the tenant. */
   room(tenant: string): AnswerRoom {
     return new AnswerRoom((bytes, must) => {
       this.#change(tenant, bytes, must);
@@ -51,15 +50,15 @@ export class AnswerBudget {
   #requireRoom(own: number, others: number): void {
     const share = this.#tenantPercent / 100;
     if (own <= share * (this.#mostBytes - others)) return;
-    // What would be too much for one tenant alone is its own doing, and so is what it has more of
-    // than all others.
+    // Blames the tenant's share if the answer would not fit even without others, or if the tenant
+    // holds more than all others.
     const bound = own > Math.min(others, share * this.#mostBytes) ? 'share' : 'all';
     this.#refused[bound] += 1;
     throw bound === 'share' ? answersShareMet() : answersTakeAll();
   }
 }
 
-/** Holds what one answer takes of the budget. */
+/** Bytes of the budget that one answer holds. */
 export class AnswerRoom {
   readonly #change: (bytes: number, must: boolean) => void;
   #held = 0;
@@ -70,24 +69,24 @@ export class AnswerRoom {
   }
 
   /**
-   * From now on so many bytes. Throws where they don't fit: RATE_LIMITED by the tenant's share,
-   * else UNAVAILABLE.
+   * Sets the held bytes. Throws if they don't fit: RATE_LIMITED for the tenant's share, otherwise
+   * UNAVAILABLE.
    */
   hold(bytes: number): void {
     this.#set(bytes, false);
   }
 
-  /** At least so many; the same otherwise. */
+  /** Raises the held bytes to at least this. Throws as `hold` does. */
   holdAtLeast(bytes: number): void {
     if (bytes > this.#held) this.hold(bytes);
   }
 
-  /** Counts so many, whether they fit or not: for the answer to what is done already. */
+  /** Sets the held bytes without a limit, for the answer to an effect that has already happened. */
   owe(bytes: number): void {
     this.#set(bytes, true);
   }
 
-  /** The answer is with its client, or will not be. Nothing is counted here any more. */
+  /** Releases all bytes after the answer was sent or dropped. Later calls count nothing. */
   release(): void {
     this.#set(0, true);
     this.#released = true;

@@ -7,9 +7,9 @@ import { findSandbox } from './find-sandbox.ts';
 import { viewOf } from '../sandbox-snapshot.ts';
 
 /**
- * Ends a sandbox, or retires an unclaimed instance of a pool of the caller's (operation `DELETE
- * /sandboxes/{sandboxId}`). When it resolves it is durable that it ends. Legal in every state;
- * repeating it is harmless.
+ * Ends a sandbox, or retires an unclaimed instance of the caller's pool (operation `DELETE
+ * /sandboxes/{sandboxId}`). The end is durable when this resolves. Legal in every state, and
+ * repeatable.
  */
 export const deleteSandbox =
   (deps: {
@@ -26,7 +26,7 @@ export const deleteSandbox =
     const end = await endDurably(deps, sandboxId, 'deleted');
     if (!isEndDurable(end))
       throw unavailable('the end of the sandbox could not be recorded in time; repeat the request');
-    // A retirement drops the record that an answer is made of.
+    // A retirement removes the record that the view needs.
     const view = end?.context.record || end?.context.launchOrder ? end : before;
     return { ...viewOf(view, clock.now()), status: 'Stopping' };
   };

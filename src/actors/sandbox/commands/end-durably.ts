@@ -7,8 +7,8 @@ import type { EndReason } from '../../../model/sandbox.ts';
 const DEADLINE_MS = 5_000;
 
 /**
- * Tells a sandbox to end, and waits until that is durable; 5 s at most. Returns it as it stands
- * then; undefined: it is no more.
+ * Ends a sandbox, and waits up to 5 s until the end is durable. Returns the latest snapshot;
+ * undefined after the actor's end.
  */
 export const endDurably = async (
   { supervisor, clock }: { readonly supervisor: Supervisor; readonly clock: Clock },
@@ -20,12 +20,11 @@ export const endDurably = async (
   do {
     supervisor.send(id, { type: 'END', reason, now: clock.now() });
     end = await supervisor.until(id, isEndDurable, until);
-    // A claim that was under way may have won over the retirement: then the sandbox is asked to
-    // end once more.
+    // A concurrent claim may have won over the retirement; ends the sandbox again.
   } while (end?.state === 'running' && clock.now() < until);
   return end;
 };
 
-/** Tells whether nothing can undo the end of a sandbox that was told to end. */
+/** Whether a requested end can no longer be undone. */
 export const isEndDurable = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.tags.has('endNotDurable') !== true;

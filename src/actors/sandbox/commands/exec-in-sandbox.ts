@@ -21,14 +21,14 @@ import { sandboxPermits } from './sandbox-permits.ts';
 
 const MOST_COMMANDS = 64;
 /**
- * Commands of one tenant at once, over all sandboxes: each may hold 2 MiB of output in this
+ * Concurrent commands of one tenant over all sandboxes. Each may buffer 2 MiB of output in this
  * process.
  */
 const MOST_COMMANDS_OF_TENANT = 256;
 
 /**
- * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it
- * runs the sandbox isn't idle.
+ * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). The sandbox
+ * counts as active until the command ends.
  */
 export const execInSandbox = (deps: {
   readonly supervisor: Supervisor;
@@ -61,8 +61,8 @@ export const execInSandbox = (deps: {
 };
 
 /**
- * Returns the caller's sandbox, Running, and awake where it was paused and may wake by itself; 409
- * else.
+ * Returns the caller's running sandbox, and resumes it first if its claim permits that. Refuses
+ * with 409 otherwise.
  */
 export const runningSandbox = async (
   supervisor: Supervisor,
@@ -79,7 +79,7 @@ export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
   return snapshot;
 };
 
-/** Refuses a container that the sandbox does not have. */
+/** Refuses an unknown container. */
 export const requireContainer = (
   { context }: SandboxSnapshot,
   container: string | undefined,

@@ -19,7 +19,7 @@ import {
   type Refusal,
 } from '../../../model/refusals.ts';
 
-/** Returns what the client is told of a failure of the driver's files; any other error as it is. */
+/** Converts a failure of the driver's files to a Refusal; returns other errors unchanged. */
 export const fileRefusalOf = (error: unknown, container: string | undefined): unknown => {
   if (error instanceof InstanceGone) return sandboxNotFound();
   if (error instanceof ContainerGone) return containerNotRunning(container);

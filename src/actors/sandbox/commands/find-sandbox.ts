@@ -5,9 +5,8 @@ import { sandboxNotFound } from '../../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../../model/tenant.ts';
 
 /**
- * Returns the live sandbox as it stands now: as the mirror shows it where that is good news, else
- * read uncached. Every answer by id is made of this, so that none says no because a mirror is
- * behind. Undefined: there is none.
+ * Returns the current live sandbox: from the mirror if it runs, otherwise after an uncached read.
+ * All answers by id use this, so that a late mirror never causes a 404. Undefined if there is none.
  */
 export const currentSandbox = async (
   supervisor: Supervisor,
@@ -21,15 +20,15 @@ export const currentSandbox = async (
 
 interface FindOptions {
   readonly sandboxId: string;
-  /** Admins may look at and end any; they run nothing in another's. */
+  /** Lets admins read and end any sandbox. They can't run commands in it. */
   readonly adminsToo?: boolean;
-  /** One that another replica has ended a moment ago may still show as running. */
+  /** Accepts a running sandbox from the mirror, even if another replica has just ended it. */
   readonly endedToo?: boolean;
 }
 
 /**
- * Returns the caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it
- * is unknown, finished or another's, the refusal is the same.
+ * Returns the caller's live sandbox, or an unclaimed instance of the caller's pool. The refusal is
+ * the same for unknown, finished and other tenants' sandboxes.
  */
 export const findSandbox = async (
   supervisor: Supervisor,
@@ -46,10 +45,7 @@ export const findSandbox = async (
   return snapshot;
 };
 
-/**
- * Returns the caller's sandbox where the mirror shows that it runs; what ended a moment ago may be
- * shown so, too.
- */
+/** Returns the caller's sandbox if it runs according to the mirror, which may miss a recent end. */
 export const shownRunning = (
   supervisor: Supervisor,
   caller: Caller,

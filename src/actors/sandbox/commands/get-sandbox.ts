@@ -9,13 +9,15 @@ export interface GetSandboxDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
   /**
-   * `direct` shows the address of an endpoint that is on this machine's own network; all others are
-   * shown under the daemon.
+   * `direct` shows the real address of an endpoint on this machine's own network. All others appear
+   * under the daemon's URL.
    */
   readonly endpointMode: 'gateway' | 'direct';
 }
 
-/** One live sandbox (operation `GET /sandboxes/{sandboxId}`); a finished one is not found. */
+/**
+ * Returns one live sandbox (operation `GET /sandboxes/{sandboxId}`); does not find finished ones.
+ */
 export const getSandbox =
   ({ supervisor, clock, endpointMode }: GetSandboxDeps): SandboxOperations['getSandbox'] =>
   async (caller, sandboxId) => {

@@ -10,7 +10,7 @@ import {
 import type { SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox } from './find-sandbox.ts';
 
-/** A probe runs for 30 s at most, once its turn has come. */
+/** A probe runs for at most 30 s, after its wait for a slot. */
 const DEADLINE_MS = 35_000;
 
 export interface IsReadyDeps {
@@ -20,10 +20,10 @@ export interface IsReadyDeps {
 }
 
 /**
- * Runs the readiness probes of the caller's sandbox, or of an unclaimed instance of the caller's
- * (operation `GET /sandboxes/{sandboxId}/is_ready`). An endpoint is ready where its own probe and
- * the container's pass; without a probe it counts as such. What did not tell within 35 s is not
- * ready. Is no activity.
+ * Runs the readiness probes of the caller's sandbox or unclaimed instance (operation `GET
+ * /sandboxes/{sandboxId}/is_ready`). An endpoint is ready if its probe and the container's pass, or
+ * if they don't exist. Probes that take more than 35 s count as not ready. Does not count as
+ * activity.
  */
 export const isReady =
   ({ supervisor, driver, clock }: IsReadyDeps): SandboxOperations['isReady'] =>

@@ -12,7 +12,7 @@ export interface ListSandboxesDeps {
   readonly supervisor: Supervisor;
   readonly history: History;
   readonly clock: Clock;
-  /** How far back finished ones are listed, in ms. */
+  /** Age limit of finished sandboxes in lists, in ms. */
   readonly listWindowMs: number;
 }
 
@@ -23,8 +23,8 @@ interface Scope {
 }
 
 /**
- * The caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase: the
- * claimed ones and those finished within the window; by metadata the live ones alone. Live ones
+ * Lists the caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase:
+ * claimed sandboxes, and those finished within the window. With metadata: only live ones. Live ones
  * come from the indexes, finished ones from history; totals are exact.
  */
 export const listSandboxes =
@@ -55,9 +55,8 @@ export const listSandboxes =
   };
 
 /**
- * Names the pool whose live sandboxes are listed: the one that has the name now, not one that was
- * deleted and whose sandboxes still run. Where there is none, or the namespace is open, all that
- * had the name are meant.
+ * Filters live sandboxes by the pool that has the name now, and so excludes those of a deleted
+ * pool. Matches by name if there is no such pool, or without a namespace.
  */
 const livePool = (
   { supervisor }: ListSandboxesDeps,
@@ -70,7 +69,7 @@ const livePool = (
   return poolUid === undefined ? { poolName } : { poolUid };
 };
 
-/** A page of two lists in one order; far down it is mostly of one of them alone. */
+/** Merges two lists into one page. Deep pages mostly need only one of the lists. */
 const merged = async (
   deps: ListSandboxesDeps,
   filters: Filters,
@@ -95,10 +94,10 @@ interface Filters {
   readonly finished: Scope & { readonly since: number };
 }
 
-/** Above this a page is read whole rather than looked at first. */
+/** Below this offset, `merged` reads both lists at once. */
 const LEAST_LOOKED = 200;
 
-/** The page, where every live one is newer than it; undefined where that is not so. */
+/** Returns the page if all live sandboxes are newer than its items; otherwise undefined. */
 const belowLiveOnes = async (
   { supervisor, history }: ListSandboxesDeps,
   filters: Filters,
@@ -120,7 +119,7 @@ const belowLiveOnes = async (
   return { items: items.map(viewOfFinished), total: liveCount + total, limit, offset };
 };
 
-/** The page, where every finished one is older than it; undefined where that is not so. */
+/** Returns the page if all finished sandboxes are older than its items; otherwise undefined. */
 const amongLiveOnes = async (
   deps: ListSandboxesDeps,
   filters: Filters,
@@ -141,8 +140,8 @@ const amongLiveOnes = async (
 };
 
 /**
- * Merges live and finished ones. Only finished ones that can fall on the page are read: at most as
- * many before it as there are live ones.
+ * Merges live and finished sandboxes. Reads only finished ones that can be on the page; the live
+ * ones bound how many come before it.
  */
 const mixed = async (
   deps: ListSandboxesDeps,
@@ -160,12 +159,12 @@ const mixed = async (
   const live = liveViews(deps, deps.supervisor.index.list(filters.live, 0, offset + limit).ids);
   const seen = new Set(live.map((view) => view.id));
   const ended = finished.items.filter((item) => !seen.has(item.id)).map(viewOfFinished);
-  // What was skipped stands before every live one that could push it off: it takes up the page's
+  // Skipped sandboxes precede every live one that could displace them, so they take the page's
   // first places.
   const items = [...live, ...ended]
     .sort(newestFirst)
     .slice(offset - skipped, offset - skipped + limit);
-  const inBoth = finished.items.length - ended.length; // its record is about to be cleared
+  const inBoth = finished.items.length - ended.length; // their records are about to be removed
   return { items, total: liveCount + finished.total - inBoth, limit, offset };
 };
 

@@ -11,13 +11,10 @@ import type { OpenEndpoint, SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, shownRunning } from './find-sandbox.ts';
 import { sandboxPermits } from './sandbox-permits.ts';
 
-/**
- * Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all
- * together.
- */
+/** Open requests and WebSockets to the endpoints of one sandbox, and of one tenant in total. */
 const MOST_OF_SANDBOX = 256;
 const MOST_OF_TENANT = 1_024;
-/** Traffic is noted as activity once in so long. */
+/** Shortest interval between two activity records. */
 const TOUCH_MS = 1_000;
 
 export interface OpenEndpointDeps {
@@ -28,9 +25,9 @@ export interface OpenEndpointDeps {
 }
 
 /**
- * Opens the way to an endpoint of the caller's running sandbox, or to any port of it. Nothing is
- * dialled yet. Answers at once where the mirror shows that it runs (of one that another replica has
- * just ended the dial fails), else once the truth was read.
+ * Opens a route to an endpoint or port of the caller's running sandbox, without dialling. Answers
+ * synchronously if the mirror shows it running; if another replica has just ended it, the dial
+ * fails. Otherwise reads the truth first.
  */
 export const endpointOperations = ({
   supervisor,

@@ -25,14 +25,14 @@ export interface Reserved {
   readonly name: string;
   readonly attempt?: string;
   readonly resources: readonly QuotaResource[];
-  /** When it was asked for. */
+  /** Time of the reservation. */
   readonly since: number;
 }
 
 /**
- * Makes sure right before a write that what allowed it still counts. Resolves with the moment since
- * which that is so: for RESERVATION_MS from then on the write may be sent. Refuses with
- * `unavailable` where the reservation is old and counts no more.
+ * Checks right before a write that its reservation still counts. Resolves with a time from which
+ * the write may be sent for RESERVATION_MS. Refuses with `unavailable` if the reservation is old
+ * and no longer counts.
  */
 export const requireReserved = async (
   {
@@ -56,12 +56,12 @@ export interface ResizingDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
 }
 
-/** A name's part of each of some resources. */
+/** Quota entries of one name, by resource. */
 export type Parts = readonly (readonly [resource: QuotaResource, entry: QuotaEntry])[];
 
 /**
- * Reserves one after the other, so that of two who cross one is granted; returns the first that
- * would pass its limit, undefined where none would.
+ * Reserves in a fixed order, so that one of two concurrent requests succeeds. Returns the first
+ * resource over its limit, or undefined.
  */
 export const reserveAll = async (
   coordination: Pick<Quotas, 'reserve'>,
@@ -74,9 +74,9 @@ export const reserveAll = async (
 };
 
 /**
- * Reserves what one change of a pool's size, or of what its instances have, makes it grow by. Each
- * attempt of the conditional write covers its own step from what it read; the largest amount that
- * any attempt of anyone asks for counts until its outcome is known.
+ * Reserves the growth from one change of a pool's size or of its instances' resources. Each attempt
+ * of the conditional write covers its own growth. The largest amount of any attempt counts until
+ * its outcome is known.
  */
 export class Resizing {
   readonly #deps: ResizingDeps;
@@ -92,8 +92,8 @@ export class Resizing {
   }
 
   /**
-   * To be called with what an attempt read and is about to write. Refuses with QUOTA_EXCEEDED;
-   * giving back is never refused.
+   * Reserves the growth from `current` to `next`; call it before each attempt. Refuses with
+   * QUOTA_EXCEEDED, but never a decrease.
    */
   async cover(current: PoolRecord, next: PoolRecord): Promise<void> {
     const { coordination, clock, quotaLimits } = this.#deps;
@@ -117,11 +117,14 @@ export class Resizing {
     if (refused !== undefined) throw poolQuotaExceeded(refused);
   }
 
-  /** Whether the write may be sent at this moment; after that it is to be covered anew. */
+  /** Whether the write may be sent now; otherwise call `cover` again. */
   readonly permitted = (): boolean =>
     this.#reservedAt === undefined || this.#deps.clock.now() - this.#reservedAt <= RESERVATION_MS;
 
-  /** Counts what the record says. Never rejects: what could not be told is settled later. */
+  /**
+   * Confirms the amounts of the written record. Never rejects: reconciliation repairs a failed
+   * call.
+   */
   async landed(record: PoolRecord): Promise<void> {
     const { uid, owner } = this.#pool;
     const { revision } = record;
@@ -139,8 +142,8 @@ export class Resizing {
   }
 
   /**
-   * Takes back what was reserved, unless it may have landed: then it is settled later. Never
-   * rejects.
+   * Withdraws the reservations, unless the write may still land: then they are reconciled later.
+   * Never rejects.
    */
   async failed(error: unknown): Promise<void> {
     if (error instanceof OutcomeUnknown) return;
@@ -153,7 +156,7 @@ export class Resizing {
   }
 }
 
-/** Refuses with QUOTA_EXCEEDED what there is no room for at this moment; reserves nothing. */
+/** Refuses with QUOTA_EXCEEDED if the growth does not fit now; reserves nothing. */
 export const requireRoom = async (
   deps: ResizingDeps,
   current: PoolRecord,
@@ -168,8 +171,8 @@ export const requireRoom = async (
 };
 
 /**
- * The pool as it is to be, where its owner's quota grants what it takes more; else the other, which
- * says why.
+ * Returns `next` if the owner's quota permits its growth. Otherwise returns `otherwise`, with the
+ * reason.
  */
 export const withinQuota = async (
   resizing: Resizing,

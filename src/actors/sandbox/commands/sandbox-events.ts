@@ -19,9 +19,9 @@ export interface SandboxEventsDeps {
 const MOST_EVENTS = 50;
 
 /**
- * The last 50 events of a sandbox, the oldest first, live or finished (operation `GET
- * /sandboxes/{sandboxId}/events`). What record and history show comes from them, so that no crash
- * can lose it; the rest was kept.
+ * Returns the last 50 events of a live or finished sandbox, oldest first (operation `GET
+ * /sandboxes/{sandboxId}/events`). Takes events from record and history if possible, which no crash
+ * can lose. The rest comes from stored events.
  */
 export const sandboxEvents =
   (deps: SandboxEventsDeps): SandboxOperations['sandboxEvents'] =>
@@ -108,8 +108,8 @@ const eventsFrom = (
 };
 
 /**
- * Ranks events by what comes before what in every life, whichever replica's clock said when. What
- * is kept happens between claim and end.
+ * Rank of an event in a sandbox's life, independent of replicas' clocks. Stored events come between
+ * claim and end.
  */
 const rankOf = ({ reason }: EventRecord): number => {
   switch (reason) {

@@ -27,13 +27,13 @@ export interface SandboxLogsDeps {
 
 /** Bytes of text in one answer. */
 const LIMIT_BYTES = 1 << 20;
-/** Is what a line of a log costs in memory besides its text. */
+/** Memory of a log line besides its text, in bytes. */
 export const LOG_LINE_BYTES = 256;
 const MOST_FOLLOWERS = 16;
 const MOST_FOLLOWERS_OF_TENANT = 64;
 
 /**
- * The end of what the caller's sandbox printed, live or finished (operation `GET
+ * Returns the last log lines of the caller's live or finished sandbox (operation `GET
  * /sandboxes/{sandboxId}/logs`).
  */
 export const sandboxLogs =
@@ -45,9 +45,8 @@ export const sandboxLogs =
   };
 
 /**
- * Gives the end of what the caller's sandbox printed, and then what it prints until it ends. At
- * most 16 at a time follow one sandbox, and 64 are one tenant's. From `after` on, if it is given,
- * in place of the last lines.
+ * Streams the last log lines, then new lines until the sandbox ends. Starts after `after` instead,
+ * if given. At most 16 streams of one sandbox, and 64 of one tenant.
  */
 export const followSandboxLogs = (
   deps: SandboxLogsDeps,
@@ -109,10 +108,7 @@ const tailOf = async (
   }
 };
 
-/**
- * The container that is meant, of a sandbox that the caller may read: a live one, or a finished one
- * that is still kept.
- */
+/** Resolves the container of a live or kept finished sandbox that the caller may read. */
 const containerOf = async (
   { supervisor, history }: SandboxLogsDeps,
   caller: Caller,

@@ -22,12 +22,12 @@ import type {
   SandboxView,
 } from '../../views.ts';
 
-/** The use cases of sandboxes: claims, and what is done with one. */
+/** Operations on sandboxes, including claims. */
 export interface SandboxOperations {
   /**
    * Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of
-   * `signal` ends a claim that waits, with its reason. Where a file of the claim can't be written
-   * its sandbox ends, and the Refusal names the field.
+   * `signal` rejects a waiting claim with its reason. If a file of the claim can't be written, the
+   * sandbox ends and the Refusal names the field.
    */
   readonly claimSandbox: (
     caller: Caller,
@@ -35,13 +35,14 @@ export interface SandboxOperations {
     signal?: AbortSignal,
   ) => Promise<SandboxView>;
   /**
-   * Resolves once it is known whether a claim of this mark has landed, whose request was refused
-   * before it was; undefined where none is open.
+   * Resolves when the outcome of a refused request's claim is known; undefined if no such claim is
+   * open.
    */
   readonly pendingClaim: (mark: RequestFingerprint) => Promise<void> | undefined;
   /**
-   * Opens a request, and returns what an earlier one of its key claimed here, also where nobody was
-   * told of that; undefined: nothing, and it never will. Refuses where that is not known yet.
+   * Opens a request, and returns the sandbox that an earlier request with its key claimed here,
+   * even if no client got that answer. Undefined if there is none and never will be. Refuses while
+   * that is unknown.
    */
   readonly claimedBefore: (
     caller: Caller,
@@ -53,7 +54,7 @@ export interface SandboxOperations {
     filter: SandboxFilter,
     page: PageRequest,
   ) => Promise<Page<SandboxView>>;
-  /** Durable that it ends, when it resolves. The view's status is Stopping. */
+  /** The end is durable when this resolves. The view's status is Stopping. */
   readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
   readonly setIdleTimeout: (
     caller: Caller,
@@ -61,15 +62,15 @@ export interface SandboxOperations {
     change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch },
   ) => Promise<SandboxView>;
   /**
-   * Has the sandbox end so long from now, whatever it does; `extend`: not before it would anyway.
-   * A pause puts that off. Durable when it resolves.
+   * Ends the sandbox `lifetimeMs` from now, even if it is active. `extend` never makes the end
+   * earlier. A pause postpones it. Durable when this resolves.
    */
   readonly setSandboxEnd: (
     caller: Caller,
     sandboxId: string,
     change: { readonly lifetimeMs: number; readonly extend: boolean },
   ) => Promise<SandboxView>;
-  /** Durable, and so, when it resolves. */
+  /** The state is reached and durable when this resolves. */
   readonly setSandboxState: (
     caller: Caller,
     sandboxId: string,
@@ -80,7 +81,7 @@ export interface SandboxOperations {
     sandboxId: string,
     command: { readonly request: ExecRequest; readonly signal: AbortSignal },
   ) => Promise<ExecOutcome>;
-  /** The end of what the sandbox printed; of a finished one for as long as it is kept. */
+  /** Returns the last log lines; for a finished sandbox, while its log is kept. */
   readonly sandboxLogs: (
     caller: Caller,
     sandboxId: string,
@@ -91,22 +92,22 @@ export interface SandboxOperations {
     sandboxId: string,
     request: LogsRequest & { readonly after?: string },
   ) => Promise<LogsFollow>;
-  /** The last 50, the oldest first; of a finished sandbox for as long as it is kept. */
+  /** Returns the last 50 events, oldest first; for a finished sandbox, while they are kept. */
   readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
   /**
-   * Streams what happens from now on, or after the event with the id `after`; `all` is an admin's.
+   * Streams events from now on, or after the event with the id `after`. Only admins may set `all`.
    */
   readonly followEvents: (
     caller: Caller,
     request: { readonly all: boolean; readonly after?: string },
   ) => EventsFollow;
-  /** A single-use token of 30 seconds that opens a terminal. */
+  /** Issues a single-use token that opens a terminal within 30 seconds. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
-  /** Runs the sandbox's readiness probes, now. */
+  /** Runs the sandbox's readiness probes. */
   readonly isReady: (caller: Caller, sandboxId: string) => Promise<SandboxReadiness>;
   /**
-   * The way to an endpoint of the caller's running sandbox, by HTTP under
+   * Opens an HTTP route to an endpoint of the caller's running sandbox, under
    * `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal.
    */
   readonly openEndpoint: (
@@ -114,48 +115,47 @@ export interface SandboxOperations {
     sandboxId: string,
     name: string,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
-  /** The way to a port of the caller's running sandbox that speaks HTTP. Throws a Refusal. */
+  /** Opens an HTTP route to a port of the caller's running sandbox. Throws a Refusal. */
   readonly openPort: (
     caller: Caller,
     sandboxId: string,
     port: number,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
-  /** For `/admin`: of all namespaces. */
+  /** For `/admin`: counts of all namespaces. */
   readonly sandboxStatistics: () => Promise<SandboxStatistics>;
 }
 
 export interface ClaimRequest {
   readonly poolName: string;
   readonly idleTimeoutMs?: number;
-  /** Ends so long after the claim, whatever it does; `setSandboxEnd` moves that. */
+  /** Time from the claim to its end, even if the sandbox is active; `setSandboxEnd` changes it. */
   readonly lifetimeMs?: number;
-  /** How long to wait for an instance where none is idle; 0 where it is left out. */
+  /** Longest wait for an idle instance; 0 if absent. */
   readonly waitMs?: number;
   /**
-   * The request under an Idempotency-Key that the claim opens; found again is what an earlier one
-   * claimed.
+   * Request under an Idempotency-Key that the claim opens. A repetition finds the earlier claim.
    */
   readonly opening?: IdempotentRequest;
-  /** Fingerprint of a request that is open already. */
+  /** Fingerprint of an already open request. */
   readonly mark?: RequestFingerprint;
-  /** Variables of what is run in the sandbox; kept sealed, and never shown. */
+  /** Environment of processes in the sandbox; stored sealed, and never shown. */
   readonly env?: TextPairs;
   readonly metadata?: TextPairs;
-  /** Are in the sandbox when the claim resolves; else it is given back. See ClaimFiles. */
+  /** Written before the claim resolves; otherwise the claim is undone (see ClaimFiles). */
   readonly files?: readonly ClaimFile[];
-  /** A call that needs the sandbox running ends its pause. */
+  /** Resumes a paused sandbox on a call that needs it running. */
   readonly autoResume?: boolean;
-  /** It is paused when `lifetimeMs` is over, and does not end; refused where nothing is paused. */
+  /** Pauses instead of ending after `lifetimeMs`. Refused if the driver can't pause. */
   readonly autoPause?: boolean;
-  /** Has an instance of the pool launched with this image in the place of the pool's. */
+  /** Launches an instance of the pool with this image instead of the pool's. */
   readonly image?: ClaimImage;
-  /** Claims only a sandbox without a network; `field`: the field of the request that asks. */
+  /** Claims only a sandbox without a network. `field` is the request field that asks for this. */
   readonly withoutNetwork?: { readonly field: string };
-  /** Told what each step took. */
+  /** Receives the duration of each step. */
   readonly step?: OnStep;
 }
 
-/** Names an image; `field`: the field of the request that does. */
+/** An image, and the request field that names it. */
 export interface ClaimImage {
   readonly name: string;
   readonly field: string;
@@ -164,9 +164,9 @@ export interface ClaimImage {
 export interface SandboxFilter {
   readonly poolName?: string;
   readonly phase?: SandboxStatus;
-  /** All of these pairs are in the metadata of its claim; then live ones alone are listed. */
+  /** Pairs that the claim's metadata must contain; limits the list to live sandboxes. */
   readonly metadata?: TextPairs;
-  /** These four are an admin's; the HTTP layer refuses them from others. */
+  /** These four fields are for admins; the HTTP layer refuses them from others. */
   readonly namespace?: string;
   readonly team?: string;
   readonly user?: string;
@@ -176,7 +176,7 @@ export interface SandboxFilter {
 export interface LogsRequest {
   readonly container?: string;
   readonly tailLines: number;
-  /** Nothing older. */
+  /** Excludes lines older than this. */
   readonly sinceMs?: number;
 }
 
@@ -184,23 +184,23 @@ export interface SandboxLogs {
   readonly sandboxId: string;
   readonly container: string;
   readonly lines: readonly LogLine[];
-  /** Older lines were asked for than these. */
+  /** True if older requested lines are missing. */
   readonly truncated: boolean;
 }
 
 export interface LogsFollow {
-  /** Says what the last lines take until the first batch, which they are, was given. */
+  /** Memory of the last lines in bytes, until the first batch delivers them. */
   readonly heldBytes: number;
-  /** The last lines, then what is printed until the sandbox is gone. To be called once. */
+  /** Yields the last lines, then new lines until the sandbox ends. Call it once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
-  /** Gives the seat back. May be repeated. */
+  /** Releases the permit. May be repeated. */
   readonly close: () => void;
 }
 
 export interface EventsFollow {
-  /** To be called once. */
+  /** Call it once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<EventBatch>;
-  /** Gives the seat back. May be repeated. */
+  /** Releases the permit. May be repeated. */
   readonly close: () => void;
 }
 
@@ -210,25 +210,25 @@ export interface OpenTerminalRequest {
   readonly token: string;
   readonly cols: number;
   readonly rows: number;
-  /** It came over a link to a manager. */
+  /** The request came over a link to a manager. */
   readonly overLink?: boolean;
 }
 
 /**
- * An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it, or the
- * key that it was opened by is worth nothing any more.
+ * An open terminal. `touch` records activity. `ended` settles when the sandbox ends or the key that
+ * opened it is revoked.
  */
 export interface OpenTerminal {
-  /** The caller whose key opened it; undefined where that is not known any more. */
+  /** Caller whose key opened it; undefined if the key is no longer known. */
   readonly caller?: Caller;
-  /** The key of the caller where a manager knows it alone, and has to say when it ends. */
+  /** The caller's key if only a manager knows it; the manager must report its end. */
   readonly linkedKeyId?: string;
   readonly terminal: Terminal;
-  /** Has a process read the end of its input; a shell is typed the character for it. */
+  /** Closes a process's input; a shell gets the end-of-file character. */
   readonly closeInput?: () => void;
   readonly touch: () => void;
   readonly ended: Promise<'sandbox-ended' | 'key-revoked'>;
-  /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */
+  /** Releases the permit (at most 16 a sandbox) and hangs up. May be repeated. */
   readonly close: () => void;
 }
 
@@ -242,21 +242,20 @@ export interface SandboxReadiness {
 }
 
 /**
- * A way to an endpoint, open until it is closed; it counts against what sandbox and tenant may have
- * open.
+ * An open route to an endpoint. Counts against the limits of sandbox and tenant until it is closed.
  */
 export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
   readonly scheme: 'http' | 'https';
   /**
-   * Returns the variables of the claim for what listens there, where it has some; none where the
-   * sandbox has the host's network, since that may be another's. Throws a Refusal.
+   * Returns the claim's variables for the server behind the endpoint, if any. Empty if the sandbox
+   * shares the host's network, since another process may listen there. Throws a Refusal.
    */
   readonly env: () => TextPairs | undefined;
-  /** A connection of its own to the port, as SandboxDriver.dial gives it. */
+  /** Opens a new connection to the port, as SandboxDriver.dial does. */
   readonly dial: (signal: AbortSignal) => Promise<PortConnection>;
-  /** Marks activity; cheap enough to be called with each chunk. */
+  /** Records activity; cheap enough for each chunk. */
   readonly touch: () => void;
   /** May be repeated. */
   readonly close: () => void;

@@ -4,9 +4,9 @@ import type { Refusal } from '../../../model/refusals.ts';
 const WHO = { sandbox: 'the sandbox has', tenant: 'you have' } as const;
 
 /**
- * Bounds what is under way at one time in a sandbox, and of a tenant in all sandboxes. The function
- * takes a permit for a sandbox and the `tenantKey` of a tenant. It returns what gives the permit
- * back, which may be repeated, or throws what `tooMany` makes if there is none.
+ * Limits concurrent work in one sandbox, and of one tenant over all sandboxes. The returned
+ * function takes a permit for a sandbox and a `tenantKey`, and returns its repeatable release. It
+ * throws the error of `tooMany` if no permit is left.
  */
 export const sandboxPermits = (
   most: { readonly sandbox: number; readonly tenant: number },

@@ -3,9 +3,9 @@ import type { History } from '../../../contracts/history.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 
 /**
- * Counts of everybody's sandboxes and idle instances, the live ones of the indexes, the finished
- * ones of history as long as it keeps them (operation `GET /admin/statistics/sandboxes`). One that
- * ends at this moment may be among both.
+ * Counts all sandboxes and idle instances: live ones from the indexes, finished ones from history
+ * while it keeps them (operation `GET /admin/statistics/sandboxes`). May count a sandbox twice
+ * while it ends.
  */
 export const sandboxStatistics =
   ({

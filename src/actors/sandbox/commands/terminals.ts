@@ -21,31 +21,31 @@ export interface TerminalDeps {
   readonly apiKeys: TokenKeys;
 }
 
-/** The owner of a key, as far as terminals go by it. */
+/** Owner of a key, with the fields that terminals use. */
 type KeyOwner = Pick<ApiKeyRecord, 'keyId' | 'namespace' | 'team' | 'user' | 'role'>;
 
 /**
- * Says whose the keys are that tokens were issued to; see ApiKeyMirror. `overLink`: who brings the
- * token comes over a link to a manager.
+ * Finds the owners of keys with tokens (see ApiKeyMirror). `overLink`: the token came over a link
+ * to a manager.
  */
 export interface TokenKeys {
   readonly good: (keyId: string, overLink: boolean) => Promise<KeyOwner | undefined>;
   readonly find: (keyId: string) => KeyOwner | undefined;
   readonly followEnd: (keyId: string, ended: () => void, overLink: boolean) => () => void;
-  /** The caller of a manager's key, who is known to this replica alone; absent: there are none. */
+  /** Caller of a manager's key, known only to this replica. Absent without managers. */
   readonly linked?: (keyId: string) => Caller | undefined;
   readonly remember?: (linked: Caller) => void;
 }
 
-/** Opens terminals, which have the variables of their sandbox's claim. */
+/** Dependencies of terminals, which get the variables of their sandbox's claim. */
 export type OpeningDeps = TerminalDeps & {
-  /** Bounds how many of one tenant are open at one time on this replica. */
+  /** Maximum of open terminals of one tenant on this replica. */
   readonly mostOfTenant: number;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 };
 
 const TOKEN_LIFETIME_MS = 30_000;
-/** Matches what a token stands for: a sandbox, a key, and a linked caller. */
+/** Parses a token's value: sandbox, key, and linked caller. */
 const VALUE = /^(\S+) (\S+)(?: (.*))?$/s;
 const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
@@ -53,14 +53,15 @@ const WATCH_MS = 3_600_000;
 
 /**
  * Issues a single-use token of 30 seconds for a terminal (operation `POST
- * /sandboxes/{sandboxId}/exec-token`). At most 64 wait of a sandbox, 512 of a tenant.
+ * /sandboxes/{sandboxId}/exec-token`). At most 64 tokens of a sandbox and 512 of a tenant can be
+ * unused.
  */
 export const createExecToken =
   (deps: TerminalDeps): SandboxOperations['createExecToken'] =>
   async (caller, sandboxId) => {
     await runningSandbox(deps.supervisor, caller, sandboxId);
     const linked = deps.apiKeys.linked?.(caller.keyId);
-    const carried = linked ? ` ${JSON.stringify(linked)}` : ''; // another replica may redeem it
+    const carried = linked ? ` ${JSON.stringify(linked)}` : ''; // another replica may redeem the token
     return await deps.coordination.issueToken(
       `${sandboxId} ${caller.keyId}${carried}`,
       TOKEN_LIFETIME_MS,
@@ -69,12 +70,12 @@ export const createExecToken =
   };
 
 /**
- * Opens a terminal for a token. The token is used up once the sandbox is known to run and has room
- * for one more; whoever is refused before that may bring it again, but for one who brought it to
- * another sandbox. At most 16 a sandbox, and `mostOfTenant` of the token's tenant
- * (TOO_MANY_TERMINALS). It ends with the key that the token was issued to, and is refused like an
- * unknown token where that is gone. One that was issued to a key of a manager is good over its
- * links alone: nobody else knows when such a key ends.
+ * Opens a terminal for a token. Redeems the token only after the sandbox runs and has a free
+ * permit, so a client can retry after an earlier refusal. A token for another sandbox is redeemed
+ * at once. At most 16 terminals a sandbox, and `mostOfTenant` of the token's tenant
+ * (TOO_MANY_TERMINALS). The terminal ends with the token's key; a token of an ended key is refused
+ * as unknown. A token of a manager's key is valid only over that manager's links, because nobody
+ * else knows when such a key ends.
  */
 export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
   const enter = sandboxPermits(
@@ -91,7 +92,7 @@ export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal
     const env = claimEnv.over(sandbox?.context.record);
     const leave = enter(sandboxId, tenantKey(key));
     try {
-      // Of several who bring it at once, one gets further.
+      // Only one of several concurrent requests with the token continues.
       if ((await coordination.redeemToken(token)) === undefined) throw invalidToken();
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows, env });
       return opened(deps, { sandboxId, keyId: key.keyId, overLink, terminal, leave });
@@ -103,7 +104,10 @@ export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal
   };
 };
 
-/** The key that the token was issued to. The token stays good but where it does not belong. */
+/**
+ * Returns the owner of the token's key. Redeems the token only if it belongs to another sandbox or
+ * cluster.
+ */
 const keyOfToken = async (
   { coordination, apiKeys, clusterId: ownId }: OpeningDeps,
   {
@@ -184,7 +188,7 @@ const callerOf = (key: KeyOwner | undefined): Caller | undefined =>
     keyId: key.keyId,
   };
 
-/** Settles when the sandbox has left Running, or the terminal was closed. */
+/** Settles when the sandbox leaves Running, or the terminal closes. */
 const untilEnded = async (
   supervisor: Supervisor,
   clock: Clock,
