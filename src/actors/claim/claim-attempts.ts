@@ -43,18 +43,17 @@ export interface ClaimAttemptsDeps
 
 export interface AttemptsOf {
   readonly pool: PoolRecord;
-  /** Who claims. */
   readonly owner: Tenant;
   readonly request: ClaimRequest;
   readonly signal: AbortSignal | undefined;
   readonly step: ReturnType<typeof claimSteps>;
-  /** Called once the claim waits. */
+  /** Called when the claim begins to wait. */
   readonly waits: () => void;
 }
 
 /**
- * Tries one instance after the other. Owns its place in line and its reservation, and gives both
- * back when it is closed. Whoever is given a candidate releases its instance.
+ * Tries instances one after the other. Owns its queue position and its reservation, and releases
+ * both in `close`. The caller must release each candidate's instance.
  */
 export class ClaimAttempts {
   readonly #deps: ClaimAttemptsDeps;
@@ -63,7 +62,7 @@ export class ClaimAttempts {
   /** See QuotaEntry. */
   readonly #attempt = randomUUID();
   readonly #mark: RequestFingerprint;
-  /** An instance that another got, and whose reservation is still ours. */
+  /** Instance won by another claim, while this attempt still has a reservation under its name. */
   #left: InstanceId | undefined;
   #hasLooked = false;
   #isServed = false;
@@ -79,7 +78,7 @@ export class ClaimAttempts {
       : new ClaimCandidates(deps, { pool, owner, waitMs, signal, waits });
   }
 
-  /** Returns the next instance to try; undefined: there is none, and the time is over. */
+  /** Returns the next candidate; undefined after the time is over. */
   async next(): Promise<Candidate | undefined> {
     return await this.#of.step(
       () => (this.#candidates.waits ? 'wait' : 'find'),
@@ -88,8 +87,8 @@ export class ClaimAttempts {
   }
 
   /**
-   * Asks for the request, its turn and its reservation in one step. Returns the sandbox of an
-   * earlier request under the same key, where that got one.
+   * Opens the request, checks its turn and reserves quota in one step. Returns the sandbox if an
+   * earlier request with the same key claimed one.
    */
   async admit(candidate: Candidate): Promise<'admitted' | 'refused' | SandboxView> {
     const { supervisor, coordination, clock } = this.#deps;
@@ -104,7 +103,7 @@ export class ClaimAttempts {
     if (typeof admission === 'object') {
       const found = await findAfterAdmission(this.#deps, request, { owner, ...admission });
       this.#hasLooked ||= admission.isUnsure;
-      // What was launched for a claim is all that it is offered: it asks for that again.
+      // A launched instance is the only candidate of its claim, so asks again.
       const asksAgain = request.image !== undefined && clock.now() < candidate.until;
       return found ?? (asksAgain ? await this.admit(candidate) : 'refused');
     }
@@ -112,11 +111,11 @@ export class ClaimAttempts {
     if (!signal?.aborted) return 'admitted';
     await coordination
       .withdraw(owner, 'sandboxes', { name: instance.id, attempt: this.#attempt })
-      .catch(() => undefined); // then it is reconciled
+      .catch(() => undefined); // reconciled later
     throw signal.reason;
   }
 
-  /** Writes the claim of an admitted candidate; undefined where another got it. */
+  /** Writes the claim of an admitted candidate; returns undefined if another claim won it. */
   async write({ instance, until }: Candidate, askedAt: number): Promise<SandboxView | undefined> {
     const {
       owner,
@@ -145,7 +144,7 @@ export class ClaimAttempts {
       writeClaim(this.#deps, { instance, attempt: this.#attempt, claim, until }),
     );
     if (outcome.kind === 'claimed') {
-      this.#isServed = true; // and has left the line with its admission
+      this.#isServed = true; // its admission also left the queue
       if (request.image) this.#requirePoolOf(instance.id);
       return outcome.view;
     }
@@ -155,7 +154,7 @@ export class ClaimAttempts {
     return undefined;
   }
 
-  /** Its pool, which it was apart from until now, may have been deleted by force meanwhile. */
+  /** Ends the sandbox if its pool was force-deleted before the claim made it the pool's. */
   #requirePoolOf(id: InstanceId): void {
     const { supervisor, clock } = this.#deps;
     const pool = supervisor.pools.recordOf(this.#of.pool.uid);
@@ -175,8 +174,8 @@ export class ClaimAttempts {
   }
 
   /**
-   * Returns an object where the request is open now, and what its former owner did with an instance
-   * is to be looked at first.
+   * Returns an object if this opened the request: the caller must first check what an earlier owner
+   * may have claimed.
    */
   async #reserve({
     instance: { id, idle },
@@ -189,7 +188,7 @@ export class ClaimAttempts {
     const opening = request.opening?.isOpen ? undefined : request.opening;
     opening?.mayOpen();
     const from = this.#left;
-    this.#left = undefined; // withdrawn in the same step, or reconciled later
+    this.#left = undefined; // withdrawn by the admission, or reconciled later
     const admission = await coordination.admitClaim({
       pool,
       owner,
@@ -220,15 +219,12 @@ export class ClaimAttempts {
 }
 
 /**
- * `find`: the pool and an idle instance of it. `wait`: in line for one. `admit`: its turn and its
- * quota. `write`: the update of the record. `files`: those that the claim brings.
+ * `find`: find the pool and an idle instance. `wait`: wait in the queue. `admit`: check turn and
+ * quota. `write`: update the record. `files`: write the claim's files.
  */
 type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
 
-/**
- * Times a step, whether it goes well or not. One whose name shows in the end alone is asked for it
- * then.
- */
+/** Times a step, also if it rejects. A function as `step` names the step at its end. */
 export const claimSteps =
   (metrics: Metrics, tell?: OnStep) =>
   async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
@@ -246,15 +242,15 @@ export interface ClaimWriteDeps {
   readonly supervisor: Supervisor;
   readonly coordination: Pick<Coordination, 'withdraw'>;
   readonly clock: Clock;
-  /** Requests whose claim may yet land. */
+  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
-  /** Sees to work that outlives its request. */
+  /** Runs work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
 
 /**
- * `lost`: another may be tried. The reservation of `left` is the caller's to give back or to move;
- * without one it is reconciled in the background.
+ * `lost`: the caller may try another instance. The caller must withdraw or move the reservation of
+ * `left`; without `left`, it is reconciled in the background.
  */
 export type WriteOutcome =
   | { readonly kind: 'claimed'; readonly view: SandboxView }
@@ -271,9 +267,8 @@ export interface ClaimWrite {
 const RECONCILE_MS = 60_000;
 
 /**
- * Writes the claim of an instance that is reserved. One under an Idempotency-Key goes on to another
- * instance only once it is certain that this write did not land and never will: there are never two
- * sandboxes for one key.
+ * Writes the claim of a reserved instance. A claim under an Idempotency-Key tries another instance
+ * only after it is certain that this write never lands. So one key never gets two sandboxes.
  */
 export const writeClaim = async (
   deps: ClaimWriteDeps,
@@ -286,7 +281,7 @@ export const writeClaim = async (
     until,
   } = write;
   supervisor.send(id, { type: 'CLAIM', claim, now: clock.now(), until });
-  // It is not idle any more: nothing was written.
+  // The instance was no longer idle, and nothing was written.
   if (supervisor.sandbox(id)?.state !== 'claiming') return { kind: 'lost', left: id };
   const isDecided = decidedOf(supervisor, id);
   const end = await supervisor.until(id, isKeyed(claim.mark) ? isDecided : isAnswered, until);
@@ -305,17 +300,17 @@ export const writeClaim = async (
   const isOurs = sameClaim(end?.context.record?.claim, claim);
   if (end?.state === 'running' && isOurs)
     return { kind: 'claimed', view: viewOf(end, clock.now()) };
-  // One that was ours and died at once gives its reservation back when its record is closed.
+  // If our instance died at once, the close of its record releases the reservation.
   return { kind: 'lost', left: isOurs ? undefined : id };
 };
 
-/** Whether the write was answered, or is not waited for any longer. */
+/** Whether the write was answered or has timed out. */
 const isAnswered = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.state !== 'claiming';
 
 /**
- * Tells whether the claim's outcome is known: it never lands once the instance is another's, or its
- * record gone. One whose actor threw is not gone.
+ * Whether the claim's outcome is known: it never lands after another claim won or the record is
+ * gone. An instance whose actor threw is not gone.
  */
 const decidedOf =
   (supervisor: Supervisor, id: InstanceId) =>
@@ -332,8 +327,8 @@ const decidedOf =
   };
 
 /**
- * Reconciles a claim of unknown outcome. The instance is held until that is known, or it is idle
- * again: no other claim is refused meanwhile for want of an instance.
+ * Reconciles a claim of unknown outcome. Holds the instance until its outcome is known or it is
+ * idle again, so that other claims wait instead of failing.
  */
 const reconcileLater = (deps: ClaimWriteDeps, write: ClaimWrite): void => {
   const { supervisor, clock, pendingRequests, background } = deps;
@@ -351,7 +346,7 @@ const reconcileLater = (deps: ClaimWriteDeps, write: ClaimWrite): void => {
   background('settle claim', reconciled);
 };
 
-/** A claim of unknown outcome keeps its reservation until the record tells whether it landed. */
+/** Keeps the reservation of a claim of unknown outcome until the record shows whether it landed. */
 const reconcileReservation = async (
   { supervisor, coordination, clock }: ClaimWriteDeps,
   { instance: { id }, attempt, claim }: ClaimWrite,

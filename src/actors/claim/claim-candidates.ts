@@ -21,21 +21,15 @@ export interface ClaimCandidatesDeps {
   readonly waitingLimit: WaitingClaimLimit;
 }
 
-/**
- * How long a claim may take that does not wait, and that has something to try for. Milliseconds.
- */
+/** Deadline of an attempt by a claim that does not wait. In ms. */
 const DEADLINE_MS = 5_000;
 const OUTCOME_UNKNOWN = 'the outcome of another claim is still unknown; try again';
 const CONTESTED = 'too many concurrent claims on this pool; try again';
-/**
- * How often a claim that does not wait, and that others came before, looks for more idle ones than
- * it knew of.
- */
+/** Number of searches for more idle instances by a claim without waiting that was out of turn. */
 const MOST_SEARCHES = 3;
 
 /**
- * An instance to try for: `until` then, at `place` in the order of those who wait. Whoever is given
- * it releases `instance`.
+ * An instance to try until `until`, at queue position `place`. The caller must release `instance`.
  */
 export interface Candidate {
   readonly instance: HeldInstance;
@@ -43,9 +37,9 @@ export interface Candidate {
   readonly until: number;
 }
 
-/** Offers one claim what it tries for, one after the other. To be closed. */
+/** Candidates of one claim, one after the other. The caller must call `close`. */
 export interface Candidates {
-  /** Whether the claim waits by now. */
+  /** Whether the claim is waiting. */
   readonly waits: boolean;
   next(): Promise<Candidate | undefined>;
   notFirstInQueue(held: HeldInstance): void;
@@ -54,19 +48,18 @@ export interface Candidates {
 
 export interface CandidatesOf {
   readonly pool: WaitedPool;
-  /** Who claims. */
   readonly owner: Tenant;
-  /** 0: it does not wait. */
+  /** 0 for a claim that does not wait. */
   readonly waitMs: number;
-  /** Aborts when nobody waits for the claim any more, or may. */
+  /** Aborts when no client waits for the claim any more. */
   readonly signal: AbortSignal | undefined;
-  /** Told once it waits. */
+  /** Called when the claim begins to wait. */
   readonly waits?: () => void;
 }
 
 /**
- * Offers what one claim tries for, one after the other: what is idle, then, where it waits, what is
- * handed to it when its turn comes. To be closed.
+ * Candidates of one claim: first idle instances, then, if the claim waits, the instances handed to
+ * it in its turn. The caller must call `close`.
  */
 export class ClaimCandidates implements Candidates {
   readonly #deps: ClaimCandidatesDeps;
@@ -75,7 +68,7 @@ export class ClaimCandidates implements Candidates {
   #place: WaitingPlace | undefined;
   #line: QueueEntry | undefined;
   #endWait: (() => void) | undefined;
-  /** How many it knew to be idle when others came before it. */
+  /** Number of known idle instances when earlier claims had precedence. */
   #passedBy: number | undefined;
   #over = false;
 
@@ -85,12 +78,12 @@ export class ClaimCandidates implements Candidates {
     this.#began = deps.clock.now();
   }
 
-  /** Whether it has a place in line by now. */
+  /** Whether the claim is in the queue. */
   get waits(): boolean {
     return this.#line !== undefined;
   }
 
-  /** Undefined: there is none, and its time is over. Rejects where there will be none. */
+  /** Undefined after its time is over. Rejects if the claim can't succeed any more. */
   async next(): Promise<Candidate | undefined> {
     const { pool, waitMs } = this.#of;
     const {
@@ -112,22 +105,19 @@ export class ClaimCandidates implements Candidates {
     return this.#candidate(await this.#search(clock.now() + DEADLINE_MS));
   }
 
-  /** It was not the claim's turn. To be called before the instance is released. */
+  /** Records that it was not the claim's turn. Call it before the release of the instance. */
   notFirstInQueue({ idle }: HeldInstance): void {
     this.#passedBy = idle;
     this.#line?.pause();
   }
 
-  /**
-   * Resolves once its place in line is left, so that nobody who asks from then on comes behind it.
-   * Never rejects.
-   */
+  /** Leaves the queue; later claims then don't wait for this one. Never rejects. */
   async close(): Promise<void> {
     const { coordination } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
     this.#endWait?.();
-    // then it is skipped: see Claims
+    // Claims skips the position otherwise
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined);
   }
 
@@ -146,10 +136,9 @@ export class ClaimCandidates implements Candidates {
   }
 
   /**
-   * Looks uncached before it says that there is none, and waits for what other claims hold: one
-   * that they do not get was idle all the while. A look is over where it has found enough: where
-   * others got all that it found, the next one finds more. Refuses with `unavailable` where that
-   * does not show in time.
+   * Reads uncached before it reports exhaustion, and waits for instances held by other claims,
+   * which may become idle again. A read stops after enough instances; if other claims took all, the
+   * next read asks for more. Refuses with `unavailable` after the deadline.
    */
   async #search(until: number): Promise<HeldInstance | undefined> {
     const {
@@ -180,7 +169,7 @@ export class ClaimCandidates implements Candidates {
     }
   }
 
-  /** One of those may be idle, though others may have held it in between. */
+  /** Refuses if a held instance may still be idle; claims may have held it in between. */
   #unlessPending(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
     if (isContested) throw unavailable(CONTESTED);
     for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid))
@@ -188,8 +177,8 @@ export class ClaimCandidates implements Candidates {
   }
 
   /**
-   * More may be idle than it knew of when others came before it: what claims held that did not get
-   * it, and what the mirror did not show.
+   * Looks for more idle instances than the claim knew when earlier claims had precedence: those
+   * that other claims released, and those missing in the mirror.
    */
   async #searchForMore(least: number, until: number): Promise<HeldInstance | undefined> {
     const {
@@ -217,17 +206,17 @@ export class ClaimCandidates implements Candidates {
     const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
     this.#endWait = waitingLimit.acquire(owner);
-    // before the call: what turns idle meanwhile is not missed
+    // before the call, so that no instance is missed that turns idle during it
     this.#line = supervisor.idle.lines.enqueue(pool.uid);
     this.#place = await coordination.joinWaiting(pool);
     this.#of.waits?.();
-    // never rejects; what it finds turns idle, and is handed out
+    // never rejects; found instances turn idle, and the queue hands them out
     void supervisor.idle.look(pool.uid, pool.owner.namespace);
   }
 
   /**
-   * Refuses where the pool is being deleted: its line was told, one that tried for an instance
-   * meanwhile has not heard.
+   * Refuses if the pool is being deleted. The end of its queue misses a claim that is trying an
+   * instance.
    */
   #requirePool(): void {
     if (this.#deps.supervisor.pools.recordOf(this.#of.pool.uid)?.deleting !== false)

@@ -22,11 +22,11 @@ import { FileRefused } from '../../contracts/files.ts';
 import { NotDone } from '../../contracts/not-done.ts';
 import { fileRefusalOf } from '../sandbox/commands/file-refusal.ts';
 
-/** Longest that the files of one claim take. */
+/** Deadline for the files of one claim. */
 const WRITTEN_WITHIN_MS = 20_000;
-/** Longest that a claim of which the end could not be noted keeps its request in flight. */
+/** Longest time that a request stays in flight because its claim's end is not durable. */
 const ENDED_WITHIN_MS = 60_000;
-/** Content of files that is held for claims under way in this process. */
+/** Memory for file contents of claims in progress in this process, per tenant and in total. */
 const MOST_OF_TENANT_MIB = 16;
 const MOST_MIB = 64;
 
@@ -34,13 +34,13 @@ export interface ClaimFilesDeps {
   readonly supervisor: Supervisor;
   readonly driver: Pick<SandboxDriver, 'files'>;
   readonly clock: Clock;
-  /** Requests whose claim may yet land. */
+  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
 }
 
 /**
- * Brings the files of claims into their sandboxes, after the claim's commit and before its answer:
- * whoever is answered has them. All files of a claim are written at once.
+ * Writes the files of a claim into its sandbox, after the claim's commit and before its answer.
+ * Writes all files of a claim concurrently.
  */
 export class ClaimFiles {
   readonly #deps: ClaimFilesDeps;
@@ -54,9 +54,9 @@ export class ClaimFiles {
   }
 
   /**
-   * Counts the content of files that a claim has, until it is given back. Refuses with
-   * FEATURE_DISABLED where there are no files of sandboxes, with TOO_MANY_WAITING or UNAVAILABLE
-   * where claims under way have too much.
+   * Reserves memory for a claim's file contents until disposal. Refuses with FEATURE_DISABLED if
+   * the driver has no files, with TOO_MANY_WAITING or UNAVAILABLE if claims in progress use too
+   * much.
    */
   hold(owner: Tenant, files: readonly ClaimFile[]): Disposable {
     if (!this.#deps.driver.files.provided)
@@ -74,18 +74,17 @@ export class ClaimFiles {
     return { [Symbol.dispose]: () => this.#held.add(tenant, -bytes) };
   }
 
-  /** Has the way to the files of an instance made ready while its claim is being written. */
+  /** Prepares file access to an instance while its claim is being written. */
   prepare(id: InstanceId): void {
     this.#deps.driver.files.prepare(id);
   }
 
   /**
-   * Writes the files of a claim that was just made. Where one can't be written the claim is given
-   * back: its sandbox ends, and the Refusal says why and names the field.
+   * Writes the files of a new claim. If one fails, undoes the claim: the sandbox ends, and the
+   * Refusal names the reason and the field.
    *
-   * An operator may have stopped this replica or paused its VM, or it may have lost Redis, for
-   * longer than the request's lease. Then another replica may have answered with the claim: it
-   * stays.
+   * Keeps the claim if this replica lost its request's lease (a stopped process, a paused VM, or
+   * lost Redis). Another replica may have answered with the claim.
    */
   async write(
     id: InstanceId,
@@ -108,7 +107,7 @@ export class ClaimFiles {
     this.#prepareNext(id);
   }
 
-  /** Who claims with files from a pool does so again: the next one need not wait. */
+  /** Prepares the pool's next instance, because claims with files usually repeat. */
   #prepareNext(id: InstanceId): void {
     const { supervisor, driver } = this.#deps;
     const poolUid = supervisor.sandbox(id)?.context.poolUid;
@@ -117,16 +116,15 @@ export class ClaimFiles {
   }
 
   /**
-   * Writes them once more, for a repetition that finds what an earlier request claimed: that may
-   * have died before it had written them. What was in use since is not taken away, so a failure
-   * leaves the sandbox as it is, and the Refusal names it.
+   * Writes the files again for a repeated request, because the earlier one may have died before the
+   * writes. The sandbox may be in use, so a failure keeps it, and the Refusal names it.
    */
   async writeAgain(id: InstanceId, files: readonly ClaimFile[], namespace: string): Promise<void> {
     const { supervisor } = this.#deps;
     await supervisor.refresh(id, namespace);
     const shown = supervisor.sandbox(id);
     if (shown?.status !== 'Running') {
-      if (shown?.context.end?.reason !== 'claim-failed') return; // as it stands is answered
+      if (shown?.context.end?.reason !== 'claim-failed') return; // the answer shows its current state
       throw unavailable('an earlier request undid its claim; repeat the request');
     }
     await supervisor.pauses.awake(shown);
@@ -142,7 +140,7 @@ export class ClaimFiles {
     }
   }
 
-  /** Rejects as the first does that can't be written, and leaves the others be. */
+  /** Rejects with the first failure, and cancels the other writes. */
   async #writeAll(id: InstanceId, files: readonly ClaimFile[]): Promise<void> {
     const { supervisor, driver, clock } = this.#deps;
     const leaving = new AbortController();
@@ -167,7 +165,7 @@ export class ClaimFiles {
     }
   }
 
-  /** A request whose claim's end is not durable yet stays in flight until it is. */
+  /** Ends the sandbox. Keeps the request in flight until that end is durable. */
   async #giveBack(id: InstanceId, mark: RequestFingerprint | undefined): Promise<void> {
     const { supervisor, clock, pendingRequests } = this.#deps;
     const end = await endDurably(this.#deps, id, 'claim-failed');
@@ -183,7 +181,7 @@ export class ClaimFiles {
 const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.state !== 'running' && isEndDurable(snapshot);
 
-/** A file of a claim that was not written; `cause` says why. */
+/** A file of a claim could not be written; `cause` holds the reason. */
 class FileNotWritten extends Error {
   override readonly name = 'FileNotWritten';
   readonly index: number;
@@ -195,9 +193,8 @@ class FileNotWritten extends Error {
 }
 
 /**
- * Returns what the client is told where a file of its claim could not be written: why, and which
- * one by its field, and in `detail` what became of the claim. An error that is the daemon's own
- * fault stays what it is.
+ * Converts a file failure to a Refusal with the reason, the field, and in `detail` the fate of the
+ * claim. Returns errors of the daemon itself unchanged.
  */
 const claimFileRefusal = (
   error: unknown,
@@ -216,9 +213,9 @@ const claimFileRefusal = (
 const whyOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   if (error instanceof FileRefused) {
-    // The field is named anyway, and by what the claim calls it.
+    // The caller adds the field name of the claim.
     if (error.problem === 'bad-path') return new Refusal('INVALID_ARGUMENT', error.message);
-    // Whatever is there is replaced: a folder was to be made where something else is.
+    // Writes overwrite files, so this means that a parent is not a folder.
     if (error.problem === 'exists') return fileConflict('a part of the path is not a folder');
     const told = fileRefusalOf(error, undefined);
     return told instanceof Refusal ? told : undefined;

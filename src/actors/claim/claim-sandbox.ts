@@ -42,14 +42,14 @@ export interface ClaimSandboxDeps
   readonly driver: ClaimFilesDeps['driver'] &
     ClaimAttemptsDeps['driver'] &
     Pick<SandboxDriver, 'describe'>;
-  /** Hears what claims lack; nobody where it is absent. */
+  /** Receives unmet demand, if present. */
   readonly demand?: ClaimDemand;
   readonly metrics: Metrics;
 }
 
 export type ClaimDemand = Pick<PoolDemand, 'waits' | 'refused' | 'served'>;
 
-/** `earlier`: of a request under the same key. */
+/** `earlier`: claimed by an earlier request with the same key. */
 interface Claimed {
   readonly of: 'this' | 'earlier';
   readonly sandbox: SandboxView;
@@ -59,11 +59,11 @@ type Claims = (...of: Parameters<SandboxOperations['claimSandbox']>) => Promise<
 type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
- * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation
- * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. By the name
- * of an env it is one of a member with stock, with one retry on another; it waits on the member of
- * the highest priority. Where the request names an image it is one that is launched for it (see
- * LaunchedCandidate). What it returns is durable, and has the files of the request.
+ * Claims one idle instance of the caller's pool or of a shared pool (operation `POST /sandboxes`).
+ * A waiting claim keeps its turn. By an env's name it claims from a member with idle instances, and
+ * retries one other member. It waits on the member with the highest priority. If the request names
+ * an image, the claim launches an instance for it (see LaunchedCandidate). The returned sandbox is
+ * durable, and contains the files of the request.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
@@ -98,8 +98,8 @@ const claimUnderKey = (deps: Deps): Claims => {
   return async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
-    // One that waits is in flight meanwhile; else it is opened by the admission, unless it is open
-    // or something of an earlier one is known.
+    // A waiting claim must be open while it waits. Otherwise its admission opens it, unless it is
+    // open or an earlier request is known.
     const early =
       opening.isOpen || (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
     const found = early ? await openAndFind(deps, caller, opening) : undefined;
@@ -107,7 +107,7 @@ const claimUnderKey = (deps: Deps): Claims => {
     try {
       return await claim(caller, request, signal);
     } catch (error) {
-      // An earlier one may have been carried out all the same.
+      // An earlier request may still have succeeded.
       const earlier =
         opening.isOpen || opening.isFirst || error instanceof RequestNotNew
           ? undefined
@@ -125,7 +125,7 @@ const claimOne =
     const pools = withNetwork(await claimablePools(deps, caller, request.poolName), request);
     const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
     if (!pools.every(({ record }) => sameTenant(record.owner, owner))) {
-      supervisor.reconcileLater(owner); // nobody else reconciles one without pools
+      supervisor.reconcileLater(owner); // nobody else reconciles a tenant without pools
       await coordination.whenKnown(owner);
     }
     const [preferred, another] = pools;
@@ -150,7 +150,7 @@ const claimOne =
 
 type Pools = readonly [PoolSnapshot, ...PoolSnapshot[]];
 
-/** Returns the pools whose network is as the request asks. Refuses the request if none is. */
+/** Filters pools by the requested network. Refuses if none is left. */
 const withNetwork = (pools: Pools, { withoutNetwork }: ClaimRequest): Pools => {
   if (!withoutNetwork) return pools;
   const [first, ...others] = pools.filter(({ record }) => record.definition.network === 'none');
@@ -162,13 +162,13 @@ interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
   readonly caller: Caller;
 }
 
-/** Claims from one pool; undefined where it has none to give in time. */
+/** Claims from one pool; returns undefined if it has no instance in time. */
 const claimFrom = async (
   deps: Deps,
   { record }: PoolSnapshot,
   { caller, owner, request, signal }: ClaimOf,
 ): Promise<Claimed | undefined> => {
-  // Nobody sizes others, nor for what is launched for the claim.
+  // Autoscaling ignores pools without an env, and launches for a claim.
   const demand = record.env && !request.image ? deps.demand : undefined;
   const found = await tryEach(deps, {
     owner,
@@ -184,7 +184,7 @@ const claimFrom = async (
   return found;
 };
 
-/** Not by `using`: what it is compiled to costs each claim several microseconds. */
+/** Does not use `using`, whose compiled form costs each claim several microseconds. */
 const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
   const attempts = new ClaimAttempts(deps, of);
   try {
@@ -206,7 +206,10 @@ const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed
   }
 };
 
-/** An instance may be older than the pool's present template, and have the host's network. */
+/**
+ * Refuses an instance on the host's network, since it may be older than the pool's current
+ * template.
+ */
 const requireClosed = (
   { supervisor }: Pick<ClaimAttemptsDeps, 'supervisor'>,
   { request: { withoutNetwork } }: AttemptsOf,
@@ -227,7 +230,7 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
   return noIdleInstance(whose, counts, hindranceOf(supervisor, pool));
 };
 
-/** Counts and times claims by how they ended. */
+/** Counts and times claims by result. */
 const measuredClaims =
   (claim: SandboxOperations['claimSandbox'], metrics: Metrics): SandboxOperations['claimSandbox'] =>
   async (caller, request, signal) => {
@@ -269,9 +272,9 @@ interface ClaimablePoolsDeps {
 }
 
 /**
- * Returns what the caller may claim from by a name: the pool of that name, or the pools of that
- * env's members, the best first. A pool counts before an env of its name, unless it is a member of
- * it. Own namespace first, elsewhere only to say that it is another's.
+ * Finds the claimable pools by a name: the pool of that name, or the pools of that env's members,
+ * best first. A pool precedes an env of its name, unless it is a member of that env. Searches other
+ * namespaces only to answer that the pool is another tenant's.
  */
 const claimablePools = async (
   { supervisor, envs }: ClaimablePoolsDeps,
@@ -320,7 +323,7 @@ const poolsOfEnv = (
   ).map(({ pool }) => pool);
 };
 
-/** Pools that a refusal names for the caller to choose from. */
+/** Number of alternative pools in a refusal. */
 const MOST_CHOICES = 50;
 
 const choicesOf = ({ pools }: Supervisor, caller: Caller) =>

@@ -6,7 +6,7 @@ import { EffectIsOver } from '../../model/approvals/approval-refusals.ts';
 import { findClaimByKey, mayHaveClaimed, type FindClaimDeps } from './find-claim-by-key.ts';
 import type { IdempotentRequest, NewRequest } from '../request/idempotent-request.ts';
 
-/** Opens the request; returns what an earlier one under its key claimed. */
+/** Opens the request; returns the sandbox that an earlier request with its key claimed. */
 export const openAndFind = async (
   deps: FindClaimDeps,
   caller: Caller,
@@ -18,7 +18,7 @@ export const openAndFind = async (
   return await findEarlier(deps, opening, { instance, owner: caller });
 };
 
-/** Returns what an earlier request claimed that only the admission showed to be possible. */
+/** Returns the sandbox of an earlier request, if the admission showed that one may exist. */
 export const findAfterAdmission = async (
   deps: FindClaimDeps,
   { opening, mark: ownMark }: Pick<ClaimRequest, 'opening' | 'mark'>,

@@ -16,7 +16,7 @@ import type { SandboxView } from '../views.ts';
 export interface FindClaimDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
-  /** Requests whose claim may yet land. */
+  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
 }
 
@@ -24,11 +24,11 @@ const SETTLE_MS = 60_000;
 const FENCE_AGAIN_MS = 1_000;
 
 /**
- * Finds what an earlier request of this mark claimed, as long as it lives: its answer was lost with
- * the daemon, or its client. It is found by the mark on the record. Refuses with
- * IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with
- * IDEMPOTENCY_KEY_REUSED where it had another body. `instance`: another replica began the request
- * and is gone; it may have claimed this one, and if it did not it never will once this resolves.
+ * Finds the live sandbox that an earlier request with this fingerprint claimed, by the fingerprint
+ * on its record. The earlier answer may be lost with its daemon or client. Refuses with
+ * IDEMPOTENCY_IN_FLIGHT while the claim's outcome is unknown, with IDEMPOTENCY_KEY_REUSED if the
+ * body differs. `instance`: a lost replica began the request and may have claimed this instance.
+ * When this resolves, the claim has landed or never will.
  */
 export const findClaimByKey =
   ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>
@@ -56,7 +56,7 @@ export const findClaimByKey =
     return viewOf(found, clock.now());
   };
 
-/** Whether anything is known here of an earlier request of the mark. */
+/** Whether this replica knows an earlier request with this fingerprint. */
 export const mayBeClaimedUnder = (
   { supervisor, pendingRequests }: FindClaimDeps,
   mark: RequestFingerprint,
@@ -66,8 +66,8 @@ export const mayBeClaimedUnder = (
   supervisor.index.claimMarks.hasEnded(mark.key);
 
 /**
- * Whether an earlier request of the mark may have claimed something that is over, once
- * `findClaimByKey` found nothing. `instance`: as it was given there.
+ * Whether an earlier request with this fingerprint may have claimed a sandbox that has ended. Call
+ * it after `findClaimByKey` found nothing, with the same `instance`.
  */
 export const mayHaveClaimed = (
   { supervisor }: Pick<FindClaimDeps, 'supervisor'>,
@@ -77,11 +77,11 @@ export const mayHaveClaimed = (
   if (supervisor.index.claimMarks.hasEnded(mark.key)) return true;
   if (instance === undefined) return false;
   const record = supervisor.sandbox(instance)?.context.record;
-  // Idle it was not claimed, and another's claim stands where this one's would.
+  // An idle instance was not claimed. Another claim excludes this request's.
   return record === undefined || record.claim?.mark?.key === mark.key;
 };
 
-/** Never rejects; gives up after a minute. */
+/** Retries the fence for a minute. Never rejects. */
 const fenceLater = async (
   { supervisor, clock }: Pick<FindClaimDeps, 'supervisor' | 'clock'>,
   id: InstanceId,

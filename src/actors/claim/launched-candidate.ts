@@ -16,19 +16,20 @@ import type { QuotaLimits } from '../pool/commands/quota-limits.ts';
 import type { ClaimImage } from '../sandbox/commands/sandbox-operations.ts';
 import type { Candidate, Candidates } from './claim-candidates.ts';
 
-/** Starts for claims that are under way in this process, of one tenant and in all. */
+/** Launches for claims in progress in this process, per tenant and in total. */
 export const MOST_LAUNCHES_OF_TENANT = 8;
 export const MOST_LAUNCHES = 64;
 
-/** How long the claim of one that is ready may take. Milliseconds. */
+/** Deadline for the claim of a ready instance. In ms. */
 const CLAIM_MS = 5_000;
 
-/** Says who may have an instance launched for a claim. */
+/** Limits launches for claims. */
 export class LaunchLimit {
   readonly #permits = new Permits({ all: MOST_LAUNCHES, tenant: MOST_LAUNCHES_OF_TENANT });
 
   /**
-   * Returns what ends the launch. Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all are taken.
+   * Takes a permit, and returns its release. Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all
+   * are taken.
    */
   acquire(tenant: Tenant): () => void {
     return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
@@ -46,13 +47,12 @@ export interface LaunchedCandidateDeps {
   readonly driver: Pick<SandboxDriver, 'check'>;
   readonly clock: Clock;
   readonly launchLimit: LaunchLimit;
-  /** Prefixes of the images that may be named; absent or none: any. */
+  /** Prefixes of allowed images; all are allowed if absent or empty. */
   readonly allowedImages?: readonly string[];
 }
 
 export interface LaunchOf {
   readonly pool: PoolRecord;
-  /** Who claims. */
   readonly owner: Tenant;
   readonly image: ClaimImage;
   readonly waitMs: number;
@@ -60,11 +60,10 @@ export interface LaunchOf {
 }
 
 /**
- * Offers one claim an instance that is launched for it, in the pool's form but for the image, and
- * outside of what the pool keeps ready. To be closed: then it is retired unless it was claimed.
+ * Launches an instance for one claim, like the pool's except for the image, and outside the pool's
+ * replicas. The caller must call `close`, which retires an unclaimed instance.
  */
 export class LaunchedCandidate implements Candidates {
-  /** The claim waits for the start. */
   readonly waits = true;
   readonly #deps: LaunchedCandidateDeps;
   readonly #of: LaunchOf;
@@ -76,7 +75,7 @@ export class LaunchedCandidate implements Candidates {
     this.#of = of;
   }
 
-  /** Refuses where it does not start, or not in time. */
+  /** Launches the instance, and waits for it. Refuses if it does not start in time. */
   async next(): Promise<Candidate> {
     if (this.#id !== undefined)
       throw unavailable('the sandbox ended before it could be claimed; try again');
@@ -130,7 +129,7 @@ export class LaunchedCandidate implements Candidates {
     }
   }
 
-  /** Nothing is launched that could not be claimed; the claim itself decides. */
+  /** Avoids a launch that could not be claimed; the claim itself decides. */
   async #requireQuota(): Promise<void> {
     const { coordination, quotaLimits } = this.#deps;
     const { owner } = this.#of;
@@ -138,7 +137,7 @@ export class LaunchedCandidate implements Candidates {
     if ((await coordination.used(owner)).sandboxes >= limit) throw sandboxQuotaExceeded(limit);
   }
 
-  /** `underWay`: others of the pool that may come to run beside those that do. */
+  /** `underWay`: other launches of the pool that may succeed. */
   #requireRoom({ uid, replicas }: PoolRecord, underWay: number): void {
     const { pools } = this.#deps.supervisor;
     const { counts } = pools.get(uid) ?? {};
@@ -148,7 +147,7 @@ export class LaunchedCandidate implements Candidates {
       });
   }
 
-  /** The passwords of a pool are its owner's. */
+  /** Drops the pool's registry passwords for a claim by another tenant. */
   #form(pool: PoolRecord): PoolRecord {
     if (sameTenant(pool.owner, this.#of.owner)) return pool;
     const { imagePullSecret: _its, ...definition } = pool.definition;
