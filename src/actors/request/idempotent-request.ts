@@ -10,13 +10,13 @@ import { idempotencyInFlight } from '../../model/refusals.ts';
 import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Describes what may have been done for a request that is new: see OpenedRequest. */
+/** Possible earlier effects of a new request (see OpenedRequest). */
 export interface NewRequest {
   readonly instance: InstanceId | undefined;
   readonly isUnsure: boolean;
 }
 
-/** A request under an Idempotency-Key that is not to be carried out. */
+/** A request under an Idempotency-Key must not run, because of an earlier one. */
 export class RequestNotNew extends Error {
   readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
 
@@ -28,15 +28,15 @@ export class RequestNotNew extends Error {
 }
 
 /**
- * Says which of the requests it is under a key that a manager made: nobody but that manager repeats
- * it, and only for some seconds.
+ * First or repeated request under a manager's key. Only that manager repeats it, and only for some
+ * seconds.
  */
 export type AskedByManager = 'first' | 'again';
 
-/** Longer than a claim waits. */
+/** In ms. Longer than a claim can wait. */
 const OF_MANAGER_KEPT_MS = 600_000;
 
-/** Says whose a request of the caller's is, and how long it is kept. */
+/** Owner of a caller's request, and how long to keep it. */
 export const requestOwnerOf = (
   { namespace, team, user }: Caller,
   byManager?: AskedByManager,
@@ -46,23 +46,23 @@ export const requestOwnerOf = (
 });
 
 /**
- * A request under an Idempotency-Key that its operation opens, by itself or in one step with its
- * first effect; in any case before it does anything, and before it refuses: an earlier one may have
- * been carried out.
+ * A request under an Idempotency-Key. Its operation opens it, separately or together with its first
+ * effect. It must do so before any effect or refusal, because an earlier request may have
+ * succeeded.
  */
 export class IdempotentRequest {
   readonly mark: RequestFingerprint;
   readonly owner: RequestOwner;
-  /** Says that the answer is what an earlier request did. */
+  /** True if the answer shows an earlier request's effect. */
   foundEarlier = false;
   /**
-   * An earlier one may have had the effect, of which there is to be one only, even where that is
-   * over by now. Else one of a key that is over may be had anew.
+   * True if an earlier request may have had its effect, which must not repeat even after its end.
+   * Otherwise an ended effect may happen again.
    */
   mayBeDone = false;
-  /** A manager carries it out, which sends it where it went before. */
+  /** True at a manager, which routes the request to its earlier cluster. */
   isRouted = false;
-  /** Nothing was asked under its key before: there is nothing to look for. */
+  /** True if the key is new, so that no earlier effect exists. */
   readonly isFirst: boolean;
   readonly #requests: Requests;
   #opened = false;
@@ -81,20 +81,17 @@ export class IdempotentRequest {
     this.isFirst = byManager === 'first';
   }
 
-  /** Whether it is open, or may be: then it is this one's to keep or to give up. */
+  /** Whether it is, or may be, open. If so, this request must keep or give it up. */
   get isOpen(): boolean {
     return this.#opened;
   }
 
-  /**
-   * Names the pool that it went to, or is about to go to, as a manager's API does; undefined if
-   * none is known.
-   */
+  /** The pool of the request in a manager's API; undefined if unknown. */
   get place(): string | undefined {
     return this.#place;
   }
 
-  /** Opens it by itself, unless that was done. Rejects as `took` throws. */
+  /** Opens it separately, unless it is open. Rejects as `took` throws. */
   async open(): Promise<NewRequest> {
     return (this.#found ??= await this.#open());
   }
@@ -108,8 +105,8 @@ export class IdempotentRequest {
   }
 
   /**
-   * Notes where it goes, before it is sent there. Refuses with IDEMPOTENCY_IN_FLIGHT if it is
-   * another replica's by now: then it must not be sent.
+   * Records its target before it is sent there. Refuses with IDEMPOTENCY_IN_FLIGHT if another
+   * replica owns it now: then don't send it.
    */
   async goTo(place: string): Promise<void> {
     if (place === this.#place) return;
@@ -118,25 +115,25 @@ export class IdempotentRequest {
     this.#place = place;
   }
 
-  /** Says that it had no effect where it went, and never will: a repetition may go anywhere. */
+  /** Records that it had no effect at its target and never will. A repetition may go anywhere. */
   wentNowhere(): void {
     this.#wentNowhere = true;
   }
 
-  /** It is opened together with something else: to be called before that. */
+  /** Call it before another operation opens the request. */
   mayOpen(): void {
     this.#opened = true;
   }
 
-  /** Says whether an answer is short enough to be kept. */
+  /** Whether an answer is short enough to store. */
   static canKeep(answer: string): boolean {
     return answer.length <= MAX_KEPT_ANSWER;
   }
 
   /**
-   * Ends it with the answer that its repetitions get. Durable when it resolves. Resolves with false
-   * where they don't get it, as `keepAnswer` does. Of one under a manager's key what it did tells,
-   * and no answer is kept.
+   * Ends it with the answer for its repetitions. Durable when this resolves. Resolves with false if
+   * repetitions don't get the answer, as `keepAnswer` does. Stores no answer under a manager's key,
+   * whose repetition finds the effect itself.
    */
   async keep(answer: string): Promise<boolean> {
     if (!this.owner.isOfManager)
@@ -145,7 +142,7 @@ export class IdempotentRequest {
     return false;
   }
 
-  /** Ends it without an answer: its repetition is carried out anew. May be repeated. */
+  /** Ends it without an answer, so that a repetition runs. May be repeated. */
   async giveUp(): Promise<void> {
     try {
       if (this.#wentNowhere && this.#place !== undefined)
@@ -155,14 +152,14 @@ export class IdempotentRequest {
     }
   }
 
-  /** Tells whether it is this replica's, and stays so for some seconds; false where unsure. */
+  /** Whether this replica owns it for some more seconds; false if unsure. */
   async isOurs(): Promise<boolean> {
     return await this.#requests.confirmRequest(this.mark).catch(() => false);
   }
 
   /**
-   * Takes in how that went; throws RequestNotNew where the request is not this one's, RequestPlaced
-   * where it went to another cluster and is not routed.
+   * Applies the result of opening it. Throws RequestNotNew if another request owns it,
+   * RequestPlaced if it went to another cluster and is not routed.
    */
   took(opened: OpenedRequest): InstanceId | undefined {
     this.#opened = opened.kind === 'new';

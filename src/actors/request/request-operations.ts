@@ -4,20 +4,17 @@ import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { IdempotentRequest, requestOwnerOf, type AskedByManager } from './idempotent-request.ts';
 
-/** Serves requests themselves, whatever they ask for. */
+/** Operations on requests of any kind. */
 export interface RequestOperations {
-  /**
-   * Returns a request under an Idempotency-Key, or under a key that a manager made, which is not
-   * open yet.
-   */
+  /** Creates a request under an Idempotency-Key or a manager's key, not open yet. */
   readonly idempotentRequest: (
     mark: RequestFingerprint,
     caller: Caller,
     byManager?: AskedByManager,
   ) => IdempotentRequest;
   /**
-   * Counts an API key that was rejected, on all replicas together: 20 a minute of one group of
-   * addresses. Never rejects.
+   * Counts a rejected API key over all replicas; permits 20 a minute for one group of addresses.
+   * Never rejects.
    */
   readonly countRejectedKey: (
     addressGroup: string,
