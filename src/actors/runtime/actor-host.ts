@@ -20,73 +20,70 @@ export interface HostedActor<Snapshot, Event, Intent> {
   subscribe(observer: { readonly error: () => void }): unknown;
 }
 
-/** How an actor came to be, or what it was sent. */
+/** Cause of a transition: an event, or the actor's creation or failure. */
 export type Cause<Event> = Event | { readonly type: 'FOUND' | 'ORDERED' | 'THREW' };
 
-/** Describes what one event did. `before` is undefined for an actor that was just made. */
+/** A transition by one event. `before` is undefined for a new actor. */
 export interface Change<Snapshot, Event> {
   readonly before: Snapshot | undefined;
   readonly after: Snapshot;
   readonly event: Cause<Event>;
-  /** The state after it, in full. */
+  /** Full path of the state after it. */
   readonly path: string;
 }
 
-/** All that tells the actors of one kind from those of another. */
+/** Behaviour of one kind of actors. */
 export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input> {
   readonly name: KindName;
-  /** Says what the log calls it. */
+  /** Name in the log. */
   readonly entity: string;
-  /** One character, before the keys of its deadlines and intents. */
+  /** One character that prefixes the keys of its deadlines and intents. */
   readonly prefix: string;
 
-  /** Makes an actor that is not started. */
+  /** Creates an actor without starting it. */
   create(input: Input): HostedActor<Snapshot, Event, Intent>;
-  /** Has an actor hear nothing any more; it is stopped where this is left out. */
+  /** Detaches an actor from all events; by default stops it. */
   dispose?(actor: HostedActor<Snapshot, Event, Intent>): void;
 
-  /** The state in full, as `stopping.releasing`. */
+  /** Full path of the state, such as `stopping.releasing`. */
   pathOf(snapshot: Snapshot): string;
-  /** The state as the metrics count it; the path where this is left out. */
+  /** Name of the state in metrics; by default the path. */
   countedAs?(snapshot: Snapshot): string;
-  /** Tells how it is listed: by a group, and in that by an age. Neither ever changes. */
+  /** List position of the actor: a group, and an age within it. Both must be constant. */
   listed(key: string, snapshot: Snapshot): { readonly group: string; readonly born: number };
-  /** A word on the event for the transition history; often none. */
+  /** Short cause for the transition history; often empty. */
   causeOf(event: Cause<Event>): string;
 
-  /** Whether its entity is no more. */
+  /** Whether its entity has ended. */
   isOver(snapshot: Snapshot): boolean;
-  /** In ms since the epoch. */
+  /** Time in ms since the epoch. */
   deadlineOf(snapshot: Snapshot): number | undefined;
-  /** Called at the deadline. */
   due(key: string, now: number): void;
 
-  /** Tells an actor that this replica decides for it, or no more. Some are not told. */
+  /**
+   * Events that start and end this replica's leadership for an actor. Absent if the kind does not
+   * need them.
+   */
   readonly leading?: {
     shardOf(key: string): number;
     lead(now: number): Event;
     readonly follow: Event;
   };
 
-  /** Tells how an intent is carried out; undefined: there is nothing to do. */
+  /** Converts an intent to an outbox entry; undefined if there is nothing to execute. */
   intent(key: string, intent: Intent): Omit<OutboxEntry, 'of'> | undefined;
-  /**
-   * Called after each event, and once an actor was made. One that is over is not found any more.
-   */
+  /** Called after each event, and after creation. An ended actor is already removed. */
   changed(key: string, change: Change<Snapshot, Event>): void;
-  /**
-   * Called once an actor threw, and is not found any more; without a snapshot where it threw over
-   * what it was made of.
-   */
+  /** Called after an actor threw and was removed. Without a snapshot if it threw on its input. */
   threw?(key: string, last: Snapshot | undefined): void;
-  /** Makes the actor anew from what is known. Where it rejects it is called again later. */
+  /** Rebuilds the actor from current knowledge. Retried later if it rejects. */
   remake(key: string): void | Promise<void>;
 }
 
 /**
- * Hosts the actors of one kind. Each is made from facts and found by its key. What it asks for goes
- * through the runtime's outbox, its deadline into the runtime's heap, and each of its transitions
- * into the history and the metrics. One that throws is made anew by `Rebuilds`.
+ * Hosts the actors of one kind, by key. Sends their intents through the runtime's outbox and their
+ * deadlines to its heap. Records each transition in history and metrics. `Rebuilds` replaces an
+ * actor that throws.
  */
 export class ActorHost<
   Snapshot extends HostedSnapshot,
@@ -141,8 +138,8 @@ export class ActorHost<
   }
 
   /**
-   * Makes and starts the actor; one that is there gives way. The outbox is not drained. Undefined:
-   * it threw over its input, and is made anew as any that threw.
+   * Creates and starts the actor, and replaces an existing one. Does not drain the outbox. Returns
+   * undefined if the actor threw on its input; then it is rebuilt as usual.
    */
   make(key: string, input: Input, cause: 'FOUND' | 'ORDERED' = 'FOUND'): Snapshot | undefined {
     this.#dispose(key);
@@ -166,10 +163,7 @@ export class ActorHost<
     return actor.getSnapshot();
   }
 
-  /**
-   * Delivers an event; false where there is no such actor. Its intents are under way when this
-   * returns.
-   */
+  /** Delivers an event; false if there is no such actor. Starts its intents before it returns. */
   send(key: string, event: Event): boolean {
     const actor = this.#actors.get(key);
     if (!actor) return false;
@@ -182,14 +176,14 @@ export class ActorHost<
     return true;
   }
 
-  /** Ends the actor of an entity that is no more, also where that one is broken. */
+  /** Removes the actor of an ended entity, even if it is broken. */
   end(key: string): void {
     this.#dispose(key);
     this.#remove(key);
     this.rebuilds.forget(key);
   }
 
-  /** Makes the actor anew, also one that is broken. */
+  /** Rebuilds the actor, even if it is broken. */
   rebuild(key: string): void | Promise<void> {
     this.#dispose(key);
     this.#actors.delete(key);
@@ -199,7 +193,7 @@ export class ActorHost<
     return made;
   }
 
-  /** This replica decides for the actors of the shard from now on. */
+  /** Begins this replica's leadership for the shard's actors. */
   lead(shard: number): void {
     this.#led.add(shard);
     const { leading } = this.#kind;
@@ -207,7 +201,7 @@ export class ActorHost<
       for (const key of this.#in(shard)) this.send(key, leading.lead(this.#runtime.clock.now()));
   }
 
-  /** It decides for them no more. */
+  /** Ends this replica's leadership for the shard's actors. */
   follow(shard: number): void {
     this.#led.delete(shard);
     const { leading } = this.#kind;
@@ -218,7 +212,7 @@ export class ActorHost<
     return this.#led.has(shard);
   }
 
-  /** Lists what the actor asked for, and nobody has answered yet. */
+  /** Lists the actor's intents without an answer yet. */
   pendingOf(key: string): readonly PendingIntent[] {
     return this.#runtime.outbox.pendingOf(this.#kind.prefix + key);
   }
@@ -267,13 +261,10 @@ export class ActorHost<
   }
 }
 
-/** It is looked at after each event; unobserved, an error would end the process. */
+/** The host checks errors after each event. Without an observer, an error would end the process. */
 const UNHEARD = { error: (): void => undefined };
 
-/**
- * `stopping.releasing` and the like, in full; of parallel regions each by itself, with spaces
- * between them.
- */
+/** Full path of a state, such as `stopping.releasing`. Joins parallel regions with spaces. */
 export const pathOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
   let path = '';
@@ -291,8 +282,8 @@ interface Waiter {
 }
 
 /**
- * Requests that wait for an entity to get somewhere, each with a deadline. Looked at after each
- * change of the entity.
+ * Requests that wait for a condition of an entity, each with a deadline. Checked after each change
+ * of the entity.
  */
 export class Waiters {
   readonly #clock: Clock;
@@ -303,8 +294,7 @@ export class Waiters {
   }
 
   /**
-   * Resolves once `look` answers true, or at the moment `until`. `look` is called at once, and
-   * after each change.
+   * Resolves when `look` returns true, or at `until`. Calls `look` at once, and after each change.
    */
   async until(key: string, look: () => boolean, until: number): Promise<void> {
     if (look()) return;

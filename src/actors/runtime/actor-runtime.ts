@@ -13,7 +13,7 @@ export interface ActorRuntimeDeps {
   readonly metrics: Metrics;
 }
 
-/** Holds what the hosts of all kinds share on one replica: one outbox and one heap of deadlines. */
+/** Shared runtime of all actor hosts on one replica: one outbox and one heap of deadlines. */
 export class ActorRuntime {
   readonly clock: Clock;
   readonly log: Log;
@@ -36,36 +36,36 @@ export class ActorRuntime {
     });
   }
 
-  /** Has `due` called for the deadlines whose keys begin with this one character. */
+  /** Registers a handler of deadlines by the first character of their keys. */
   onDue(prefix: string, due: (key: string, now: number) => void): void {
     this.#due.set(prefix, due);
   }
 
-  /** Sets the one deadline of this prefix and key (ms since the epoch); undefined: none. */
+  /** Sets the deadline of this prefix and key (ms since the epoch); undefined clears it. */
   arm(prefix: string, key: string, at: number | undefined): void {
     this.#deadlines.arm(prefix + key, at);
   }
 
-  /** Counts the deadlines that are armed; `next`: when the next one is due (ms since the epoch). */
+  /** Number of armed deadlines; `next` is the time of the next one (ms since the epoch). */
   get armed(): { readonly count: number; readonly next?: number } {
     return this.#deadlines.armed;
   }
 
-  /** The lease on the shard, one that is over where this replica holds none. */
+  /** Lease on the shard, or an ended lease if this replica has none. */
   leaseOf(shard: number): Lease {
     return this.#leases.lease(shard) ?? LOST_LEASE;
   }
 
-  /** No deadline is due any more. */
+  /** Clears all deadlines. */
   stop(): void {
     this.#deadlines.stop();
   }
 }
 
-/** A lease that no replica holds: an intent that carries it is dropped. */
+/** An ended lease: the outbox drops intents that carry it. */
 const LOST_LEASE: Lease = { epoch: 0, held: () => false };
 
-/** Counts what state machines do, for the metrics. */
+/** Metrics of state machines. */
 export class ActorMeasures {
   readonly #metrics: Metrics;
 
@@ -73,28 +73,28 @@ export class ActorMeasures {
     this.#metrics = metrics;
   }
 
-  /** A machine has moved; the first state of a new one, `before` empty, does not count. */
+  /** Counts a transition; ignores a new machine's first state, for which `before` is empty. */
   moved(kind: string, before: string, state: string): void {
     if (state !== before && before !== '')
       this.#metrics.count('sandpool_transitions_total', { kind, state });
   }
 
-  /** One threw, and is made again. */
+  /** Counts an actor that threw. */
   threw(): void {
     this.#metrics.count('sandpool_actors_rebuilt_total', {});
   }
 
-  /** Milliseconds after its moment. */
+  /** Records the delay of a deadline, in ms. */
   late(ms: number): void {
     this.#metrics.observe('sandpool_deadline_late_seconds', {}, Math.max(ms, 0) / 1_000);
   }
 
-  /** An instance is ready to claim, so many milliseconds after it was ordered. */
+  /** Records the time from order to readiness of an instance, in ms. */
   ready(ms: number): void {
     this.#metrics.observe('sandpool_start_seconds', {}, Math.max(ms, 0) / 1_000);
   }
 
-  /** Counts how a start went, and the event that showed it. */
+  /** Counts the outcome of a start by the event that showed it. */
   start({ type }: PoolEvent, event: string): void {
     if (type === 'START_DEFERRED') this.#metrics.count('sandpool_starts_deferred_total', {});
     if (type === 'START_FAILED')
@@ -122,10 +122,10 @@ const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One absolute deadline a key, in one heap with one timer. A deadline that moves later leaves its
- * old entry behind as a harmless early call; the heap is rebuilt when such leftovers outnumber the
- * living. What is due is handed out in slices of about 5 ms by the clock, so that a thousand
- * deadlines at once don't block the loop.
+ * One absolute deadline per key, in one heap with one timer. A deadline that moves later leaves its
+ * old entry behind, which only causes an early check. Rebuilds the heap if such entries outnumber
+ * the current ones. Delivers due keys in slices of about 5 ms, so that a thousand deadlines don't
+ * block the event loop.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -145,7 +145,7 @@ export class Deadlines {
     return this.#current.size;
   }
 
-  /** How many are armed; `next`: when the timer is due. */
+  /** Number of armed deadlines; `next` is the time of the timer. */
   get armed(): { readonly count: number; readonly next?: number } {
     return { count: this.#current.size, next: this.#timer?.at };
   }
@@ -211,7 +211,7 @@ export class Deadlines {
     let i = heap.push(entry) - 1;
     while (i > 0) {
       const parent = (i - 1) >> 1;
-      if (heap[parent]!.at <= entry.at) break; // a parent is in range
+      if (heap[parent]!.at <= entry.at) break; // the parent is in range
       heap[i] = heap[parent]!;
       i = parent;
     }
@@ -238,11 +238,11 @@ export class Deadlines {
 
 export interface OutboxEntry {
   readonly name: string;
-  /** The actor that asked; nobody looks for it where it is left out. */
+  /** Key of the requesting actor; absent if no query needs it. */
   readonly of?: string;
   readonly lease: Lease | undefined;
   readonly act: () => void | Promise<void>;
-  /** Instead of `act`, where the lease is over. */
+  /** Called instead of `act` if the lease has ended. */
   readonly dropped?: () => void;
 }
 
@@ -256,28 +256,27 @@ export interface OutboxReport {
   readonly running: Readonly<Record<string, { readonly count: number; readonly oldestMs: number }>>;
 }
 
-/** The parts of the outbox that reports and metrics show apart. */
+/** Parts of the outbox in reports and metrics. */
 export const OUTBOX_PARTS = ['supervisor', 'members', 'groups'] as const;
 export type OutboxPart = (typeof OUTBOX_PARTS)[number];
 
 export interface OutboxNumbers {
-  /** How many are being carried out. */
+  /** Number of intents in progress. */
   readonly underWay: number;
-  /** For how long the oldest of them has been, in ms; 0 where there is none. */
+  /** Age of the oldest one in ms; 0 if none is in progress. */
   readonly oldestMs: number;
-  /** How many were dropped, ever, because their lease was over. */
+  /** Total number of intents dropped because their lease had ended. */
   readonly dropped: number;
 }
 
 /**
- * The intents that machines have put out, carried out in order after the event that caused them.
- * What carries a lease is dropped when the lease is no longer held. What runs on in the background
- * is kept track of, so that it can be drained.
+ * Outbox of the machines' intents. Executes them in order, after the event that caused them. Drops
+ * an intent whose lease has ended. Tracks background work, so that it can be drained.
  */
 export class Outbox {
   readonly #log: Log;
   readonly #queue: OutboxEntry[] = [];
-  /** With what each is and since when, by the monotonic clock; the oldest first. */
+  /** Running intents with their start by the monotonic clock, oldest first. */
   readonly #running = new Map<Promise<void>, Running>();
   readonly #dropped = new Map<OutboxPart, number>();
   #draining = false;
@@ -286,7 +285,7 @@ export class Outbox {
     this.#log = log;
   }
 
-  /** Counts what of the part is under way. Searches all that is. */
+  /** Counts the part's intents in progress. Scans all of them. */
   numbers(part: OutboxPart): OutboxNumbers {
     const now = performance.now();
     const since = [...this.#running.values()].flatMap(({ entry, since: at }) =>
@@ -304,8 +303,8 @@ export class Outbox {
   }
 
   /**
-   * Carries out all that is there, and what that adds. Not re-entrant: an inner call leaves it to
-   * the outer one.
+   * Executes all queued intents, and those that they add. Not re-entrant: a nested call leaves the
+   * work to the outer one.
    */
   drain(): void {
     if (this.#draining) return;
@@ -318,17 +317,17 @@ export class Outbox {
     }
   }
 
-  /** Resolves once what is under way now is done. */
+  /** Resolves when the intents in progress at the call are done. */
   async drained(): Promise<void> {
     await Promise.all([...this.#running.keys()]);
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves when no intent is in progress. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.keys());
   }
 
-  /** Lists what that actor asked for and is under way. Searches all that is. */
+  /** Lists the actor's intents in progress. Scans all intents in progress. */
   pendingOf(actor: string): readonly PendingIntent[] {
     const now = performance.now();
     return [...this.#running.values()]
@@ -340,9 +339,7 @@ export class Outbox {
       }));
   }
 
-  /**
-   * Tells what of the part is under way: how many of each name, and how long the oldest has been.
-   */
+  /** Reports the part's intents in progress: count and age of the oldest, by name. */
   report(part: OutboxPart): OutboxReport {
     const now = performance.now();
     const names = new Map<string, { count: number; oldestMs: number }>();

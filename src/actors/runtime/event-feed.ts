@@ -7,24 +7,25 @@ import type { EventBatch, EventRecord, NumberedEvent } from '../../model/event.t
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Notes what happens. Never throws, never waits: a claim does not notice it. */
+/** Records events. Never throws or waits, so that claims are not delayed. */
 export interface EventSink {
   note(event: EventRecord, noted: Noted): void;
-  /** This replica leads the shard from now on. */
+  /** Called when this replica begins to lead the shard. */
   lead(shard: number): void;
 }
 
 export interface Noted {
   /**
-   * Names it, alike on each replica that notes it; undefined where each sees one of its own: then
-   * the leader alone tells it.
+   * Key of the event, equal on every replica. Undefined if replicas see different events; then only
+   * the leader publishes its own.
    */
   readonly key: string | undefined;
-  /** Shard of the pool. */
   readonly shard: number;
-  /** This replica tells it: it leads the shard, or did it itself. Else somebody else does. */
+  /**
+   * True if this replica publishes it, as leader or as its cause. Otherwise another replica does.
+   */
   readonly ours: boolean;
-  /** It is to be found in the sandbox's or pool's own list later, and nothing else shows it. */
+  /** True to store it for the sandbox's or pool's event list, because no record shows it. */
   readonly kept: boolean;
 }
 
@@ -35,15 +36,15 @@ export interface EventFeedDeps {
   readonly coordination: Pick<Coordination, 'publishEvent' | 'followEvents' | 'ended'>;
 }
 
-/** Kept ones that wait to be written. */
+/** Events that wait for storage. */
 const MOST_UNWRITTEN = 10_000;
-/** Written at once: a fraction of a millisecond of the thread that claims wait for. */
+/** Events in one write. Takes a fraction of a millisecond of the thread that claims use. */
 const WRITTEN_AT_ONCE = 32;
 export const WRITE_DELAY_MS = 500;
-/** At the end: for those to be told that were noted last, and for all to be written. */
+/** Shutdown deadlines, for publishing the last events and for storing all. */
 const LAST_TOLD_MS = 500;
 const LAST_WRITTEN_MS = 1_000;
-/** Longer than a dead leader's shard stays without one. */
+/** In ms. Longer than a shard stays without a leader. */
 export const HELD_MS = 15_000;
 const MOST_HELD = 4_096;
 
@@ -53,19 +54,18 @@ interface Held extends Noted {
 }
 
 /**
- * Tells what happens to those who follow, on every replica, and written behind, in batches, where
- * it is kept. Every replica notes what it sees, and the shard's leader tells it; who leads next
- * tells what the last one did not come to. What was noted in the last half second before a crash
- * may be missing from a sandbox's list; the records themselves show the rest.
+ * Publishes events to followers on every replica, and stores them in batches if requested. All
+ * replicas record events, but only the shard's leader publishes them. A new leader publishes what
+ * the previous one missed. A crash may lose events of the last half second; records show the rest.
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
-  /** Events of other leaders' shards, the oldest first. */
+  /** Events of shards that others lead, oldest first. */
   #held: Held[] = [];
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** Counts those that are to be kept and were not told yet: then they have a number. */
+  /** Number of events to store that wait for publication, which numbers them. */
   #unreported = 0;
   #allTold: () => void = () => undefined;
 
@@ -86,13 +86,13 @@ export class EventFeed implements EventSink {
       if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
   }
 
-  /** Gives what was kept of one sandbox, the oldest first. */
+  /** Returns the stored events of one sandbox, oldest first. */
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOf(sandboxId);
   }
 
-  /** Returns what was kept of the pools of that name, the oldest first. */
+  /** Returns the stored events of the pools with that name, oldest first. */
   async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOfPool(namespace, name);
@@ -107,7 +107,7 @@ export class EventFeed implements EventSink {
     return this.#deps.coordination.followEvents(owner, after, signal);
   }
 
-  /** Writes out what is kept. Never rejects. */
+  /** Stores all waiting events. Never rejects. */
   async flush(): Promise<void> {
     this.#cancelWrite?.();
     this.#cancelWrite = undefined;
@@ -115,7 +115,7 @@ export class EventFeed implements EventSink {
     await this.#writing;
   }
 
-  /** Writes out what was noted, also what is not told yet; in 1.5 s or not at all. */
+  /** Publishes and stores the remaining events, within 1.5 s. */
   async stop(): Promise<void> {
     const allTold = new Promise<void>((resolve) => {
       this.#allTold = resolve;
@@ -148,7 +148,7 @@ export class EventFeed implements EventSink {
     if (noted.kept) this.#unreported += 1;
     if (event.reason !== 'Completed' || event.end.reason !== 'lost')
       return this.#publish(event, noted);
-    // Another replica may have been asked to end it, and knows why.
+    // Another replica may have handled the request to end it, and knows the reason.
     this.#deps.coordination
       .ended(event.sandboxId ?? '')
       .catch(() => undefined)
@@ -195,5 +195,5 @@ export class EventFeed implements EventSink {
   }
 }
 
-/** A sink for where nobody asks what happens. */
+/** Event sink that drops all events. */
 export const silentEvents: EventSink = { note: () => undefined, lead: () => undefined };

@@ -8,29 +8,29 @@ import type { TransitionHistory } from './transition-history.ts';
 export const MOST_THROWS = 5;
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
-/** One that has got on for so long has its throws forgotten. */
+/** Time without a throw after which an actor's earlier throws don't count. */
 const FORGOTTEN_MS = 300_000;
 
 export interface RebuildsDeps {
-  /** The word for it in the log. */
+  /** Name in the log. */
   readonly entity: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly outbox: Outbox;
   readonly measures: ActorMeasures | undefined;
-  /** Shows the broken ones among the others. */
+  /** Lists broken entities with the others. */
   readonly transitions: Pick<TransitionHistory<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
 }
 
-/** How an actor is made anew. */
+/** How to rebuild an actor. */
 export interface Remaking {
-  /** It is listed by it: a sandbox's is its pool's uid. Undefined: as when it threw before. */
+  /** Group in lists: for a sandbox, its pool's uid. The earlier group if undefined. */
   readonly group: string | undefined;
-  /** Called when it is time; where that rejects, again after a longer pause. */
+  /** Builds the actor; retried after a longer pause if it rejects. */
   readonly make: () => void | Promise<void>;
 }
 
-/** `waits`: there is no actor. `broken`: nor will there be one, unless somebody asks for it. */
+/** `waits`: waits for its rebuild. `broken`: is not rebuilt unless somebody requests it. */
 interface Dead {
   readonly group: string;
   throws: number;
@@ -41,9 +41,9 @@ interface Dead {
 }
 
 /**
- * Has actors that threw made anew, for all hosts alike. An actor that threw is dead for good. Its
- * successor is made through the outbox after a pause, which doubles. After five throws in a row the
- * entity is broken: it is left alone, and shown so, that one poisoned record takes down nobody.
+ * Rebuilds actors that threw, for all hosts. An actor that threw is never used again: its successor
+ * comes through the outbox after a doubling pause. After five throws in a row the entity is broken,
+ * and stays without an actor, so that one bad record does not harm others.
  */
 export class Rebuilds {
   readonly #deps: RebuildsDeps;
@@ -54,12 +54,12 @@ export class Rebuilds {
     this.#deps = deps;
   }
 
-  /** How many actors threw, ever. */
+  /** Total number of throws. */
   get count(): number {
     return this.#count;
   }
 
-  /** The keys of entities that are broken. */
+  /** Keys of broken entities. */
   get broken(): readonly string[] {
     return [...this.#dead].flatMap(([key, { state }]) => (state === 'broken' ? [key] : []));
   }
@@ -68,15 +68,13 @@ export class Rebuilds {
     return this.#dead.get(key)?.state === 'broken';
   }
 
-  /**
-   * Whether the entity's actor threw, and no other has been made yet. Nobody else is to make one.
-   */
+  /** Whether the entity's actor threw and has no successor yet. Nobody else may create one. */
   has(key: string): boolean {
     const dead = this.#dead.get(key);
     return dead !== undefined && dead.state !== 'made';
   }
 
-  /** An actor threw, and its host has dropped it. */
+  /** Schedules the rebuild of an actor that its host has removed. */
   threw(key: string, error: unknown, { group, make }: Remaking): void {
     const { clock, log, measures, entity, transitions } = this.#deps;
     const now = clock.now();
@@ -106,7 +104,7 @@ export class Rebuilds {
     else this.#makeLater(key, dead, make);
   }
 
-  /** It is no more, or was made by somebody who asked for it: its throws do not count. */
+  /** Clears the throws of an entity that ended, or that somebody rebuilt on request. */
   forget(key: string): void {
     const dead = this.#dead.get(key);
     dead?.cancel();
@@ -124,7 +122,7 @@ export class Rebuilds {
     const act = async (): Promise<void> => {
       if (this.#dead.get(key) !== dead) return;
       try {
-        dead.state = 'made'; // now `make` may
+        dead.state = 'made'; // permits `make` to create it
         await make();
       } catch (error) {
         if (this.#dead.get(key) !== dead) return;

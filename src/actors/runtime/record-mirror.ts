@@ -13,25 +13,25 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {
   readonly records: Pick<Records<T>, 'get' | 'update' | 'remove' | 'watch' | 'caughtUp'>;
   readonly clock: SharedReadsDeps<T>['clock'];
-  /** Names a record here; none of two records at a time. */
+  /** Key of a record in the mirror; unique at any time. */
   readonly keyOf: (record: T) => string;
-  /** Names a record to the store (see RecordStore). */
+  /** Key of a record in the store (see RecordStore). */
   readonly storeKeyOf: (record: T) => string;
-  /** How many removed records it remembers, which never come back; 0 where names are used again. */
+  /** Number of removed keys to remember, which never return; 0 if keys are reused. */
   readonly mostRemoved: number;
   /**
-   * Whether a record may be made anew under its key: such a one is shown as the store reports it,
-   * and what a write or a read returned does not bring it back. Absent: none may.
+   * Whether a record may be recreated under its key. The mirror shows such a record only from the
+   * store's reports, not from results of writes or reads. Absent if none may.
    */
   readonly comesAgain?: (record: T) => boolean;
 }
 
-/** Hears of a change after the mirror took it in; `before` is what it showed until then. */
+/** Called after the mirror applied a change; `before` is the previous record. */
 export type MirrorFollower<T> = (change: RecordChange<T>, before: T | undefined) => void;
 
 /**
- * Mirrors the records of one kind in memory, as the store last reported them, and changes them one
- * write at a time. Followers hear of each change in the order in which they came.
+ * In-memory mirror of one kind of records, as last reported by the store. Serializes writes per
+ * record. Followers get changes in order.
  */
 export class RecordMirror<T extends { readonly revision: Revision }> {
   readonly #deps: RecordMirrorDeps<T>;
@@ -49,26 +49,26 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     this.#writer = new SerializedWriter({ records, storeKeyOf, current: (key) => this.get(key) });
   }
 
-  /** Reads every record, and follows what anybody changes from then on. */
+  /** Reads all records, and follows all later changes. */
   async start(): Promise<void> {
     await this.#deps.records.watch((change) => {
       this.learn(change);
     });
   }
 
-  /** Takes in what the store reports, in its order, also what a read had it report. */
+  /** Applies a report of the store, in its order; reads cause reports too. */
   learn({ kind, record }: RecordChange<T>): void {
     const key = this.#deps.keyOf(record);
     if (kind === 'gone') this.forget(key, record);
     else if (this.get(key)?.revision !== record.revision) this.#put(record);
   }
 
-  /** Resolves once every record that was written before this call has been taken in. */
+  /** Resolves when the mirror contains all writes from before this call. */
   async caughtUp(): Promise<void> {
     await this.#deps.records.caughtUp();
   }
 
-  /** Reports each change from now on, and before that what the mirror shows already. */
+  /** Calls the follower for all current records, then for each change. */
   follow(follower: MirrorFollower<T>): void {
     this.#followers.push(follower);
     for (const record of this.#byKey.values()) follower({ kind: 'put', record }, undefined);
@@ -86,30 +86,30 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     return this.#byKey.values();
   }
 
-  /** Whether it is one of the last that were removed. */
+  /** Whether the key is among the last removed ones. */
   isRemoved(key: string): boolean {
     return this.#removed.has(key);
   }
 
-  /** Reads a record uncached: what the mirror shows of it then is no older than this call. */
+  /** Reads a record uncached, so that the mirror's copy is no older than this call. */
   async refresh(storeKey: string): Promise<void> {
     await this.#deps.records.get(storeKey);
   }
 
-  /** Reads a record as `refresh` does: at most once in 250 ms, for all who miss it. */
+  /** Reads a record as `refresh` does. Concurrent callers share one read per 250 ms. */
   async lookUp(storeKey: string): Promise<T | undefined> {
     return await this.#reads.read(storeKey);
   }
 
-  /** Takes in what a write or a read returned, unless the mirror shows a newer one. */
+  /** Applies the result of a write or read, unless the mirror has a newer record. */
   take(record: T): void {
     const known = this.get(this.#deps.keyOf(record));
-    // the store has reported it before, and perhaps its end since
+    // the store has already reported it, and perhaps its removal
     if (!known && this.#comesAgain(record)) return;
     if (!known || isNewer(record.revision, known.revision)) this.#put(record);
   }
 
-  /** Takes a record for removed, also one that the mirror did not show. */
+  /** Marks a record as removed, even if the mirror does not contain it. */
   forget(key: string, record = this.get(key)): void {
     if (!record || !this.#comesAgain(record)) this.#removed.add(key);
     const known = this.get(key);
@@ -118,13 +118,13 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     this.#report({ kind: 'gone', record }, known);
   }
 
-  /** Lets a record be shown again whose removal did not come about. */
+  /** Restores a record whose removal failed. */
   restore(record: T): void {
     this.#removed.delete(this.#deps.keyOf(record));
     this.take(record);
   }
 
-  /** Writes a change of a record, as SerializedWriter does. */
+  /** See SerializedWriter. */
   async change(
     key: string,
     change: (record: T) => T | Promise<T>,
@@ -133,13 +133,13 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     return await this.#writer.change(key, change, permitted);
   }
 
-  /** Runs a write of a record after those that were begun before it. */
+  /** Runs a write after all earlier writes of the record. */
   async runExclusive<R>(key: string, write: () => Promise<R>): Promise<R> {
     return await this.#writer.runExclusive(key, write);
   }
 
   /**
-   * Removes a record as it stands, where `mayGo` still says so. Rejects with RecordConflict or
+   * Removes the current record if `mayGo` still permits it. Rejects with RecordConflict or
    * OutcomeUnknown.
    */
   async remove(key: string, mayGo: (record: T) => boolean): Promise<void> {
@@ -166,24 +166,24 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
   }
 }
 
-/** Has an owner: a pool or an env. A name is unique in its owner's namespace. */
+/** A pool or an env. Its name is unique in its owner's namespace. */
 export interface Owned extends Shared {
   readonly uid: string;
   readonly name: string;
   readonly createdAt: number;
 }
 
-/** Owned records by name and by owner. */
+/** Index of owned records by name and by owner. */
 export class OwnedIndex {
   readonly #byName = new Map<string, string>();
   readonly #named = new Map<string, number>();
   readonly #byOwner = new Map<string, OrderedIndex>();
   readonly #owners = new Map<string, Tenant>();
   readonly #all = new OrderedIndex();
-  /** Holds what is shared with a team, by its namespace. */
+  /** Records shared with a team, by namespace. */
   readonly #shared = new Map<string, Map<string, Owned>>();
 
-  /** Tenants who own any. */
+  /** Tenants with records. */
   get owners(): Iterable<Tenant> {
     return this.#owners.values();
   }
@@ -201,7 +201,7 @@ export class OwnedIndex {
     this.share(record);
   }
 
-  /** Notes whether what is known is shared now. */
+  /** Updates whether a known record is shared. */
   share(record: Owned): void {
     const {
       uid,
@@ -234,12 +234,12 @@ export class OwnedIndex {
     return this.#byName.get(nameKey(namespace, name));
   }
 
-  /** Whether any namespace has one of the name. */
+  /** Whether any namespace contains the name. */
   existsAnywhere(name: string): boolean {
     return this.#named.has(name);
   }
 
-  /** A page of uids, newest first; all where no owner is given. */
+  /** Returns a page of uids, newest first; of all owners if none is given. */
   list(
     owner: Tenant | undefined,
     offset: number,
@@ -250,8 +250,8 @@ export class OwnedIndex {
   }
 
   /**
-   * A page of uids that the tenant may use, own and shared ones, newest first; all where no tenant
-   * is given.
+   * Returns a page of uids that the tenant may use (owned or shared), newest first; all if no
+   * tenant is given.
    */
   listFor(
     tenant: Tenant | undefined,
@@ -280,7 +280,7 @@ export interface EnvMirrorDeps {
   readonly log: Log;
 }
 
-/** Mirrors the envs by their uids, with an index of them by name and by owner. */
+/** Mirror of the envs by uid, with an index by name and by owner. */
 export class EnvMirror extends RecordMirror<EnvRecord> {
   readonly index = new OwnedIndex();
   readonly #log: Log;
@@ -301,7 +301,7 @@ export class EnvMirror extends RecordMirror<EnvRecord> {
     });
   }
 
-  /** Reports as RecordMirror does; what one follower throws keeps nothing from the others. */
+  /** Isolates followers: an error of one is logged, and the others continue. */
   override follow(follower: MirrorFollower<EnvRecord>): void {
     super.follow((change, before) => {
       try {

@@ -4,18 +4,18 @@ import type { Revision } from '../../model/identifiers.ts';
 
 export interface SerializedWriterDeps<T extends { readonly revision: Revision }> {
   readonly records: Pick<Records<T>, 'get' | 'update'>;
-  /** Names a record to the store. */
+  /** Key of a record in the store. */
   readonly storeKeyOf: (record: T) => string;
-  /** As it is mirrored here. */
+  /** The mirror's record. */
   readonly current: (key: string) => T | undefined;
 }
 
-/** Writes of one change, each at the revision that was read last. */
+/** Attempts of one change, each at the last read revision. */
 const MOST_ATTEMPTS = 4;
 
 /**
- * Changes of mirrored records, one at a time for each, so that none of this process conflicts with
- * another of it.
+ * Serializes changes of each mirrored record, so that writes of this process never conflict with
+ * each other.
  */
 export class SerializedWriter<T extends { readonly revision: Revision }> {
   readonly #deps: SerializedWriterDeps<T>;
@@ -26,10 +26,10 @@ export class SerializedWriter<T extends { readonly revision: Revision }> {
   }
 
   /**
-   * Writes a change, which the store reports to the mirror; a change to the same record is not
-   * written. Where somebody else's write came first, or where the write was no longer permitted
-   * (see Records), `change` is asked again. Returns the new record, or undefined for an unknown
-   * one. Rejects with RecordConflict, LeaseLost or OutcomeUnknown.
+   * Writes a change, which the store then reports to the mirror. Writes nothing if `change` returns
+   * the same record. Calls `change` again after a conflict, or if the write was no longer permitted
+   * (see Records). Returns the new record, or undefined if it is unknown. Rejects with
+   * RecordConflict, LeaseLost or OutcomeUnknown.
    */
   async change(
     key: string,

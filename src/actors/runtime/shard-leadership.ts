@@ -7,39 +7,40 @@ export interface ShardLeadershipDeps {
   readonly leases: Leases;
   readonly clock: Clock;
   readonly log: Log;
-  /** Resolves once the mirror shows all that was written before the call. */
+  /** Resolves when the mirror shows all writes from before the call. */
   readonly caughtUp: () => Promise<void>;
   readonly lead: (shard: number) => void;
   readonly follow: (shard: number) => void;
-  /** Resolves once what was under way at the call is done. */
+  /** Resolves when the intents in progress at the call are done. */
   readonly drained: () => Promise<void>;
 }
 
 const CATCH_UP_AGAIN_MS = 500;
-/** A mirror that is behind for longer leaves the shard to another replica. */
+/** Longest wait for the mirror before another replica gets the shard. */
 const CATCH_UP_MS = 5_000;
 const DRAIN_MS = 2_000;
-/** A large mirror takes seconds to catch up; meanwhile claims need no leader. */
+/**
+ * Longest delay of the start. A large mirror takes seconds to catch up, but claims need no leader.
+ */
 const START_MS = 250;
 const TELL_MS = 100;
 
 /**
- * Knows which shards this replica leads. A lease alone is not enough: the replica leads once its
- * mirror has caught up with what the last leader wrote, so that nothing is launched twice. A
- * replica whose mirror stays behind gives the lease up, and takes none until it has caught up, so
- * that another one leads. A lease that is wanted elsewhere is given up in order: the replica stops
- * deciding, what is under way is finished, then the lease goes.
+ * Shards that this replica leads. A lease is not enough: the mirror must first contain the previous
+ * leader's writes, so that nothing is launched twice. A replica whose mirror stays behind gives up
+ * the lease and takes none until it has caught up. Before it hands a lease over, the replica stops
+ * deciding and finishes its work in progress.
  */
 export class ShardLeadership {
   readonly #deps: ShardLeadershipDeps;
-  /** By shard: the epoch under which it leads, or is about to. */
+  /** Epoch of each shard that it leads or will lead. */
   readonly #epochs = new Map<number, number>();
   readonly #led = new Set<number>();
-  /** The epochs of those that no log line tells of yet. */
+  /** Epochs of shards that are not logged yet. */
   readonly #unpublished = new Map<number, number>();
   #unfollow: (() => void) | undefined;
   #over = false;
-  /** Its mirror is behind, and it takes no leases. */
+  /** True while its mirror is behind, and it takes no leases. */
   #behind = false;
   #started = false;
   #paused = false;
@@ -50,8 +51,8 @@ export class ShardLeadership {
   }
 
   /**
-   * Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once
-   * it was stopped; while it pauses it starts later.
+   * Resolves when it leads all shards with a lease, or after START_MS. Does nothing after `stop`;
+   * waits for `resume` while paused.
    */
   async start(): Promise<void> {
     this.#started = true;
@@ -79,7 +80,7 @@ export class ShardLeadership {
     return [...this.#led].sort((a, b) => a - b);
   }
 
-  /** Stops deciding for all shards until `resume`, and gives them up in order. */
+  /** Stops deciding for all shards, and hands them over until `resume`. */
   pause(): void {
     if (this.#paused || this.#over) return;
     this.#paused = true;
@@ -92,7 +93,7 @@ export class ShardLeadership {
       });
   }
 
-  /** Takes leases again, and decides where it gets them. */
+  /** Takes leases again, and leads their shards. */
   resume(): void {
     this.#paused = false;
     this.#handedOver
@@ -107,9 +108,7 @@ export class ShardLeadership {
     if (this.#started && !this.#unfollow) await this.start();
   }
 
-  /**
-   * Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it.
-   */
+  /** Stops deciding for all shards for good. Work in progress continues; call `giveUp` after it. */
   stop(): void {
     this.#over = true;
     this.#leaveAll();
@@ -141,12 +140,12 @@ export class ShardLeadership {
     this.#epochs.set(shard, lease.epoch);
     const still = (): boolean =>
       this.#unfollow !== undefined && this.#epochs.get(shard) === lease.epoch && lease.held();
-    // The listener may be called before `follow` has returned.
+    // The listener may run before `follow` returns.
     await Promise.resolve();
     const until = clock.now() + CATCH_UP_MS;
     while (!(await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch }))) {
       if (!still()) return;
-      // What shows for one shard holds for those that were gained meanwhile.
+      // If the mirror is behind for one shard, it is for all shards gained in the meantime.
       if (this.#behind || clock.now() >= until) return await this.#standBack(shard);
       await this.#pause(Math.min(CATCH_UP_AGAIN_MS, until - clock.now()));
     }
@@ -156,7 +155,7 @@ export class ShardLeadership {
     this.#notify(shard, this.#deps.lead);
   }
 
-  /** Whether the mirror has caught up within so many ms. Never rejects. */
+  /** Whether the mirror catches up within `withinMs`. Never rejects. */
   async #hasCaughtUp(withinMs: number, fields: object): Promise<boolean> {
     const { caughtUp, clock, log } = this.#deps;
     let cancel = (): void => undefined;
@@ -179,10 +178,7 @@ export class ShardLeadership {
     }
   }
 
-  /**
-   * Leaves the shard to another replica, and takes no lease until the mirror has caught up. Never
-   * rejects.
-   */
+  /** Gives the shard up, and takes no lease until the mirror has caught up. Never rejects. */
   async #standBack(shard: number): Promise<void> {
     const { leases } = this.#deps;
     this.#epochs.delete(shard);
@@ -197,7 +193,7 @@ export class ShardLeadership {
     if (!this.#over && !this.#paused) leases.join();
   }
 
-  /** One that throws has this shard led, or not, all the same. */
+  /** Calls a listener; an error does not change the leadership. */
   #notify(shard: number, report: (shard: number) => void): void {
     try {
       report(shard);
@@ -209,7 +205,7 @@ export class ShardLeadership {
     }
   }
 
-  /** One line for all that are gained within a moment. */
+  /** Logs one line for all shards gained within TELL_MS. */
   #tell(shard: number, epoch: number): void {
     this.#unpublished.set(shard, epoch);
     if (this.#unpublished.size > 1) return;
@@ -235,7 +231,7 @@ export class ShardLeadership {
     if (because === 'wanted-elsewhere') void this.#handOver(shard);
   }
 
-  /** Gives the lease up once what is under way is done, or a moment later. Never rejects. */
+  /** Gives up the lease when the work in progress is done, or after DRAIN_MS. Never rejects. */
   async #handOver(shard: number): Promise<void> {
     const { leases, drained, log } = this.#deps;
     const done = (async () => {
@@ -257,7 +253,7 @@ export class ShardLeadership {
   }
 }
 
-/** As `0-15` or `1 4-7`: short, however many there are. */
+/** Compact list, such as `0-15` or `1 4-7`. */
 const rangesOf = (numbers: readonly number[]): string => {
   const ranges: { readonly from: number; to: number }[] = [];
   for (const number of [...numbers].sort((a, b) => a - b)) {

@@ -1,14 +1,14 @@
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** Leads as the supervisor does, with actors of its own. */
+/** Another part that leads shards together with the supervisor. */
 export interface ShardParticipant {
   onShardAcquired(shard: number): void;
   onShardReleased(shard: number): void;
-  /** Resolves once what it goes by shows all that was written before the call. */
+  /** Resolves when its mirrors show all writes from before the call. */
   caughtUp?(): Promise<void>;
-  /** An instance of the pool was claimed; `last`: none is idle any more. */
+  /** An instance of the pool was claimed; `last` is true if no idle one is left. */
   claimed?(poolUid: string, last: boolean): void;
   startFailed?(poolUid: string): void;
-  /** The pool, or how its instances stand, is perhaps not what it was. Called often. */
+  /** The pool's record or counts may have changed. Called often. */
   poolChanged?(record: PoolRecord): void;
 }

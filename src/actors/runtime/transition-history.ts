@@ -4,32 +4,31 @@ import type { Transition } from '../../model/inspection.ts';
 import { requestNow } from '../../model/request-scope.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 
-/** Transitions that are kept of one actor. */
+/** Number of transitions to keep for one actor. */
 export const MOST_TRANSITIONS = 50;
-/** Transitions that are kept of all actors of a kind together. */
+/** Number of transitions to keep for all actors of a kind. */
 const MOST_KEPT = 500_000;
-/** Different combinations of event, cause and states; causes are left out where there are more. */
-const MOST_WORDINGS = 10_000;
-/** Actors without transitions, until one is found whose go. */
-const MOST_PASSED_OVER = 100;
 /**
- * Actors that are made before the place among them is forgotten at which the last one's transitions
- * went.
+ * Number of distinct combinations of event, cause and states. Above it, new ones omit the cause.
  */
+const MOST_WORDINGS = 10_000;
+/** Number of actors without transitions to skip in one search for transitions to drop. */
+const MOST_PASSED_OVER = 100;
+/** Number of new actors after which the iterator of the last drop is discarded. */
 const MOST_MADE_MEANWHILE = 1_000;
-/** Groups without an actor in the state that is asked for, of one page. */
+/** Number of groups to scan for one page. */
 const MOST_GROUPS_LOOKED_AT = 2_000;
 
 export interface Moved<E> {
   readonly event: E;
-  /** Actors are listed by it: a sandbox's is its pool's uid. Never changes. */
+  /** Group in lists: for a sandbox, its pool's uid. Constant. */
   readonly group: string;
-  /** Within a group and a state they are listed by it. Never changes. */
+  /** Sort key within a group and state. Constant. */
   readonly born: number;
 }
 
 export interface TransitionHistoryDeps<E> {
-  /** Says what it is called in the log. */
+  /** Name in the log. */
   readonly kind: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
@@ -44,7 +43,7 @@ interface CurrentState {
   readonly group: string;
 }
 
-/** The place where a page ended. */
+/** End of a page. */
 export interface HistoryCursor {
   readonly group: string;
   readonly state: string;
@@ -53,7 +52,7 @@ export interface HistoryCursor {
 
 export interface HistoryQuery {
   readonly group?: string;
-  /** A state with what is inside it, or one region's. */
+  /** A state including its substates, or the state of one region. */
   readonly state?: string;
   readonly after?: HistoryCursor;
   readonly limit: number;
@@ -65,8 +64,8 @@ export interface HistoryPage {
 }
 
 /**
- * `times`: time and wording of each transition in turn. Written anew with each, so that none has
- * room to spare.
+ * `times` alternates time and wording of each transition. Each transition replaces the array, so
+ * that it has no spare capacity.
  */
 interface ActorHistory extends OrderedEntry {
   readonly group: string;
@@ -83,17 +82,17 @@ interface Wording {
 }
 
 /**
- * Where the actors of one kind stand and how each came there: its last 50 transitions, of all at
- * most half a million; then those of the oldest actors go. An actor that has moved three times
- * costs about 280 bytes, a transition two microseconds. Pages are read off ordered indexes, from
- * where the last one ended. A detailed log has each of them, and at `trace` what changed no state.
+ * Current states of one kind's actors, and the last 50 transitions of each. Above half a million in
+ * total, drops those of the oldest actors first. An actor with three transitions costs about 280
+ * bytes, a transition two microseconds. Pages come from ordered indexes, starting at the last
+ * page's end. A detailed log contains each transition, and at `trace` events without a change.
  */
 export class TransitionHistory<E extends { readonly type: string }> {
   readonly #deps: TransitionHistoryDeps<E>;
   readonly #mostKept: number;
   readonly #histories = new Map<string, ActorHistory>();
   readonly #groups = new OrderedIndex();
-  /** By group, by state. */
+  /** By group, then by state. */
   readonly #byState = new Map<string, Map<string, OrderedIndex>>();
   readonly #counts = new Map<string, number>();
   readonly #wordings: Wording[] = [];
@@ -101,8 +100,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   readonly #followers = new Map<string, Set<(transition: Transition | undefined) => void>>();
   #kept = 0;
   /**
-   * Walks the actors whose transitions go next. Not kept for long without need: it holds on to
-   * every actor that has ended since it was moved.
+   * Iterator over actors whose transitions go next. Discarded when idle, because it retains all
+   * actors that have ended since its last step.
    */
   #turn: MapIterator<ActorHistory> | undefined;
   #madeSinceTurn = 0;
@@ -116,7 +115,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#histories.size;
   }
 
-  /** Notes where the actor stands after an event, which may be where it stood. */
+  /** Records the actor's state after an event, even if it is unchanged. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#histories.get(key);
     if (this.#deps.log.detailed) this.#write(key, known?.state, { to, event });
@@ -159,7 +158,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     else log.debug({ ...fields, from, to }, 'actor moved');
   }
 
-  /** It is no more. */
+  /** Removes an ended actor, and notifies its followers. */
   ended(key: string): void {
     const history = this.#histories.get(key);
     if (!history) return;
@@ -169,10 +168,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     for (const report of this.#followers.get(key) ?? []) report(undefined);
   }
 
-  /**
-   * Tells where it stands, since when, which is 0 where that is forgotten, after how many moves,
-   * and in which group.
-   */
+  /** Current state, time of entry (0 if dropped), number of transitions, and group. */
   current(key: string): CurrentState | undefined {
     const history = this.#histories.get(key);
     return (
@@ -185,7 +181,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     );
   }
 
-  /** The last transitions of one, the oldest first. */
+  /** Last transitions of an actor, oldest first. */
   of(key: string): readonly Transition[] {
     const history = this.#histories.get(key);
     return history
@@ -195,17 +191,13 @@ export class TransitionHistory<E extends { readonly type: string }> {
       : [];
   }
 
-  /**
-   * Counts the actors that stand in each state, and in each part of a state that has several
-   * regions.
-   */
+  /** Number of actors by state, and by state of each region. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
   /**
-   * Returns fewer than `limit` also where many groups had none; there is more as long as there is a
-   * `next`.
+   * May return fewer than `limit` keys if many groups had none; continue while there is a `next`.
    */
   page({ group, state, after, limit }: HistoryQuery): HistoryPage {
     const keys: string[] = [];
@@ -235,8 +227,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   }
 
   /**
-   * Reports each transition of the actor from now on; undefined once it is no more. Answers the way
-   * to end it. `report` must not throw.
+   * Reports each new transition of the actor, and undefined at its end. Returns a function that
+   * ends this. `report` must not throw.
    */
   follow(key: string, report: (transition: Transition | undefined) => void): () => void {
     const followers = this.#followers.get(key) ?? new Set();
@@ -290,7 +282,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#wordings.push(wording) - 1;
   }
 
-  /** Forgets the transitions of one other actor: of each in turn, the oldest actor first. */
+  /** Drops the transitions of one other actor, in turn from the oldest. */
   #forgetSome(but: ActorHistory): void {
     this.#madeSinceTurn = 0;
     for (let tries = 0; tries < MOST_PASSED_OVER; tries++) {
@@ -337,7 +329,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
 
 const UNWORDED: Wording = { event: '', cause: '', from: '', to: '' };
 
-/** Whether one of its parts is that state, or inside it. */
+/** Whether one of its regions is in that state or a substate. */
 export const isWithin = (state: string, asked: string): boolean =>
   state === asked ||
   state.split(' ').some((part) => part === asked || part.startsWith(`${asked}.`));
