@@ -8,32 +8,29 @@ export interface PoolDemandDeps {
   readonly coordination: Pick<Coordination, 'publishDemand' | 'subscribeDemand' | 'waiting'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** A claim of the pool found none idle, here or on another replica. */
+  /** Called when a claim on any replica found no idle instance of the pool. */
   readonly lacking: (poolUid: string) => void;
 }
 
-/**
- * Pools of which something is known, and principals of one of them; what was touched longest ago
- * goes.
- */
+/** Number of pools, and of principals of one pool, to remember. Drops the least recently used. */
 const MOST_POOLS = 10_000;
 const MOST_PRINCIPALS = 1_000;
-/** One who claims again and again is told of so often. */
+/** Shortest interval between two signals for one principal. */
 const TOLD_AGAIN_MS = 1_000;
 
-/** Moments by this replica's clock. */
+/** Times by this replica's clock. */
 interface Demand {
   cameAt: number;
-  /** When somebody was last said to wait; undefined: nobody does. */
+  /** Time of the last wait signal; undefined if nobody waits. */
   waitsAt: number | undefined;
   waiting: number;
-  /** By principal: when it was last refused and has not been served since. */
+  /** Time of the last refusal of each principal that was not served since. */
   readonly refused: Map<string, number>;
 }
 
 /**
- * Knows what claims lacked lately, by pool, on all replicas: each tells the others, so that whoever
- * leads knows.
+ * Unmet demand of recent claims by pool. Replicas publish it to each other, so that every leader
+ * has it.
  */
 export class PoolDemand {
   readonly #deps: PoolDemandDeps;
@@ -54,37 +51,37 @@ export class PoolDemand {
     this.#forget?.();
   }
 
-  /** A claim waits from now on, in the order that all replicas share. */
+  /** Publishes that a claim begins to wait, in the order of all replicas. */
   waits(poolUid: string, principal: string): void {
     this.#deps.coordination.publishDemand({ kind: 'waits', poolUid, principal });
   }
 
-  /** A claim was refused because none is idle. */
+  /** Publishes that a claim was refused because no instance is idle. */
   refused(poolUid: string, principal: string): void {
     const before = this.#pools.get(poolUid)?.refused.get(principal);
     if (before !== undefined && this.#deps.clock.now() - before < TOLD_AGAIN_MS) return;
     this.#deps.coordination.publishDemand({ kind: 'refused', poolUid, principal });
   }
 
-  /** A claim got its instance; told where that ends a want. */
+  /** Publishes that a claim succeeded, if it ends a known refusal. */
   served(poolUid: string, principal: string): void {
     if (this.#pools.get(poolUid)?.refused.has(principal))
       this.#deps.coordination.publishDemand({ kind: 'served', poolUid, principal });
   }
 
-  /** One of the pool's was seen to be claimed. */
+  /** Records that an instance of the pool was claimed. */
   came(poolUid: string): void {
     this.#of(poolUid).cameAt = this.#deps.clock.now();
   }
 
-  /** When a claim last came, as far as is known here (ms); 0: none did. */
+  /** Time of the last known claim (ms since the epoch); 0 if unknown. */
   cameAt(poolUid: string): number {
     return this.#pools.get(poolUid)?.cameAt ?? 0;
   }
 
   /**
-   * Asks how many wait now for those of the pools of which it was said that somebody does. Never
-   * rejects: what can't be told stays as it was.
+   * Updates the number of waiting claims for pools with a wait signal. Never rejects: keeps the old
+   * number on an error.
    */
   async look(pools: readonly WaitedPool[]): Promise<void> {
     await Promise.all(
@@ -109,8 +106,8 @@ export class PoolDemand {
   }
 
   /**
-   * Claims that waited at the last look, and principals refused within the window and not served
-   * since.
+   * Number of claims that waited at the last `look`, plus principals refused within the window and
+   * not served since.
    */
   pending(poolUid: string, windowMs: number): number {
     const demand = this.#pools.get(poolUid);
@@ -121,7 +118,7 @@ export class PoolDemand {
     return demand.waiting + refused;
   }
 
-  /** Claims that waited at the last look. */
+  /** Number of claims that waited at the last `look`. */
   waiting(poolUid: string): number {
     return this.#pools.get(poolUid)?.waiting ?? 0;
   }
@@ -137,7 +134,7 @@ export class PoolDemand {
     if (kind === 'waits') {
       demand.waitsAt = now;
     } else {
-      demand.refused.delete(principal); // the last is the newest
+      demand.refused.delete(principal); // keeps the newest last
       demand.refused.set(principal, now);
       dropFirst(demand.refused, MOST_PRINCIPALS);
     }

@@ -15,12 +15,12 @@ export interface PoolEffectsDeps extends Pick<
 > {
   readonly places: StartPlaces | undefined;
   readonly mirror: RecordMirror<PoolRecord>;
-  /** Returns what the pool's actor knows. */
+  /** Context of the pool's actor. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
   readonly send: (uid: string, event: PoolEvent) => void;
 }
 
-/** Carries out what a pool's actor asks for. */
+/** Executes the intents of a pool's actor. */
 export const poolEffects = (
   deps: PoolEffectsDeps,
 ): ((uid: string, intent: PoolIntent) => void | Promise<void>) => {
@@ -95,8 +95,8 @@ const remove = async (
 };
 
 /**
- * Whoever removed the pool, its part of the quota goes, its registry passwords, and what is left of
- * its instances. For the leader of its shard.
+ * Releases the quota, registry passwords and remaining instances of a removed pool. Only the leader
+ * of its shard calls this.
  */
 export const forgetPool = (
   {
@@ -126,7 +126,7 @@ export const forgetPool = (
   listener.orphaned(uid);
 };
 
-/** Has the quotas count the pool, and what its instances may use. */
+/** Restores the quota usage of the pool and of its instances. */
 export const restoreQuotas = async (
   { coordination }: Pick<PoolHostDeps, 'coordination'>,
   record: PoolRecord,

@@ -14,12 +14,11 @@ export interface PoolEventRecorderDeps {
 }
 
 /**
- * Notes what happens to pools, for their owners. All of it is kept, but for a pause that only goes
- * on for the same cause.
+ * Records events of pools for their owners. Stores all except repeated pauses with the same cause.
  */
 export class PoolEventRecorder {
   readonly #deps: PoolEventRecorderDeps;
-  /** Pools of which it is to be told once they have all that they should. */
+  /** Pools that report an event when they are filled. */
   readonly #awaited = new Set<string>();
 
   constructor(deps: PoolEventRecorderDeps) {
@@ -31,7 +30,6 @@ export class PoolEventRecorder {
     this.#note(record, { reason: 'Created' }, { key: 'Created', at: record.createdAt });
   }
 
-  /** Its actor was told something. */
   changed(before: PoolContext, after: PoolContext): void {
     this.#definition(before, after);
     this.#size(before.record, after.record);
@@ -59,7 +57,7 @@ export class PoolEventRecorder {
       this.#note(record, { reason: 'RolledOut' }, {});
   }
 
-  /** Notes a new size, unless its group decided it: that stands in the group's decisions. */
+  /** Records a new size, unless its group decided it: the group records its decisions. */
   #size({ replicas: from, decided }: PoolRecord, record: PoolRecord): void {
     const { replicas: to, uid, revision } = record;
     if (from === to || record.decided?.id !== decided?.id) return;
@@ -98,7 +96,7 @@ export class PoolEventRecorder {
     else this.#note(record, { reason: 'Emptied' }, {});
   }
 
-  /** `key`: names it among those of its pool, alike on each replica. */
+  /** `key` identifies the event within its pool, equal on every replica. */
   #note(
     { uid, owner, name: poolName }: PoolRecord,
     event: LifecycleEvent,

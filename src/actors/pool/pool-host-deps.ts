@@ -20,13 +20,13 @@ export interface PoolHostDeps {
   readonly events: EventSink;
   readonly instances: PoolInstances;
   readonly listener: PoolListener;
-  /** Has the pool planned anew at that moment. */
+  /** Schedules a new plan of the pool. */
   readonly planAt: (uid: string, at: number) => void;
-  /** Its usage is compared with the records soon: what is given back now may not be told. */
+  /** Schedules reconciliation of the owner's usage, because a release may get lost. */
   readonly reconcileLater: (owner: Tenant) => void;
 }
 
-/** The instances of pools, and what a pool does with them. */
+/** Access of pools to their instances. */
 export interface PoolInstances {
   readonly index: SandboxIndex;
   readonly retirements: RetirementLimiter;
@@ -35,12 +35,12 @@ export interface PoolInstances {
   readonly tell: (id: string, event: SandboxEvent) => boolean;
 }
 
-/** Hears what becomes of pools. */
+/** Receives changes of pools. */
 export interface PoolListener {
-  /** A pool, or how its instances stand, is perhaps not what it was. */
+  /** The record or the counts of a pool may have changed. */
   readonly changed: (record: PoolRecord) => void;
-  /** Nobody claims from the pool any more. */
+  /** The pool accepts no claims any more. */
   readonly ending: (uid: string) => void;
-  /** The pool is gone for good; what it left behind is to be retired. */
+  /** The pool is gone for good. Its remaining instances must retire. */
   readonly orphaned: (uid: string) => void;
 }

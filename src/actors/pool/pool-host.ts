@@ -27,16 +27,16 @@ import { StartPlaces } from './start-places.ts';
 
 type Snapshot = SnapshotFrom<typeof poolMachine>;
 
-/** The pools of a supervisor: one actor for each, and an index of them. */
+/** Hosts one actor for each pool of a supervisor, and indexes the pools. */
 export class PoolHost {
   readonly index = new OwnedIndex();
   readonly actors: ActorHost<Snapshot, PoolEvent, PoolIntent, PoolInput>;
   readonly #deps: PoolHostDeps;
   readonly #counts = new InstanceCounts();
-  /** The records of pools whose actor threw, and that have no other yet. */
+  /** Records of pools whose actor threw and has no successor yet. */
   readonly #unhosted = new Map<string, PoolRecord>();
   #hears = false;
-  /** Every pool that there was is known: others are new. */
+  /** True after the first read of the store: later pools are new. */
   #started = false;
   readonly #events: PoolEventRecorder;
   readonly #places: StartPlaces | undefined;
@@ -76,7 +76,7 @@ export class PoolHost {
     this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
-  /** Says what `replicas` counts. */
+  /** Whether `replicas` counts running instances too. */
   get semantics(): ReplicaSemantics {
     return this.#deps.policy.replicaSemantics;
   }
@@ -86,103 +86,99 @@ export class PoolHost {
     return context && shown(context, this.#deps.policy);
   }
 
-  /** The pool of an env's member, as the mirror shows it. */
+  /** The mirror's pool of an env's member. */
   ofMember(env: Pick<EnvRecord, 'uid' | 'owner'>, name: string): PoolSnapshot | undefined {
     const uid = this.index.uidOf(env.owner.namespace, name);
     const pool = uid === undefined ? undefined : this.get(uid);
     return pool?.record.env?.uid === env.uid ? pool : undefined;
   }
 
-  /** Tells what keeps the pool's instances from starting, as far as this replica knows. */
+  /** Known cause, if instances of the pool fail to start. */
   startTrouble(uid: string): StartTrouble | undefined {
     const context = this.#context(uid);
     return context && startTroubleOf(context, this.#now());
   }
 
-  /** All of them. */
   snapshots(): readonly PoolSnapshot[] {
     return [...this.actors.keys()].flatMap((uid) => this.get(uid) ?? []);
   }
 
-  /** All of a pool's actor, for whoever looks inside. */
+  /** Full state of a pool's actor, for inspection. */
   whole(uid: string): PoolActorView | undefined {
     const snapshot = this.actors.snapshot(uid);
     return snapshot && wholeOf(snapshot, this.#now());
   }
 
-  /** Makes the pool's actor anew from its record, also one that is broken. */
+  /** Rebuilds the pool's actor from its record, even if it is broken. */
   rebuild(record: PoolRecord): void {
     this.#unhosted.set(record.uid, record);
     this.index.remove(record);
     void this.actors.rebuild(record.uid);
   }
 
-  /** The record of a pool, whether it has an actor or not. */
+  /** Record of a pool, with or without an actor. */
   recordOf(uid: string): PoolRecord | undefined {
     return this.#context(uid)?.record ?? this.#unhosted.get(uid);
   }
 
-  /** The pool of that name if there is one, and it has no actor now. */
+  /** Record of the pool with that name if it has no actor now. */
   unhosted(namespace: string, name: string): PoolRecord | undefined {
     const isIt = ({ owner, ...record }: PoolRecord): boolean =>
       record.name === name && owner.namespace === namespace;
     return [...this.#unhosted.values()].find(isIt);
   }
 
-  /** The updateRevision of what a pool launches; none of one that is not known. */
+  /** The updateRevision of a pool's new instances; empty for an unknown pool. */
   revisionOf(uid: string): string {
     return this.#context(uid)?.record.updateRevision ?? '';
   }
 
-  /** Whether it is known already that the pool's instances of this revision start. */
+  /** Whether an instance of this revision is known to have started. */
   knowsToStart(uid: string, revision: string): boolean {
     const context = this.#context(uid);
     return context !== undefined && !isNewsThatStarts(context, revision);
   }
 
-  /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
+  /** Applies a change of an instance's count. `ordered`: the pool ordered the instance. */
   moved(move: Move, ordered: boolean): void {
     this.#counts.move(move);
     if (!this.#hears) return;
     this.#count(move.poolUid, ordered);
-    // It was retiring when its pool was removed, and that failed.
+    // The instance was retiring when its pool was removed, and the retirement failed.
     if (move.from === 'retiring' && move.to !== undefined && !this.actors.has(move.poolUid))
       this.#deps.listener.orphaned(move.poolUid);
   }
 
-  /** All that there was is found: each pool hears of it in one, and of every move from now on. */
+  /** Ends the initial read: sends each pool its counts, and every change from now on. */
   begin(): void {
     this.#hears = true;
     for (const uid of this.actors.keys()) this.#count(uid, false);
   }
 
-  /**
-   * Reads every pool, with what its owner's quota counts, and follows what anybody changes from
-   * then on.
-   */
+  /** Reads all pools, restores their quota usage, and follows all later changes. */
   async start(): Promise<void> {
     await this.#mirror.start();
     this.#started = true;
     await Promise.all(this.snapshots().map(({ record }) => restoreQuotas(this.#deps, record)));
   }
 
-  /** Reads the pool uncached: what is shown of it then is no older than this call. */
+  /** Reads the pool uncached, so that the mirror's copy is no older than this call. */
   async refresh(namespace: string, name: string): Promise<void> {
     await this.#mirror.refresh(`${namespace}/${name}`);
   }
 
   /**
-   * Reads one that the mirror doesn't show, as `refresh` does: at most once in 250 ms, for all who
-   * miss it.
+   * Reads a pool that the mirror lacks, as `refresh` does. Concurrent callers share one read per
+   * 250 ms.
    */
   async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
     return await this.#mirror.lookUp(`${namespace}/${name}`);
   }
 
-  /** The record of one of the owner's, read uncached. */
+  /** Reads the record of one of the owner's pools uncached. */
   async recorded(owner: Tenant, uid: string): Promise<PoolRecord | undefined> {
     const name = this.#context(uid)?.record.name;
-    // One that no mirror shows is known by its uid alone.
+    // Lists all pools, because the name of an unknown pool is not known.
     if (name === undefined)
       return (await this.#deps.pools.list()).find((record) => record.uid === uid);
     await this.refresh(owner.namespace, name);
@@ -198,7 +194,7 @@ export class PoolHost {
     if (record) this.#renew(record);
   }
 
-  /** Writes a change of the record of a pool that has an actor, as SerializedWriter does. */
+  /** Changes the record of a pool with an actor (see SerializedWriter). */
   async change(
     uid: string,
     change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>,
@@ -362,6 +358,6 @@ export class PoolHost {
   }
 }
 
-/** Whether as many instances start as before, and as many were ordered. */
+/** Whether the counts of starting and of ordered instances are unchanged. */
 const startAlike = (before: PoolContext, after: PoolContext): boolean =>
   before.counts.starting === after.counts.starting && before.ordered === after.ordered;

@@ -3,18 +3,18 @@ import { mayRenew, replaceableOf, surplusOf } from '../../machines/pool/decision
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { UNCLAIMED } from '../sandbox/sandbox-index.ts';
 
-/** A surplus that is too young to go is looked at again after this. */
+/** Interval between checks of a surplus that is too young to retire. */
 const TRIM_AGAIN_MS = 5_000;
 
 export interface PoolRetirementsDeps extends Pick<
   PoolHostDeps,
   'instances' | 'runtime' | 'planAt'
 > {
-  /** Returns what the pool's actor knows. */
+  /** Context of the pool's actor. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
 }
 
-/** Retires what pools ask to have retired, a few at a time. */
+/** Retires instances for pools, a few at a time. */
 export class PoolRetirements {
   readonly #deps: PoolRetirementsDeps;
 
@@ -22,7 +22,7 @@ export class PoolRetirements {
     this.#deps = deps;
   }
 
-  /** Looks at the surplus again before each one: what was decided a moment ago may have changed. */
+  /** Retires surplus instances. Checks the surplus before each one, because it may have changed. */
   trim(uid: string): void {
     const {
       instances: { retirements },
@@ -40,7 +40,10 @@ export class PoolRetirements {
       planAt(uid, runtime.clock.now() + TRIM_AGAIN_MS);
   }
 
-  /** Asks anew how many may go before each one: what goes is replaced at once. */
+  /**
+   * Replaces instances of old revisions. Checks the permitted number before each one, because each
+   * is replaced at once.
+   */
   replace(uid: string): void {
     const {
       instances: { index, retirements },
@@ -59,7 +62,8 @@ export class PoolRetirements {
   }
 
   /**
-   * Retires one that has not been ready for as long as a start may take: it is replaced at once.
+   * Retires one instance that has been unready for longer than a start may take. The pool replaces
+   * it at once.
    */
   renew(uid: string): void {
     const {
@@ -80,7 +84,7 @@ export class PoolRetirements {
     retirements.end(uid, candidates, (id) => mayGo() && this.#retire(id));
   }
 
-  /** Ends what runs, of a pool that is deleted by force. */
+  /** Ends the running sandboxes of a force-deleted pool. */
   endRunning(uid: string): void {
     const {
       instances: { index, retirements, tell },
@@ -97,8 +101,8 @@ export class PoolRetirements {
   }
 
   /**
-   * Returns what can be spared best; after a decision that some are not needed, none that is
-   * starting, or younger than it says.
+   * Returns the most dispensable instances. After a surplus decision, excludes starting instances
+   * and those younger than `sparesMs`.
    */
   #dismissable(uid: string, most: number): readonly string[] {
     const {

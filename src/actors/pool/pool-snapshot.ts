@@ -26,7 +26,7 @@ export const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot =>
   conditions: context.conditions,
 });
 
-/** All of it, for whoever looks inside. */
+/** Full state of a pool's actor, for inspection. */
 export interface PoolActorView {
   readonly context: PoolContext;
   readonly phase: PoolPhase;
@@ -47,7 +47,7 @@ export const wholeOf = (
 type Place = keyof PoolCounts;
 type Counting = { -readonly [place in Place]: number };
 
-/** Where an instance counted before and where it counts now; undefined: nowhere. */
+/** Change of an instance's count; undefined if it counts nowhere. */
 export interface Move {
   readonly poolUid: string;
   readonly revision: string;
@@ -55,10 +55,7 @@ export interface Move {
   readonly to: Place | undefined;
 }
 
-/**
- * How many instances of each pool and revision there are, also of pools that nobody has heard of
- * yet.
- */
+/** Number of instances by pool and revision, also of pools that are not known yet. */
 export class InstanceCounts {
   readonly #pools = new Map<
     string,

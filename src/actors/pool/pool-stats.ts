@@ -3,9 +3,9 @@ import { POOL_PHASES, NO_INSTANCES, type PoolCounts } from '../../model/pools/po
 import type { PoolHost } from './pool-host.ts';
 import type { PoolSnapshot } from './pool-snapshot.ts';
 
-/** Pools that are told apart: those with the most replicas. */
+/** Number of pools with their own labels: those with the most replicas. */
 const MOST_POOLS = 50;
-/** No name of a namespace or pool. */
+/** Label of all other pools; not a valid namespace or pool name. */
 const OTHERS = '(others)';
 const SHOWN = ['idle', 'starting', 'running'] as const;
 const STATES = Object.keys(NO_INSTANCES) as readonly (keyof PoolCounts)[];
@@ -18,8 +18,8 @@ interface Counted {
 }
 
 /**
- * The pools as numbers. All are looked at once for all that is asked in one turn of the event loop:
- * some microseconds each.
+ * Metrics of the pools. All metrics of one turn of the event loop share one scan, which takes
+ * microseconds per pool.
  */
 export class PoolStats {
   readonly #pools: PoolHost;

@@ -4,13 +4,13 @@ import { isDegraded } from '../../model/pools/pool-condition.ts';
 import type { StartHindrance } from '../../model/sandbox.ts';
 import type { PoolView } from '../views.ts';
 
-/** Describes what keeps instances of a pool from starting. */
+/** Reason why instances of a pool don't start. */
 export interface PoolHindrance {
-  /** `StartsFail`: starts have failed, and nothing is known of one that is under way. */
+  /** `StartsFail`: starts have failed, and no reason is known for one in progress. */
   readonly reason: StartHindrance | 'StartsFail';
-  /** In the words of whoever said so. */
+  /** Message of the original reporter. */
   readonly message: string;
-  /** When the oldest of those that are kept from starting was born (ms since the epoch). */
+  /** Creation time of the oldest blocked instance (ms since the epoch). */
   readonly since?: number;
 }
 
@@ -18,10 +18,7 @@ interface Hindered extends PoolHindrance {
   readonly since: number;
 }
 
-/**
- * Says why a pool that lacks instances does not get them, as far as this replica knows; undefined
- * where nothing hinders them.
- */
+/** Known reason why a pool lacks instances; undefined if nothing blocks them. */
 export const hindranceOf = (
   supervisor: Supervisor,
   { record, counts, conditions }: PoolSnapshot,
@@ -34,7 +31,7 @@ export const hindranceOf = (
   return { reason: 'StartsFail', message: breaker.reason, since: degraded?.since };
 };
 
-/** Counts the instances that the pool should have and that are not ready yet. */
+/** Number of instances that the pool still lacks. */
 export const missingFrom = (
   { pools }: Pick<Supervisor, 'pools'>,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,
@@ -45,8 +42,8 @@ export const missingFrom = (
   (pools.semantics === 'total' ? counts.running : 0);
 
 /**
- * Shows a pool as it stands, Degraded where instances of it can't start as things are: a start that
- * is kept from going on counts as failed only after the template's startupTimeout.
+ * Returns the pool's view, as Degraded if its instances can't start now. Without this, a blocked
+ * start counts as failed only after the template's startupTimeout.
  */
 export const viewOfPool = (
   supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
@@ -65,7 +62,7 @@ export const viewOfPool = (
   };
 };
 
-/** Tells what hinders the oldest instance of those that are kept from starting. */
+/** Reason of the oldest blocked instance. */
 const hinderedIn = (
   supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,

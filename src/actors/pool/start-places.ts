@@ -6,23 +6,23 @@ import type { PoolContext } from '../../machines/pool/events.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import type { Outbox } from '../runtime/actor-runtime.ts';
 
-/** Counts pools that wait for a place; a pool that is turned away asks again. */
+/** Waiting pools in total and per tenant; a pool beyond it asks again. */
 const MOST_WAITING = 16_384;
 const MOST_WAITING_OF_TENANT = 4_096;
 
 /**
- * Part of its startupTimeout in which an instance must become ready for the machine to have room
- * for more. Twice as many that start together take twice as long, and are still in time.
+ * Fraction of startupTimeout within which a start counts as quick, which permits one more
+ * concurrent start. Twice as many concurrent starts take twice as long, which is still in time.
  */
 const QUICK_PART = 1 / 3;
 
-/** An instance that is not ready by then hangs rather than works: its place goes to another. */
+/** Time after which an unready instance counts as stuck and loses its slot. */
 const LONGEST_MS = 120_000;
 
 export interface StartPlacesDeps {
   readonly clock: Clock;
   readonly outbox: Pick<Outbox, 'put' | 'drain'>;
-  /** Has the pool launch an instance if it still lacks one; false if there is no such pool. */
+  /** Launches an instance of the pool if it still lacks one; returns false for an unknown pool. */
   readonly grant: (uid: string) => boolean;
 }
 
@@ -35,29 +35,28 @@ interface PoolChange {
 interface Place {
   readonly release: () => void;
   readonly since: number;
-  /** Counts the places taken until this one, itself included. */
+  /** Sequence number of the slot, from 1. */
   readonly number: number;
 }
 
 /**
- * Hands out the places in which instances of all pools of one machine become ready. There are fewer
- * after an instance failed to start beside others, and one more for each that became ready quickly
- * while a pool waited; there is always one. Tenants take turns, and each leaves a place to the
- * others as long as there are two. An instance keeps its place until it is ready or gone, two
- * minutes at most. So every pool gets its turn, whatever the others do.
+ * Limits concurrent starts over all pools of one machine. A failed start beside others shrinks the
+ * limit; each quick start while a pool waits raises it by one; the minimum is one. Tenants take
+ * turns, and each leaves a slot to others if there are two or more. An instance holds its slot
+ * until it is ready or gone, but at most two minutes. So every pool gets its turn.
  */
 export class StartPlaces {
   readonly #deps: StartPlacesDeps;
   readonly #slots: FairSlots;
   readonly #policy: PlacesPolicy;
-  /** Pools that wait, with what takes their request back. */
+  /** Waiting pools, with the function that cancels their request. */
   readonly #waiting = new Map<string, () => void>();
-  /** Places of each pool, the oldest first. */
+  /** Slots of each pool, oldest first. */
   readonly #held = new Map<string, Place[]>();
   #most: number;
   #underWay = 0;
   #taken = 0;
-  /** The number of the last place that was taken while another was in use. */
+  /** Number of the last slot taken while another was in use. */
   #lastBesideOthers = 0;
 
   constructor(policy: PlacesPolicy, deps: StartPlacesDeps) {
@@ -72,13 +71,13 @@ export class StartPlaces {
     });
   }
 
-  /** Grants the pool a place once it is its turn. Does nothing while the pool waits already. */
+  /** Requests a slot for the pool. Does nothing if the pool waits already. */
   ask(uid: string, owner: Tenant): void {
     if (this.#waiting.has(uid)) return;
     this.#waiting.set(uid, () => undefined);
     const takeBack = this.#slots.request(tenantKey(owner), (release) => {
       this.#waiting.delete(uid);
-      // not at once: some pool is in the middle of an event
+      // deferred, because a pool may be in the middle of an event
       this.#deps.outbox.put({
         name: 'pool place',
         lease: undefined,
@@ -92,12 +91,12 @@ export class StartPlaces {
     else if (this.#waiting.has(uid)) this.#waiting.set(uid, takeBack);
   }
 
-  /** Takes in how the start of an instance went, and how many still start. */
+  /** Adjusts limit and slots after a change of the pool. */
   changed(uid: string, { before, after, event }: PoolChange): void {
     const { context } = after;
     if (event.type === 'START_FAILED' && !event.isRefused) this.#failed(uid);
     else if (before && becameReady(before.context, context)) this.#becameReady(uid, context);
-    // The pool needs it no more: none of those that start without a place is to keep it.
+    // Returns an unneeded slot, so that no start without a slot takes it over.
     if (event.type === 'PLACE' && before && context.ordered <= before.context.ordered)
       this.#giveBack(uid, 1, -1);
     const isRemoved = event.type === 'REMOVED';
@@ -105,7 +104,7 @@ export class StartPlaces {
     this.settle(uid, isRemoved ? 0 : context.counts.starting + context.ordered);
   }
 
-  /** The pool has so many instances that start: it keeps no more places than those. */
+  /** Returns the slots of the pool beyond its number of starting instances. */
   settle(uid: string, starting: number): void {
     this.#giveBack(uid, (this.#held.get(uid)?.length ?? 0) - starting);
   }
@@ -132,7 +131,10 @@ export class StartPlaces {
       this.#most = Math.min(this.#policy.most, this.#most + 1);
   }
 
-  /** One that failed to start alone says nothing of the machine. */
+  /**
+   * Shrinks the limit, unless the failed instance started without others: then the machine is not
+   * the cause.
+   */
   #failed(uid: string): void {
     const oldest = this.#held.get(uid)?.[0];
     if (oldest && oldest.number <= this.#lastBesideOthers)

@@ -9,9 +9,9 @@ export interface TemplateCatalogDeps {
   readonly clock: Clock;
 }
 
-/** Mirrors the templates by their names. */
+/** Mirror of the templates by name. */
 export class TemplateCatalog extends RecordMirror<TemplateRecord> {
-  /** Newest first; undefined where it is to be made anew. */
+  /** Sorted newest first; undefined after a change. */
   #newestFirst: readonly TemplateRecord[] | undefined;
 
   constructor({ templates, clock }: TemplateCatalogDeps) {
@@ -27,17 +27,17 @@ export class TemplateCatalog extends RecordMirror<TemplateRecord> {
     });
   }
 
-  /** Reads one that is not known, as RecordMirror does; none whose name no template can have. */
+  /** Reads an unknown template, as RecordMirror does. Skips the read for an invalid name. */
   override async lookUp(name: string): Promise<TemplateRecord | undefined> {
     return this.get(name) ?? (isDnsLabel(name) ? await super.lookUp(name) : undefined);
   }
 
-  /** Lists the first by name, at most `limit`. */
+  /** Lists the first `limit` templates by name. */
   list(limit: number): readonly TemplateRecord[] {
     return [...this.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
   }
 
-  /** Newest first, of one moment the higher name first; and how many there are in all. */
+  /** Returns a page, newest first (for equal times, higher name first), and the total. */
   page(
     offset: number,
     limit: number,

@@ -20,8 +20,8 @@ export interface CreatePoolDeps extends PoolRenderingDeps, MakePoolDeps {
 }
 
 /**
- * Makes a pool of the caller's from a template, by name or inline (operation `POST /sandboxpools`).
- * Its filling begins at once.
+ * Creates a pool from a named or inline template (operation `POST /sandboxpools`), and begins to
+ * fill it at once.
  */
 export const createPool =
   (deps: CreatePoolDeps): PoolOperations['createPool'] =>

@@ -7,8 +7,8 @@ import { viewOfPool } from '../start-hindrance.ts';
 import type { PoolView } from '../../views.ts';
 
 /**
- * Finds the caller's pool of that name to change it. Refuses as `findUsablePool`, and with
- * FORBIDDEN where it is only shared with the caller.
+ * Finds the caller's pool for a change. Refuses as `findUsablePool`, and with FORBIDDEN if it is
+ * only shared with the caller.
  */
 export const findPool = async (
   supervisor: Supervisor,
@@ -22,8 +22,8 @@ export const findPool = async (
 };
 
 /**
- * Finds the caller's pool of that name, or one that is shared with the caller; whether it is
- * unknown or another's, the refusal is the same.
+ * Finds the caller's own or shared pool of that name. The refusal is the same for unknown and other
+ * tenants' pools.
  */
 export const findUsablePool = async (
   supervisor: Supervisor,
@@ -35,7 +35,7 @@ export const findUsablePool = async (
   return pool;
 };
 
-/** Finds a pool as `findUsablePool` does; undefined where there is none. */
+/** Finds a pool as `findUsablePool` does; returns undefined if there is none. */
 export const usablePool = async (
   supervisor: Supervisor,
   caller: Caller,
@@ -47,7 +47,7 @@ export const usablePool = async (
   return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
 };
 
-/** The pool as it stands; from its record alone where its actor is gone. */
+/** Returns the pool's view; only from its record if it has no actor. */
 export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView => {
   const pool = supervisor.pools.get(record.uid);
   return pool ? viewOfPool(supervisor, pool) : ofRecord(record);

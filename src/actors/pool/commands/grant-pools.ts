@@ -36,7 +36,9 @@ const UNKNOWN: Denial = {
   message: "its owner's usage is not known right now; trying again",
 };
 
-/** Grants pools that were made or resized by hand what their owner's quotas allow, as over REST. */
+/**
+ * Grants pools that somebody created or resized by hand within their owners' quotas, as over REST.
+ */
 export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
   ask: async (next, before) => {
     const grant = new PoolGrant(deps, next, before);
@@ -44,10 +46,7 @@ export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
   },
 });
 
-/**
- * One attempt of one replica: others that try the same have reservations of their own, which don't
- * add up.
- */
+/** One attempt of one replica. Reservations of other replicas for the same pool don't add up. */
 class PoolGrant implements Grant<PoolRecord> {
   readonly #deps: GrantPoolsDeps;
   readonly #pool: Sized;
@@ -70,7 +69,7 @@ class PoolGrant implements Grant<PoolRecord> {
     this.#since = deps.clock.now();
   }
 
-  /** Reserves all parts or none; returns why, where it is none. */
+  /** Reserves all parts or none; returns the denial if none. */
   async reserve(): Promise<Denial | undefined> {
     const { coordination, quotaLimits, supervisor } = this.#deps;
     const { owner, uid } = this.#pool;
@@ -121,7 +120,7 @@ class PoolGrant implements Grant<PoolRecord> {
     if (!(error instanceof OutcomeUnknown)) await this.#giveBack();
   }
 
-  /** Never rejects. What others reserved for the same pool stays. */
+  /** Never rejects. Keeps reservations of other attempts for the pool. */
   async #giveBack(): Promise<void> {
     const { owner, uid } = this.#pool;
     await Promise.allSettled(

@@ -1,8 +1,7 @@
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 
 /**
- * Warns of pools whose sandboxes have the host's network; undefined where there is none. Names no
- * pool.
+ * Warning about pools on the host's network; undefined if there is none. Contains no pool's name.
  */
 export const hostNetworkWarning = ({ pools }: Pick<Supervisor, 'pools'>): string | undefined => {
   const { ids } = pools.index.list(undefined, 0, Number.POSITIVE_INFINITY);

@@ -24,8 +24,8 @@ const MOST_ATTEMPTS = 3;
 export type PoolDraft = Omit<PoolRecord, 'revision'>;
 
 /**
- * Does what goes before the pool's record, within the quota; and what undoes it, however far it
- * came, where there is no pool after all.
+ * Work before the write of the pool's record, within the quota. `undo` reverts any part of it if
+ * the pool is not created.
  */
 export interface Preparation {
   readonly prepare: () => Promise<void>;
@@ -33,9 +33,9 @@ export interface Preparation {
 }
 
 /**
- * Makes a pool within its owner's quota; durable when it resolves. Refuses with QUOTA_EXCEEDED and
- * ALREADY_EXISTS, and leaves nothing then. Rejects with OutcomeUnknown where it may still land;
- * what was reserved is settled later.
+ * Creates a pool within its owner's quota; durable when this resolves. Refuses with QUOTA_EXCEEDED
+ * and ALREADY_EXISTS, without side effects. Rejects with OutcomeUnknown if the write may still
+ * land; then the reservation is reconciled later.
  */
 export const makePool = async (
   deps: MakePoolDeps,
@@ -51,7 +51,7 @@ export const makePool = async (
     await confirm(deps, record);
     return record;
   } catch (error) {
-    // What can't be undone is undone when the reservation is settled.
+    // If the undo fails, reconciliation of the reservation repeats it.
     if (
       !(error instanceof OutcomeUnknown) &&
       (await undo().then(
@@ -65,8 +65,8 @@ export const makePool = async (
 };
 
 /**
- * Right before the write it is looked whether the reservation counts, however long that took; so
- * also where the write could not be sent soon enough.
+ * Checks the reservation right before the write, however long the preparation took. Repeats if the
+ * write was not sent in time.
  */
 const written = async (
   deps: MakePoolDeps,
@@ -92,7 +92,7 @@ const written = async (
   }
 };
 
-/** Confirms what the record says to the quota; what could not be told is settled later. */
+/** Confirms the record's amounts to the quota. Reconciliation repairs a failed call. */
 const confirm = async ({ coordination }: MakePoolDeps, record: PoolRecord): Promise<void> => {
   const { owner, uid, revision } = record;
   await Promise.allSettled(
@@ -118,7 +118,7 @@ const reserve = async (deps: MakePoolDeps, draft: PoolDraft): Promise<void> => {
     if (refused !== undefined) throw poolQuotaExceeded(refused);
     isReserved = true;
   } finally {
-    // Where even that is out of reach, what was reserved is settled later.
+    // If the release fails, the reservation is reconciled later.
     if (!isReserved) await release(deps, draft).catch(() => undefined);
   }
 };

@@ -15,9 +15,9 @@ export interface PoolEventsDeps {
 const MOST_EVENTS = 50;
 
 /**
- * The last 50 events of the pools of a name, the oldest first (operation `GET
- * /sandboxpools/{name}/events`): of the one that there is, as far as the caller may see it, and of
- * earlier ones of the caller's. That a pool was created is read from its record, the rest was kept.
+ * Returns the last 50 events of pools with that name, oldest first (operation `GET
+ * /sandboxpools/{name}/events`): of the existing pool if the caller may see it, and of the caller's
+ * earlier ones. Takes the creation from the record, and the rest from stored events.
  */
 export const poolEvents =
   ({ supervisor, events }: PoolEventsDeps): PoolOperations['poolEvents'] =>
@@ -31,7 +31,7 @@ export const poolEvents =
     return all.toSorted((a, b) => a.at - b.at).slice(-MOST_EVENTS);
   };
 
-/** Whom a pool is shared with may not have been shared an earlier one of its owner's. */
+/** Hides events of an earlier pool, which may not have been shared with the caller. */
 const mayRead = (
   caller: Caller,
   { owner, at }: EventRecord,

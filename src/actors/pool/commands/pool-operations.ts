@@ -7,12 +7,12 @@ import type { Access, Caller } from '../../../model/tenant.ts';
 import type { QuotaChange } from './quota-limits.ts';
 import type { Page, PageRequest, PoolSyncView, PoolView, QuotaView } from '../../views.ts';
 
-/** The use cases of pools, and quotas of those who have them. */
+/** Operations on pools and on quotas of their owners. */
 export interface PoolOperations {
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   /**
-   * The caller's pool of that name, where an earlier request of this mark made it. Refuses with
-   * IDEMPOTENCY_KEY_REUSED where it had another body.
+   * Returns the caller's pool if an earlier request with this fingerprint created it. Refuses with
+   * IDEMPOTENCY_KEY_REUSED if the body differs.
    */
   readonly findPoolByKey: (
     caller: Caller,
@@ -26,25 +26,22 @@ export interface PoolOperations {
     page: PageRequest,
   ) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;
-  /** Renders the pool anew from its template and its owner's wishes; replicas stay. */
+  /** Renders the pool from its template and spec; keeps its replicas. */
   readonly syncPool: (caller: Caller, name: string) => Promise<PoolView>;
-  /** Shows what `syncPool` would apply. Writes nothing. */
+  /** Shows the result of `syncPool`. Writes nothing. */
   readonly previewPoolSync: (caller: Caller, name: string) => Promise<PoolSyncView>;
   readonly deletePool: (
     caller: Caller,
     name: string,
     options: { readonly force: boolean },
   ) => Promise<PoolView>;
-  /** The last 50, the oldest first; of a deleted pool for as long as they are kept. */
+  /** Returns the last 50 events, oldest first; for a deleted pool, while they are kept. */
   readonly poolEvents: (caller: Caller, name: string) => Promise<readonly EventRecord[]>;
-  /** Refuses with UNAVAILABLE where it is not known what is used; so do the next two. */
+  /** Refuses with UNAVAILABLE if the usage can't be read. The next two do so too. */
   readonly getQuotas: (caller: Caller) => Promise<QuotaView>;
-  /** For `/admin`: of any user. */
+  /** For `/admin`: any user's quotas. */
   readonly getQuotasOf: (caller: Caller, user: TeamUser) => Promise<QuotaView>;
-  /**
-   * For `/admin`: changes a user's limits; what is not named stays as it is. Durable when it
-   * resolves.
-   */
+  /** For `/admin`: changes a user's limits, and keeps omitted ones. Durable when this resolves. */
   readonly setQuotasOf: (caller: Caller, user: TeamUser, change: QuotaChange) => Promise<QuotaView>;
 }
 
@@ -53,10 +50,10 @@ export interface TeamUser {
   readonly user: string;
 }
 
-/** Describes what a pool's owner may say of it. */
+/** Fields of a pool that its owner can set. */
 export interface PoolSpec {
   readonly source?: PoolSource;
-  /** Secrets. Replaces those that were given before. */
+  /** Secrets. Replaces all earlier ones. */
   readonly registries?: readonly RegistryCredentials[];
   readonly replicas?: number;
   readonly minReplicas?: number;
@@ -77,8 +74,8 @@ export interface CreatePoolRequest extends PoolSpec {
 
 export interface PoolChange extends PoolSpec {
   /**
-   * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below
-   * them counts again.
+   * Paths of fields to unset, such as `cpu` or `overrides.image`, so that their defaults apply
+   * again.
    */
   readonly unset?: readonly string[];
   readonly ifMatch?: IfMatch;

@@ -24,15 +24,15 @@ export interface PoolRenderingDeps {
   readonly types: InstanceTypes;
   readonly volumes: Volumes;
   readonly driver: Pick<SandboxDriver, 'check'>;
-  /** Says what owners of pools may say themselves; absent: see RenderLookups. */
+  /** Restrictions on pool owners' fields (see RenderLookups). */
   readonly terms?: SourceTerms;
-  /** Names a source's field as a request does; the same where it is absent. */
+  /** Converts a source's field name to the request's; unchanged if absent. */
   readonly fieldOf?: (field: string) => string;
 }
 
 const MOST_CHOICES = 50;
 
-/** Gathers what a source is rendered with. */
+/** Lookups for the rendering of a source. */
 export const lookupsOf = ({
   templates,
   types,
@@ -44,8 +44,8 @@ export const lookupsOf = ({
 });
 
 /**
- * Renders what instances of a tenant's source are started from now. Refuses by the request's field
- * what can't be rendered, what this daemon can't run, and volumes that are not the namespace's.
+ * Renders the instance definition of a tenant's source. Refuses by the request's field if it can't
+ * be rendered, if this daemon can't run it, or if a volume is outside the namespace.
  */
 export const renderSource = async (
   deps: PoolRenderingDeps,
@@ -97,8 +97,8 @@ const choiceOf = (record: TemplateRecord) => ({
 });
 
 /**
- * A driver names the template's field, as `spec.containers[0].image: PROBLEM`, or one of the
- * overrides.
+ * Converts a driver's refusal, which names the template's field (`spec.containers[0].image:
+ * PROBLEM`) or an override.
  */
 const refusedByDriver = (
   source: PoolSource,
@@ -116,10 +116,7 @@ const refusedByDriver = (
   );
 };
 
-/**
- * Finds what the source itself says in the place of that field of its template's; undefined where
- * it leaves it to the template.
- */
+/** The source's field that overrides that template field; undefined if the template decides. */
 const ownFieldOf = (
   { overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource,
   field: string,

@@ -23,20 +23,19 @@ export interface PoolRenewalDeps extends WriteRenewedDeps {
 }
 
 const AGAIN_MS = 5_000;
-/** Pause until a pool that can't be rendered is tried again: what lacked may be there by then. */
+/** Interval between attempts to render a pool that could not be rendered. */
 const UNRESOLVED_AGAIN_MS = 60_000;
 
 /**
- * Has changes of templates, and of pools' sources by hand, reach the pools that this replica leads,
- * one write at a time. A pool that can't be rendered stays on what it has, says why, and is tried
- * again each minute. What could not be written is tried again after 5 s; where another replica
- * comes to lead, that one looks for itself.
+ * Applies changes of templates, and of pools' sources by hand, to the pools that this replica
+ * leads, one write at a time. A pool that can't be rendered keeps its definition, reports why, and
+ * is retried each minute. Retries a failed write after 5 s. A new leader checks all pools itself.
  */
 export class PoolRenewal {
   readonly #deps: PoolRenewalDeps;
-  /** uids, in the order in which they came; never more than there are pools. */
+  /** Uids in order of arrival; at most one per pool. */
   readonly #waiting = new Set<string>();
-  /** Ways to call off what is tried again, by uid. */
+  /** Functions that cancel a retry, by uid. */
   readonly #again = new Map<string, () => void>();
   #running = false;
   #stopped = false;
@@ -45,7 +44,7 @@ export class PoolRenewal {
     this.#deps = deps;
   }
 
-  /** A template was made, changed or removed. */
+  /** Call it after a template was created, changed or removed. */
   template(name: string): void {
     this.#considerAll(({ source }) => source.templateName === name);
   }
@@ -129,10 +128,10 @@ export class PoolRenewal {
 }
 
 /**
- * Writes a pool as `asked` has it, rendered anew where it is outdated: the one writer of what a
- * pool is renewed to. Within its owner's quota, else it keeps what its instances are started from,
- * and says so. Leaves it alone where `asked` gives undefined. Returns the pool as it stands then;
- * undefined where there is none.
+ * Writes the pool that `asked` returns, rendered again if it is outdated. All renewals use this. If
+ * the owner's quota does not permit the growth, keeps the old definition and reports that. Writes
+ * nothing if `asked` returns undefined. Returns the pool's current record; undefined if there is
+ * none.
  */
 export const writeRenewed = async (
   deps: WriteRenewedDeps,
@@ -159,10 +158,7 @@ export const writeRenewed = async (
   }
 };
 
-/**
- * Not where its owner wants to be asked (`autoUpdate: false`), and never back to an older version
- * of its template.
- */
+/** False with `autoUpdate: false`. Never goes back to an older template version. */
 const isOutdated = (
   { templates }: Pick<PoolRenderingDeps, 'templates'>,
   record: PoolRecord,
@@ -185,7 +181,10 @@ const isOutdated = (
   return ahead > 0 || (unresolved !== undefined && ahead === 0);
 };
 
-/** Returns the record as its template and its owner have it; the same where nothing is new. */
+/**
+ * Returns the record rendered from its current template and source; the same object if nothing
+ * changes.
+ */
 const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolRecord> => {
   const { source, owner } = record;
   try {

@@ -3,10 +3,7 @@ import { invalidArgument } from '../../../model/refusals.ts';
 
 export type Scale = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas'>;
 
-/**
- * The size that was asked for; where that is no number, one, or what the bounds have nearest to it.
- * Refuses what contradicts itself.
- */
+/** Returns the requested size; by default 1, within the bounds. Refuses contradictions. */
 export const scaleOf = ({
   replicas,
   minReplicas = 0,

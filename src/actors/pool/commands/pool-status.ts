@@ -6,8 +6,8 @@ import { viewOfPool } from '../start-hindrance.ts';
 import type { PoolView } from '../../views.ts';
 
 /**
- * How a pool stands, for those who read its object; undefined if this replica does not lead it. The
- * counts have the names of `GET /sandboxpools/{name}`; `replicas` counts as `spec.replicas` does.
+ * Status of a pool for its Kubernetes object; undefined if this replica does not lead it. Counts
+ * have the names of `GET /sandboxpools/{name}`; `replicas` counts as `spec.replicas` does.
  */
 export const poolStatus = (
   supervisor: Pick<Supervisor, 'pools' | 'index' | 'sandbox'>,
@@ -34,7 +34,7 @@ export const poolStatus = (
     },
     conditions: [readinessOf(view), ...conditions.map(publishedOf)],
     undecided: record.requested !== undefined && record.deleting === false,
-    // What keeps an instance from starting is found out without a move of it.
+    // The reason of a blocked start appears without a transition of the instance.
     pending: counts.starting > 0,
   };
 };
@@ -46,7 +46,7 @@ export const publishedOf = ({
   message,
 }: PublishedCondition): PublishedCondition => ({ type, status, reason, message });
 
-/** Ready: a claim finds an instance, or the pool has all that it should. */
+/** Ready if an instance is idle, or if the pool has all its replicas. */
 const readinessOf = ({ record, phase, counts, conditions }: PoolView): PublishedCondition => {
   const type = 'Ready';
   if (phase === 'Deleting') return { type, status: 'False', reason: 'Deleting', message: '' };

@@ -6,15 +6,15 @@ import type { PoolOperations } from './pool-operations.ts';
 import { viewOfPool } from '../start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
-/** One pool of the caller's, or shared with the caller (operation `GET /sandboxpools/{name}`). */
+/** Returns one own or shared pool (operation `GET /sandboxpools/{name}`). */
 export const getPool =
   (deps: { readonly supervisor: Supervisor }): PoolOperations['getPool'] =>
   async (caller, name) =>
     viewOfPool(deps.supervisor, await findUsablePool(deps.supervisor, caller, name));
 
 /**
- * The caller's pools and those shared with the caller, newest first; an admin's `all` shows
- * everyone's, `phase` those in it alone (operation `GET /sandboxpools`).
+ * Lists the caller's own and shared pools, newest first (operation `GET /sandboxpools`). `all`
+ * includes everybody's pools for an admin; `phase` filters.
  */
 export const listPools =
   (deps: { readonly supervisor: Supervisor }): PoolOperations['listPools'] =>
@@ -39,9 +39,9 @@ export const listPools =
   };
 
 /**
- * Deletes a pool of the caller's (operation `DELETE /sandboxpools/{name}`): its unclaimed instances
- * go; running sandboxes live on unless `force`. The record goes when they have. Repeating it is
- * harmless; `force` may be added later. Refuses with CONFLICT what is a member's of an env.
+ * Deletes a pool (operation `DELETE /sandboxpools/{name}`). Retires its unclaimed instances;
+ * running sandboxes continue unless `force`. The record goes after them. Repeatable, also with
+ * `force` later. Refuses a pool of an env's member with CONFLICT.
  */
 export const deletePool =
   (deps: {

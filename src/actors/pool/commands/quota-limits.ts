@@ -13,15 +13,15 @@ import {
 import { Refusal, unavailable } from '../../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 
-/** Users with limits of their own that are kept in memory. */
+/** Number of users with their own limits, which are kept in memory. */
 const MOST_USERS = 100_000;
 /**
- * Tries of one change: of as many changes at once each is carried out, as one stands in every
- * round.
+ * Attempts of one change. Each round writes one change, so this many concurrent changes all
+ * succeed.
  */
 const MOST_ATTEMPTS = 16;
 
-/** As they are configured, in quantities. */
+/** Converts the configured quantities. */
 export const quotaDefaults = ({
   cpu,
   memory,
@@ -39,16 +39,16 @@ export const quotaDefaults = ({
 export interface QuotaLimitsDeps {
   readonly quotas: Records<UserQuota>;
   readonly clock: Clock;
-  /** Limits of whoever has none of their own; `cpu` and `memory` may have none. */
+  /** Limits of users without their own; `cpu` and `memory` may be unlimited. */
   readonly defaults: Omit<QuotaAmounts, keyof typeof NO_SIZE_LIMITS> & Partial<QuotaAmounts>;
 }
 
-/** A limit for each that is named. */
+/** New limits by resource; `none` removes the user's own. */
 export type QuotaChange = Readonly<Partial<Record<QuotaResource, number | 'none'>>>;
 
 /**
- * Knows what each user may have, so that a claim needs no read. `start()` reads the store once;
- * afterwards it follows what anybody writes.
+ * In-memory limits of all users, so that a claim needs no read. `start()` reads the store once, and
+ * then follows all changes.
  */
 export class QuotaLimits {
   readonly #store: Records<UserQuota>;
@@ -72,19 +72,19 @@ export class QuotaLimits {
     await this.#own.start();
   }
 
-  /** As this replica knows them. */
+  /** Limits from the mirror. */
   of(tenant: Tenant): QuotaAmounts {
     return this.#with(this.#own.get(tenantKey(tenant)));
   }
 
-  /** As they stand; from here on `of` says no older ones. */
+  /** Reads the limits uncached; `of` then returns nothing older. */
   async read(tenant: Tenant): Promise<QuotaAmounts> {
     return this.#with(await this.#own.lookUp(tenantKey(tenant)));
   }
 
   /**
-   * Changes the limits that are named; the others stay, and `none` takes one's own away. Durable
-   * when it resolves. Refuses with CONFLICT where no more users can have limits of their own.
+   * Changes the given limits, and keeps the others; `none` removes the user's own. Durable when
+   * this resolves. Refuses with CONFLICT at the maximum number of users with their own limits.
    */
   async set({ namespace, team, user }: Tenant, change: QuotaChange): Promise<QuotaAmounts> {
     const tenant = { namespace, team, user };

@@ -7,31 +7,32 @@ import type { QuotaView } from '../../views.ts';
 export interface QuotasDeps {
   readonly quotaLimits: QuotaLimits;
   readonly coordination: Pick<Quotas, 'used'>;
-  /** The namespace of a team. */
   readonly namespaceOf: (team: string) => string;
 }
 
-/** Shows what the caller may have, and has (operation `GET /quotas`). */
+/** Returns the caller's limits and usage (operation `GET /quotas`). */
 export const getQuotas =
   (deps: QuotasDeps): PoolOperations['getQuotas'] =>
   (caller) =>
     viewOf(deps, caller);
 
-/** Shows an admin what any user may have, and has (operation `GET /admin/quotas/{team}/{user}`). */
+/**
+ * Returns any user's limits and usage to an admin (operation `GET /admin/quotas/{team}/{user}`).
+ */
 export const getQuotasOf =
   (deps: QuotasDeps): PoolOperations['getQuotasOf'] =>
   (_caller, { team, user }) =>
     viewOf(deps, { namespace: deps.namespaceOf(team), team, user });
 
 /**
- * Changes what a user may have (operation `PUT /admin/quotas/{team}/{user}`). Durable when it
- * resolves. Less than is used ends nothing, and grants nothing more.
+ * Changes a user's limits (operation `PUT /admin/quotas/{team}/{user}`). Durable when this
+ * resolves. A limit below the usage ends nothing, but blocks growth.
  */
 export const setQuotasOf =
   (deps: QuotasDeps): PoolOperations['setQuotasOf'] =>
   async (_caller, { team, user }, change) => {
     const tenant = { namespace: deps.namespaceOf(team), team, user };
-    // first, so that nothing is written where it is not known
+    // first, so that nothing is written if the usage can't be read
     const used = await deps.coordination.used(tenant);
     return { tenant, limits: await deps.quotaLimits.set(tenant, change), used };
   };

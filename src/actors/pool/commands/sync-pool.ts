@@ -13,9 +13,9 @@ export interface SyncPoolDeps extends PoolRenderingDeps, ResizingDeps {
 }
 
 /**
- * Renders a pool of the caller's from its template and its owner's wishes as they are now, whatever
- * its `autoUpdate` (operation `POST /sandboxpools/{name}/sync-template`). Its replicas stay.
- * Refuses with QUOTA_EXCEEDED where its instances would have more than the owner may.
+ * Renders a pool from its current template and spec, even without `autoUpdate` (operation `POST
+ * /sandboxpools/{name}/sync-template`). Keeps its replicas. Refuses with QUOTA_EXCEEDED if its
+ * instances would exceed the owner's quota.
  */
 export const syncPool =
   (deps: SyncPoolDeps): PoolOperations['syncPool'] =>
@@ -44,7 +44,10 @@ export const syncPool =
     }
   };
 
-/** The record as its template and its source have it now; the very same where it is so already. */
+/**
+ * Returns the record rendered from its current template and source; the same object if nothing
+ * changes.
+ */
 export const syncedPool = async (
   deps: PoolRenderingDeps,
   current: PoolRecord,
@@ -59,8 +62,8 @@ export const syncedPool = async (
 };
 
 /**
- * Shows what `syncPool` would apply now (operation `POST
- * /sandboxpools/{name}/sync-template/preview`). Writes nothing.
+ * Shows the result of `syncPool` (operation `POST /sandboxpools/{name}/sync-template/preview`).
+ * Writes nothing.
  */
 export const previewPoolSync =
   (deps: SyncPoolDeps): PoolOperations['previewPoolSync'] =>
@@ -79,7 +82,7 @@ export const previewPoolSync =
     };
   };
 
-/** The mirror may be behind what an admin was just answered. */
+/** Reads the template uncached, because the mirror may lack an admin's last change. */
 export const refreshTemplate = async (
   { templates }: Pick<SyncPoolDeps, 'templates'>,
   { source: { templateName } }: Pick<PoolRecord, 'source'>,

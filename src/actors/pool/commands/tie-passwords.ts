@@ -5,8 +5,8 @@ import type { RegistryCredentials } from '../../../model/pools/pool-source.ts';
 const LONGEST_PAUSE_MS = 64_000;
 
 /**
- * Ties registry passwords to the life of their owner's record, now that there is one: there is no
- * other occasion.
+ * Ties registry passwords to the life of their owner's new record. Retries, because nothing else
+ * repeats this.
  */
 export const tiePasswords = async (
   { pullSecrets, clock }: { readonly pullSecrets: PullSecrets; readonly clock: Clock },

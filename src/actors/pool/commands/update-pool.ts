@@ -24,9 +24,9 @@ export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
 }
 
 /**
- * Changes a pool of the caller's; what is not named stays, and an empty change changes nothing
- * (operation `PUT /sandboxpools/{name}`). With `autoUpdate` what it asks for is what new instances
- * are started from when this resolves; else from the next sync on.
+ * Changes a pool and keeps omitted fields; an empty change does nothing (operation `PUT
+ * /sandboxpools/{name}`). With `autoUpdate`, new instances use the change when this resolves;
+ * otherwise from the next sync.
  */
 export const updatePool =
   (deps: UpdatePoolDeps): PoolOperations['updatePool'] =>
@@ -36,7 +36,7 @@ export const updatePool =
     return await changePool(deps, before, change);
   };
 
-/** Changes a pool as `updatePool` does, whoever asks. */
+/** Changes a pool as `updatePool` does, without access checks. */
 export const changePool = async (
   deps: UpdatePoolDeps,
   before: PoolRecord,
@@ -71,7 +71,7 @@ export const changePool = async (
         if (current.deleting !== false) throw poolBeingDeleted();
         const next = await changed(deps, current, change);
         await resizing.cover(current, next);
-        await keepRegistries(); // last, so that a change that is refused has no effect
+        await keepRegistries(); // last, so that a refusal has no effect
         return next;
       },
       resizing.permitted,
@@ -87,8 +87,8 @@ export const changePool = async (
 };
 
 /**
- * Refuses what is not the owner's to say of a member's pool: only `replicas` is, while nothing else
- * sizes it, and within the member's bounds.
+ * Refuses fields of a member's pool that its env controls. The owner may set only `replicas`,
+ * within the member's bounds, and only if no group sizes the pool.
  */
 const requireOwnersWord = async (
   { envs }: Pick<UpdatePoolDeps, 'envs'>,
@@ -108,8 +108,7 @@ const requireOwnersWord = async (
 };
 
 /**
- * The pool was changed, or its deletion finished, between reading and writing; or the write could
- * not be sent in time.
+ * Converts a conflict with another write or deletion, or a write that was too late, to a Refusal.
  */
 export const asUnavailable = (error: unknown): unknown =>
   error instanceof RecordConflict || error instanceof LeaseLost
@@ -120,7 +119,7 @@ export const asUnavailable = (error: unknown): unknown =>
       )
     : error;
 
-/** The record as it is to be; the very same where nothing changes. */
+/** Returns the changed record; the same object if nothing changes. */
 const changed = async (
   deps: UpdatePoolDeps,
   current: PoolRecord,
@@ -161,13 +160,13 @@ const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
       }
     : source;
 
-/** Returns whether registry passwords that were given before are to be forgotten. */
+/** Whether the change removes earlier registry passwords. */
 const forgetsPasswords = ({ unset = [], registries }: PoolChange): boolean =>
   registries === undefined
     ? unset.includes('overrides') || unset.includes('overrides.imagePullSecret')
     : registries.length === 0;
 
-/** Gives the record the source. One that can't be rendered is refused even if that is for later. */
+/** Sets the source. Refuses a source that can't be rendered, even if it applies only later. */
 const withSource = async (
   deps: UpdatePoolDeps,
   record: PoolRecord,
