@@ -12,10 +12,10 @@ export interface ApprovalEventsDeps {
   readonly leads: (shard: number) => boolean;
 }
 
-/** One that is older was told of before this replica began. */
+/** An older request was published before this replica started. */
 const NEWS_MS = 60_000;
 
-/** Tells those who follow events what becomes of approvals. */
+/** Publishes events of approvals. */
 export const tellOfApprovals = ({ approvals, events, clock, leads }: ApprovalEventsDeps): void => {
   approvals.follow(({ kind, record }, before) => {
     const event = kind === 'put' ? eventOf(record, before, clock.now()) : undefined;

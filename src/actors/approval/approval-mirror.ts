@@ -18,42 +18,42 @@ export interface ApprovalMirrorDeps {
   readonly log: Log;
 }
 
-/** Names what a grant of scope `session` is good for. */
+/** Calls that a grant of scope `session` permits. */
 export interface SessionUse {
   readonly keyId: string;
   readonly sessionId: string;
   readonly operation: string;
-  /** Undefined: of an approval that says none. */
+  /** Undefined if the approval does not name a route. */
   readonly route?: string;
 }
 
-/** Removed ones, of which a late word may still come. */
+/** Number of removed ids to remember, against late reports. */
 const MOST_REMOVED = 10_000;
 const MOST_ATTEMPTS = 8;
-/** A mirror that is further behind is stale. */
+/** Longest delay of a mirror that is not stale. */
 const LATE_MS = 60_000;
 
-/** The moment that stands in an id. */
+/** Creation time in a UUIDv7 id, in ms since the epoch. */
 const madeAt = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16);
 
-/** Names it to the store. */
+/** Key in the store. */
 const approvalKey = ({ id, principal: { namespace } }: ApprovalRecord): string =>
   `${namespace}/${id}`;
 
 /**
- * Mirrors the approvals, without what was sent with them, and finds them by what they are bound to.
- * `pending`, and what `bound` and `forSession` find, may be over by the clock already.
+ * Mirror of the approvals without their request content, with indexes by binding. `pending`,
+ * `bound` and `forSession` may return approvals that the clock has already expired.
  */
 export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
   readonly #log: Log;
   readonly #approvals: Records<ApprovalRecord>;
   readonly #clock: Clock;
-  /** The last one of each binding that is open, denied or used up. */
+  /** Last open, denied or used approval of each binding. */
   readonly #byBinding = new Map<string, ApprovalRecord>();
   readonly #bySession = new Map<string, ApprovalRecord>();
-  /** By the user who asked. */
+  /** By the requesting user. */
   readonly #pending = new Map<string, Map<string, ApprovalRecord>>();
-  /** By tenant and status, either of which may be left out. */
+  /** By tenant and status; each key may omit one or both. */
   readonly #lists = new Map<string, OrderedIndex>();
 
   constructor({ approvals, clock, log }: ApprovalMirrorDeps) {
@@ -73,7 +73,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
   }
 
-  /** Reports as RecordMirror does; what one follower throws keeps nothing from the others. */
+  /** Isolates followers: an error of one is logged, and the others continue. */
   override follow(follower: MirrorFollower<ApprovalRecord>): void {
     super.follow((change, before) => {
       try {
@@ -87,16 +87,16 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
   }
 
-  /** The record as the store has it, with what was sent; undefined where there is none. */
+  /** Reads the stored record with its request content; undefined if there is none. */
   async whole(id: string): Promise<ApprovalRecord | undefined> {
     const known = await this.#known(id);
     return known && (await this.#approvals.get(approvalKey(known)));
   }
 
   /**
-   * Changes an approval as the store has it by now, by a conditional write; whoever writes first is
-   * heeded by the others. `change` returns undefined where there is nothing to do, or throws.
-   * Resolves with the record as it stands then; undefined where there is none.
+   * Changes the stored approval by a conditional write; retries with the new record after a
+   * conflict. `change` returns undefined for no change, or throws. Resolves with the final record;
+   * undefined if there is none.
    */
   async amend(
     id: string,
@@ -123,14 +123,14 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     return this.#bySession.get(sessionKey(use));
   }
 
-  /** The pending ones of a user, in the order in which the store took them. */
+  /** Pending approvals of a user, in the store's order. */
   pending(user: Tenant): readonly ApprovalRecord[] {
     return [...(this.#pending.get(tenantKey(user))?.values() ?? [])].toSorted((a, b) =>
       isNewer(a.revision, b.revision) ? 1 : -1,
     );
   }
 
-  /** A page of one user's, or of everybody's, newest first, and how many there are. */
+  /** Returns a page of one user's or all approvals, newest first, and the total. */
   page(
     of: { readonly user: Tenant | undefined; readonly status: ApprovalStatus | undefined },
     { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -151,7 +151,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
-  /** Another replica may have made it a moment ago. */
+  /** Waits for the mirror if the id is recent, because another replica may have just created it. */
   async #known(id: string): Promise<ApprovalRecord | undefined> {
     if (!this.get(id) && madeAt(id) > this.#clock.now() - LATE_MS) await this.#approvals.caughtUp();
     return this.get(id);
