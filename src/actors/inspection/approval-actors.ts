@@ -13,7 +13,7 @@ export interface InspectedApprovalsDeps {
   readonly mirror: ApprovalMirror;
 }
 
-/** Open approvals: one that is over has no actor. */
+/** Inspection of open approvals; ended ones have no actor. */
 export const inspectedApprovals = ({ host, mirror }: InspectedApprovalsDeps): InspectedActors => ({
   transitions: host.actors.transitions,
   keyOf: (text) => (mirror.get(text) ? text : undefined),
@@ -65,7 +65,7 @@ const inspectApproval = (
   };
 };
 
-/** Leaves out what was sent, and what it is bound to. */
+/** Omits the request's content and the binding. */
 const shownApproval = (record: ApprovalRecord): ShownFields =>
   fields({
     id: record.id,
@@ -88,7 +88,7 @@ const shownApproval = (record: ApprovalRecord): ShownFields =>
     use: record.use && { ...record.use },
   });
 
-/** The machine's own words on the state. */
+/** The machine's description of the state. */
 const descriptionOf = (path: string): readonly string[] => {
   const { description } = approvalMachine.getStateNodeById(`approval.${path}`);
   return description === undefined ? [] : [description];

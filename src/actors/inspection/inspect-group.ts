@@ -6,7 +6,7 @@ import { fields, moment } from './shown-fields.ts';
 
 type Context = GroupActorView['context'];
 
-/** An autoscaling group's actor for people. */
+/** View of an autoscaling group's actor. */
 export const inspectGroup = (
   key: string,
   {
@@ -51,7 +51,7 @@ export const inspectGroup = (
   };
 };
 
-/** Shows what the env's record says of the group, with what its leader remembered there. */
+/** View of the group in its env's record, with its leader's memory. */
 export const shownGroup = ({ group, memory }: Pick<Context, 'group' | 'memory'>): ShownFields =>
   fields({
     name: group.name,

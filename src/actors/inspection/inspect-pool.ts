@@ -3,10 +3,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PoolActorView } from '../pool/pool-snapshot.ts';
 import { fields, moment, tenant } from './shown-fields.ts';
 
-/**
- * A pool's actor for people: neither its definition nor what its owner asked for, which may hold
- * secrets.
- */
+/** View of a pool's actor. Omits its definition and its owner's spec, which may contain secrets. */
 export const inspectPool = (
   { context, phase, state, waitsForPlace }: PoolActorView,
   since: number,

@@ -7,27 +7,24 @@ import type {
 } from '../../model/inspection.ts';
 import type { TransitionHistory } from '../runtime/transition-history.ts';
 
-/** The actors of one kind, for whoever looks inside. */
+/** Inspection of one kind of actors. */
 export interface InspectedActors {
   readonly transitions: Pick<
     TransitionHistory<never>,
     'page' | 'counts' | 'current' | 'of' | 'follow' | 'size'
   >;
   /**
-   * The key of what a person calls it; a name without a namespace is one of `namespace`. Undefined
-   * for what is no name of one.
+   * Parses a user's name of an actor to its key; `namespace` is the default. Undefined if it is not
+   * a name.
    */
   keyOf(text: string, namespace: string): string | undefined;
-  /** Names the actors of one pool: by the group that they are all of, or by their keys. */
+  /** Actors of one pool, by their common group or by their keys. */
   ofPool(poolUid: string): { readonly group: string } | { readonly keys: readonly string[] };
   inspect(key: string): InspectedActor | undefined;
-  /**
-   * Shows what the actor's record says, read uncached; undefined where there is none. Rejects where
-   * that can't be told now.
-   */
+  /** Reads the actor's record uncached; undefined if there is none. Rejects if it can't be read. */
   durable(key: string): Promise<ShownFields | undefined>;
   pendingOf(key: string): readonly PendingIntent[];
-  /** Makes it anew from its facts. Rejects where they can't be read. */
+  /** Rebuilds the actor from its facts. Rejects if they can't be read. */
   rebuild(key: string): Promise<RebuildOutcome>;
 }
 

@@ -7,18 +7,19 @@ import { poolMachine } from '../../machines/pool/machine.ts';
 import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import type { ActorKind } from '../../model/inspection.ts';
 
-/** One state of a machine. Paths are spelled with dots; the machine itself is the empty one. */
+/** One state of a machine. Its path is dotted; the root's is empty. */
 export interface MachineState {
   readonly path: string;
   readonly type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
-  /** The state inside a compound state that it begins in. */
+  /** Initial substate of a compound state. */
   readonly initial?: string;
   readonly onEntry: readonly string[];
   readonly ways: readonly MachineWay[];
 }
 
 /**
- * Without an event it is taken at once where its guard holds; without `to` it stays where it is.
+ * A transition. Without `event`, the machine takes it at once if its guard holds. Without `to`, it
+ * has no target.
  */
 export interface MachineWay {
   readonly event?: string;
@@ -27,7 +28,6 @@ export interface MachineWay {
   readonly actions: readonly string[];
 }
 
-/** The machine of each kind of actor. */
 export const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = {
   sandbox: sandboxMachine,
   pool: poolMachine,
@@ -59,13 +59,13 @@ export const machineStates = (kind: ActorKind): readonly MachineState[] => {
   });
 };
 
-/** The machine's chart as Mermaid, with how many actors stand in each state. */
+/** Mermaid chart of the machine, with the number of actors in each state. */
 export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, number>): string =>
   chartOf(MACHINES[kind], (path) =>
     countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : '',
   );
 
-/** Counts those that stand in the state, or inside it. */
+/** Number of actors in the state or its substates. */
 export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {
   let sum = 0;
   for (const [state, count] of counts)

@@ -50,7 +50,7 @@ export const inspectedPools = ({ pools, records }: InspectedPoolsDeps): Inspecte
   };
 };
 
-/** `{namespace}/{name}`, or a name of the namespace given. */
+/** Parses `{namespace}/{name}`, or a name in the given namespace. */
 export const named = (
   text: string,
   namespace: string,
