@@ -6,11 +6,11 @@ import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { mayUse, type Caller } from '../../model/tenant.ts';
 import type { AwayDeps } from './commands/away/away-effects.ts';
 
-/** A pool that a claim by an env's name may be sent to. */
+/** Target pool of a claim by an env's name. */
 export interface ClaimPlace {
   readonly clusterId: string;
   readonly poolName: string;
-  /** Notes what came of a claim there, until it shows. */
+  /** Records the result of a claim there, until an observation shows it. */
   readonly took: (what: 'one' | 'all') => void;
 }
 
@@ -18,14 +18,14 @@ export interface ClaimPlacesDeps {
   readonly supervisor: Pick<Supervisor, 'pools'>;
   readonly envs: Pick<EnvMirror, 'named'>;
   readonly clusterId: string;
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly away?: AwayDeps;
 }
 
 /**
- * Lists where a claim by the name may go, the best first: the members of an env of which some are
- * on other clusters, as far as those answer; one of them where none does. Empty: it is the
- * cluster's own to answer.
+ * Lists targets of a claim by the env's name, best first: the members on clusters that answer. If
+ * none answers, lists one remote member. Empty if all members are local, so that the local cluster
+ * handles the claim.
  */
 export const claimPlaces =
   (deps: ClaimPlacesDeps) =>
@@ -44,7 +44,7 @@ export const claimPlaces =
         }));
   };
 
-/** A pool of the name counts before the env, unless it is a member of it. */
+/** Returns no env if a pool with the name exists that is not its member. */
 const envToClaim = (
   { supervisor: { pools }, envs, clusterId }: ClaimPlacesDeps,
   caller: Caller,

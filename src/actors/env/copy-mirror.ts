@@ -26,22 +26,22 @@ export interface CopyMirrorDeps {
   readonly log: Log;
 }
 
-/** A copy as it was seen last. */
+/** Last observation of a copy. */
 export interface SeenCopy {
-  /** When its cluster last answered. */
+  /** Time of the cluster's last answer. */
   readonly at: number;
-  /** It does so now, as far as is known. */
+  /** Whether the cluster is known to answer now. */
   readonly reachable: boolean;
-  /** Undefined: there was none. */
+  /** Undefined if the cluster had no copy. */
   readonly copy: EnvCopy | undefined;
-  /** It was seen after what its members are asked to have last changed, as far as is known. */
+  /** Whether the observation followed the last known change of its members' requested sizes. */
   readonly current: boolean;
 }
 
 export interface CopyFollowers {
-  /** How pools of the env's members stand is not what it was. */
+  /** Called when the state of members' pools has changed. */
   readonly changed: (envUid: string) => void;
-  /** Told that what they have is not what it was. */
+  /** Called when their counts have changed. */
   readonly counted: (envUid: string) => void;
 }
 
@@ -49,34 +49,36 @@ interface Watched {
   at: number;
   answers: boolean;
   copy: EnvCopy | undefined;
-  /** Keeps what its members' actors were last told. */
+  /** Facts last sent to its members' actors. */
   told: readonly (AwayFact | undefined)[];
   readonly members: Map<string, MemberWatch>;
-  /** By member: idle instances that were claimed since it was seen. */
+  /** Idle instances claimed since the last observation, by member. */
   taken: Map<string, number>;
-  /** Keeps what its members are asked to have, and how often that changed. */
+  /** Requested sizes of its members, and the number of their changes. */
   asked: readonly number[];
   changes: number;
-  /** Counts those of `changes` that came before the look that counts. */
+  /** Value of `changes` at the current observation. */
   seenChanges: number;
-  /** Looks that began; of two that overlap the later one counts. */
+  /** Number of started reads; the later of two concurrent reads wins. */
   looks: number;
 }
 
-/** Time between two looks at one cluster, and how much longer than a look it is at least. */
+/**
+ * Shortest interval between two rounds on one cluster, also as a multiple of a round's duration.
+ */
 const EVERY_MS = 2_000;
 const REST = 4;
-/** Looks at one cluster at a time. */
+/** Concurrent reads of one cluster. */
 const AT_ONCE = 8;
 
 /**
- * Mirrors the copies of envs on other clusters: looks at those of each cluster by turns, every 2 s,
- * and less often where there are more than it can see in a fifth of the time. What was seen last
- * stays while the cluster is cut off.
+ * Mirror of the env copies on other clusters. Reads the copies of each cluster every 2 s, or less
+ * often if a round takes long: reads use at most a fifth of the time. Keeps the last observation
+ * while a cluster is disconnected.
  */
 export class CopyMirror {
   readonly #deps: CopyMirrorDeps;
-  /** By cluster, then by env. */
+  /** By cluster, then by env uid. */
   readonly #watched = new Map<string, Map<string, Watched>>();
   readonly #callOffs = new Map<string, () => void>();
   #followers: CopyFollowers = { changed: () => {}, counted: () => {} };
@@ -86,12 +88,12 @@ export class CopyMirror {
     this.#deps = deps;
   }
 
-  /** Envs are known. */
+  /** Follows the mirror of envs, which must be loaded. */
   start(followers: CopyFollowers): void {
     this.#followers = followers;
     this.#deps.envs.follow(({ kind, record }) => {
       this.#learn(record.uid, kind === 'put' ? record.members : []);
-      // whoever follows the env has looked at what is known for what it says now
+      // other followers of the env have already read these facts
       for (const [clusterId, envs] of this.#watched) {
         const watched = envs.get(record.uid);
         if (!watched) continue;
@@ -111,7 +113,7 @@ export class CopyMirror {
     this.#callOffs.clear();
   }
 
-  /** Undefined: it was never seen, since this daemon began. */
+  /** Undefined if it was not observed since this daemon's start. */
   seen(envUid: string, clusterId: string): SeenCopy | undefined {
     const watched = this.#watched.get(clusterId)?.get(envUid);
     if (!watched || watched.at === 0) return undefined;
@@ -125,7 +127,7 @@ export class CopyMirror {
     };
   }
 
-  /** Undefined of a member of this cluster, and of one that was never seen. */
+  /** Undefined for a local member, and for one never observed. */
   factOf(env: EnvRecord | undefined, member: EnvMember | undefined): AwayFact | undefined {
     if (!env || !member || member.clusterId === this.#deps.clusterId) return undefined;
     if (this.#deps.copies.isRemoved(member.clusterId))
@@ -138,7 +140,7 @@ export class CopyMirror {
     return this.#watched.get(clusterId)?.get(envUid)?.members.get(name);
   }
 
-  /** Notes that so many idle ones of a member are there no more, until it is looked at again. */
+  /** Subtracts claimed idle instances of a member until its next observation. */
   took(
     envUid: string,
     clusterId: string,
@@ -152,7 +154,7 @@ export class CopyMirror {
     return this.#watched.get(clusterId)?.get(envUid)?.taken.get(name) ?? 0;
   }
 
-  /** Looks at one copy now. Rejects where its cluster does not answer. */
+  /** Reads one copy now. Rejects if its cluster does not answer. */
   async look(envUid: string, clusterId: string): Promise<EnvCopy | undefined> {
     const env = this.#deps.envs.get(envUid);
     const watched = this.#watched.get(clusterId)?.get(envUid);
@@ -170,7 +172,7 @@ export class CopyMirror {
       }
       return copy;
     } catch (error) {
-      // who asks too much learns nothing of the cluster
+      // a rate limit here shows nothing about the cluster
       if (turn === watched.looks && !(error instanceof ClusterBusy)) watched.answers = false;
       throw error;
     } finally {
@@ -239,7 +241,7 @@ export class CopyMirror {
   #arm(clusterId: string, inMs: number): void {
     const { clock, log } = this.#deps;
     if (this.#stopped || !this.#watched.has(clusterId)) return;
-    // one is armed where the cluster was left, and came back, in the midst of a round
+    // a timer exists if the cluster was removed and returned during a round
     this.#callOffs.get(clusterId)?.();
     this.#callOffs.set(
       clusterId,
@@ -261,7 +263,7 @@ export class CopyMirror {
     const waiting = [...(this.#watched.get(clusterId)?.keys() ?? [])];
     const next = async (): Promise<void> => {
       for (let uid = waiting.pop(); uid !== undefined && !this.#stopped; uid = waiting.pop())
-        // that it did not answer shows in what is seen
+        // the observation shows a missing answer
         await this.look(uid, clusterId).catch(() => undefined);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, next));
@@ -276,21 +278,21 @@ export const placeOf = (env: EnvRecord, clusterId: string): CopyPlace => ({
   bytes: Buffer.byteLength(JSON.stringify(copyWordOf(env))),
 });
 
-/** For so long an instance may take to come. */
+/** Time that an instance may take to start. */
 const STUCK_MS = 60_000;
-/** The most moments that are told apart: a cluster may say what it likes. */
+/** Maximum of distinct times per member, against bad reports. */
 const MOST_MOMENTS = 256;
 
 /**
- * Watches what another cluster shows of a member, and tells what no single look does. What was
- * before the first look is not known: then nothing counts as old.
+ * Derives a remote member's history from its observations. Does not know earlier times, so nothing
+ * counts as old at first.
  */
 export class MemberWatch {
-  /** Since when how many of the idle ones are, the oldest first. */
+  /** Numbers of idle instances by start of idleness, oldest first. */
   readonly #idle: { since: number; count: number }[] = [];
   #last: CopiedMember | undefined;
   #claimedAt = 0;
-  /** Since when as few are there as now, and more should be. */
+  /** Time since which the member has not grown although it lacks instances. */
   #lackingSince: number | undefined;
 
   saw(member: CopiedMember, now: number): void {
@@ -304,12 +306,12 @@ export class MemberWatch {
     this.#lackingSince = isLacking ? ((grew ? undefined : this.#lackingSince) ?? now) : undefined;
   }
 
-  /** How many have been idle for so long. */
+  /** Number of instances that have been idle for at least `forMs`. */
   settled(forMs: number, now: number): number {
     return countOf(this.#idle.filter(({ since }) => since <= now - forMs));
   }
 
-  /** The youngest go first. Past the most moments, those of the last one count as of now. */
+  /** Removes the youngest first. Above MOST_MOMENTS, restarts the time of the youngest. */
   #sawIdle(idle: number, now: number): void {
     let surplus = countOf(this.#idle) - idle;
     for (let last = this.#idle.at(-1); last && surplus > 0; last = this.#idle.at(-1)) {
@@ -323,7 +325,7 @@ export class MemberWatch {
     this.#idle.push({ since: now, count: (merged?.count ?? 0) - surplus });
   }
 
-  /** When a claim last came, as far as it showed; 0: none is known. */
+  /** Time of the last observed claim; 0 if unknown. */
   get claimedAt(): number {
     return this.#claimedAt;
   }

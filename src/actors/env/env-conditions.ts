@@ -23,20 +23,15 @@ export interface EnvConditionsDeps {
 }
 
 const EVERY_MS = 10_000;
-/** One change seldom comes alone. */
+/** Delay that collects related changes. */
 const SETTLING_MS = 1_000;
 
-/**
- * Says what is to be said of envs. The leader saves it where it has changed, at most once in 10 s
- * for each.
- */
+/** Conditions of envs. The leader saves changed ones, at most once in 10 s for each env. */
 export class EnvConditions {
   readonly #deps: EnvConditionsDeps;
-  /**
-   * Keeps what was said last, by env, also where it is not saved yet: so that times stand still.
-   */
+  /** Last conditions by env, even if not saved yet, so that their times stay constant. */
   readonly #said = new Map<string, readonly EnvCondition[]>();
-  /** By env: calls off when it is looked at next. */
+  /** Cancels the next save, by env. */
   readonly #due = new Map<string, () => void>();
   readonly #savedAt = new Map<string, number>();
   #stopped = false;
@@ -46,8 +41,8 @@ export class EnvConditions {
   }
 
   /**
-   * As it is now. What is saved says since when, at the leader too: that may have been told another
-   * moment before it led.
+   * Returns the current conditions. Saved times win, also at the leader, which may have another
+   * time from before it led.
    */
   now(record: EnvRecord): readonly EnvCondition[] {
     const { clock, envs } = this.#deps;
@@ -57,7 +52,7 @@ export class EnvConditions {
     return conditions;
   }
 
-  /** Something of the env is not what it was. */
+  /** Call it after a change of the env. */
   consider(uid: string): void {
     const { clock, envs, members } = this.#deps;
     if (!envs.get(uid)) {

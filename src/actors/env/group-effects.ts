@@ -21,14 +21,14 @@ import type {
 import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { groupSpecOf, isSameSpec } from './group-spec.ts';
 
-/** The members' pools, as a group needs them. */
+/** Access of a group to its members' pools. */
 export interface GroupMembers {
-  /** Tells how those of the group stand now; a member whose pool is not known is left out. */
+  /** Observes the group's members; excludes members whose pool is unknown. */
   observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
   /**
-   * Sets the member's pool to `change.to` and notes the decision there, in one conditional write:
-   * where the pool has `change.from` and no decision as late as its. Where it has this very one it
-   * is done. Rejects where it is not known whether it landed.
+   * Sets the pool's size to `change.to` and records the decision there, in one conditional write.
+   * Requires size `change.from`, and no decision that is as recent. Succeeds if the pool has this
+   * decision already. Rejects if the write may still land.
    */
   resize(
     env: EnvRecord,
@@ -42,13 +42,13 @@ export interface GroupEffectsDeps {
   readonly members: GroupMembers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with each decision that was carried out; perhaps twice with one of a predecessor's. */
+  /** Called with each executed decision; may repeat a decision of an earlier leader. */
   readonly decided: (env: EnvRecord, group: string, decision: CompletedDecision) => Promise<void>;
-  /** Returns what the group's actor knows. */
+  /** Context of the group's actor. */
   readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
 }
 
-/** Carries out what a group asks for; returns what its actor is to hear of it. */
+/** Executes a group's intent; returns the resulting event. */
 export const groupEffects =
   (deps: GroupEffectsDeps) =>
   async (envUid: string, name: string, intent: GroupIntent): Promise<GroupEvent | undefined> => {
@@ -78,7 +78,7 @@ export const groupEffects =
     }
   };
 
-/** Whether the env has the memory now. Rejects where that is not known: the machine asks again. */
+/** Whether the env contains the memory now. Rejects if unknown: then the machine retries. */
 const save = async (
   { envs }: GroupEffectsDeps,
   { envUid, name }: { readonly envUid: string; readonly name: string },
@@ -102,7 +102,7 @@ type Saving = Pick<Extract<GroupIntent, { readonly type: 'save' }>, 'last' | 'me
   readonly asks?: Asks;
 };
 
-/** Undefined: what one of them is asked for is not what it was. */
+/** Undefined if the requested size of a member has changed. */
 const asking = (members: readonly EnvMember[], asks: Asks): readonly EnvMember[] | undefined => {
   const isAsBefore = Object.entries(asks).every(([name, { was }]) =>
     members.some((member) => member.name === name && askedOf(member) === was),

@@ -22,21 +22,21 @@ import { groupSpecOf } from './group-spec.ts';
 export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decided'> {
   readonly runtime: ActorRuntime;
   readonly envs: Pick<EnvMirror, 'follow' | 'get' | 'change'>;
-  /** Until when a member is left alone (ms); 0: no more. */
+  /** Suspends growth of a member until `until` (ms since the epoch); 0 ends this. */
   readonly saturated: (envUid: string, member: string, until: number) => void;
-  /** Told that what keeps one of the env's groups from growing is not what it was. */
+  /** Called when the growth limits of one of the env's groups change. */
   readonly limited?: (envUid: string) => void;
 }
 
 export interface GroupSnapshot {
-  /** As `enabled.resting.coolingDown`. */
+  /** Full path, such as `enabled.resting.coolingDown`. */
   readonly state: string;
   readonly memory: GroupMemory;
-  /** As this replica last evaluated it; undefined where another one does. */
+  /** Last evaluation; undefined if another replica evaluates it. */
   readonly outlook: Outlook | undefined;
 }
 
-/** All of it, for whoever looks inside. */
+/** Full state of a group's actor, for inspection. */
 export interface GroupActorView {
   readonly state: string;
   readonly context: GroupContext;
@@ -47,16 +47,16 @@ type Snapshot = SnapshotFrom<typeof autoscalingGroupMachine>;
 const LOOK_AGAIN_MS = 5_000;
 const PREFIX = 'g';
 
-/** Hosts one actor for each autoscaling group of each env. */
+/** Hosts one actor for each autoscaling group of each env, and executes its intents. */
 export class GroupHost {
   readonly actors: ActorHost<Snapshot, GroupEvent, GroupIntent, GroupSpec>;
   readonly #deps: GroupHostDeps;
   readonly #carryOut: ReturnType<typeof groupEffects>;
-  /** By env: its groups that have an actor or are broken. */
+  /** Groups with an actor, or broken, by env. */
   readonly #names = new Map<string, Set<string>>();
   /**
-   * Groups that are being looked at, by key, and what came meanwhile: it may be too late for what
-   * is seen.
+   * Observations in progress by group, and the event that came during one, which the observation
+   * may have missed.
    */
   readonly #looks = new Map<string, { underWay: number; missed: 'WAKE' | 'STIR' | undefined }>();
 
@@ -71,7 +71,7 @@ export class GroupHost {
     this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
-  /** Envs are known; from here on every change comes by their mirror. */
+  /** Follows the mirror of envs, which must be loaded. */
   start(): void {
     this.#deps.envs.follow((change) => {
       this.#learn(change);
@@ -79,8 +79,8 @@ export class GroupHost {
   }
 
   /**
-   * A claim on one of its members waits or was refused, or took the last idle one, or a start
-   * failed.
+   * Call it if a claim on the member waits, was refused or took the last idle instance, or if a
+   * start failed.
    */
   wake(envUid: string, member: string): void {
     const key = this.#groupOf(envUid, member);
@@ -90,7 +90,7 @@ export class GroupHost {
     this.actors.send(key, { type: 'WAKE', now: this.#now() });
   }
 
-  /** Something of the member's pool is not what it was. */
+  /** Call it after a change of the member's pool. */
   stir(envUid: string, member: string): void {
     const key = this.#groupOf(envUid, member);
     if (key === undefined) return;
@@ -111,13 +111,13 @@ export class GroupHost {
     );
   }
 
-  /** All of a group's actor, for whoever looks inside. */
+  /** Full state of a group's actor, for inspection. */
   whole(key: string): GroupActorView | undefined {
     const snapshot = this.actors.snapshot(key);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
-  /** Makes the group's actor anew from its env's record, also one that is broken. */
+  /** Rebuilds the group's actor from its env's record, even if it is broken. */
   rebuild(key: string): void {
     this.#releaseMembers(key, this.actors.snapshot(key)?.context);
     void this.actors.rebuild(key);
@@ -190,7 +190,7 @@ export class GroupHost {
     this.actors.end(key);
   }
 
-  /** Its members are left alone no more. */
+  /** Ends the suspension of its members. */
   #releaseMembers(key: string, context: GroupContext | undefined): void {
     const [uid] = partsOf(key);
     for (const member of Object.keys(context?.memory.saturated ?? {}))
@@ -209,7 +209,7 @@ export class GroupHost {
   #look(env: EnvRecord, group: AutoscalingGroup): void {
     const { members, runtime } = this.#deps;
     const key = keyOf(env.uid, group.name);
-    runtime.arm(PREFIX, key, this.#now() + LOOK_AGAIN_MS); // where this one comes to nothing
+    runtime.arm(PREFIX, key, this.#now() + LOOK_AGAIN_MS); // in case this one fails
     runtime.outbox.put({
       name: 'group look',
       lease: runtime.leaseOf(shardOf(env.uid)),
@@ -260,7 +260,7 @@ export class GroupHost {
 const limitsText = (outlook: Outlook | undefined): string =>
   outlook?.limits.map(({ message }) => message).join('\n') ?? '';
 
-/** Names a member or a group of an env among all: `{env uid}/{name}`. */
+/** Unique key of a member or group of an env: `{env uid}/{name}`. */
 export const keyOf = (envUid: string, name: string): string => `${envUid}/${name}`;
 
 /** The reverse of `keyOf`. */
@@ -269,7 +269,7 @@ export const partsOf = (key: string): readonly [envUid: string, name: string] =>
   return [key.slice(0, at), key.slice(at + 1)];
 };
 
-/** How actors whose keys are `{env uid}/{name}` hear that this replica decides for them. */
+/** Leadership events of actors with keys `{env uid}/{name}`. */
 export const ledWithEnv = {
   shardOf: (key: string): number => shardOf(partsOf(key)[0]),
   lead: (now: number) => ({ type: 'LEAD' as const, now }),

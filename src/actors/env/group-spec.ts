@@ -5,8 +5,8 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 import { getOwn } from '../../lib/get-own.ts';
 
 /**
- * Reads what an env says of one of its groups: its members' bounds and priorities, and what the
- * group's leader remembered there.
+ * Reads a group from its env's record: members' bounds and priorities, and the memory of the
+ * group's leader.
  */
 export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
   group,
@@ -22,6 +22,6 @@ export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec 
   memory: { ...NO_MEMORY, ...getOwn(env.scaling, group.name) },
 });
 
-/** Whether both say the same of the group and its members. */
+/** Whether both have the same group and members. */
 export const isSameSpec = (one: GroupWords, other: GroupWords): boolean =>
   JSON.stringify([one.group, one.rules]) === JSON.stringify([other.group, other.rules]);

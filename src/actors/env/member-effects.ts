@@ -2,7 +2,7 @@ import type { AwayFact, MemberIntent, MemberTrouble } from '../../machines/env/m
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** Could not be done, and for what reason; the message is for people. */
+/** Failure of a member's intent. The message is for users. */
 export class MemberFailure extends Error {
   override readonly name = 'MemberFailure';
   readonly reason: MemberTrouble;
@@ -14,8 +14,8 @@ export class MemberFailure extends Error {
 }
 
 /**
- * Carries out what members ask for. Resolves once it is durable, or is not to be done any more,
- * with the pool as it stands then. Rejects with MemberFailure for what a person should hear of.
+ * Executes members' intents. Resolves with the current pool when the effect is durable or no longer
+ * needed. Rejects with MemberFailure if a user should know.
  */
 export interface MemberEffects {
   readonly 'make-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
@@ -25,13 +25,13 @@ export interface MemberEffects {
   readonly 'remove-env': (env: EnvRecord) => Promise<void>;
 }
 
-/** Members whose pools are on other clusters. */
+/** Access to members on other clusters. */
 export interface AwayMembers {
-  /** Undefined: nothing is known of it. */
+  /** Undefined if nothing is known. */
   readonly factOf: (
     env: EnvRecord | undefined,
     member: EnvMember | undefined,
   ) => AwayFact | undefined;
-  /** As MemberEffects; what came of it shows in the fact. */
+  /** Executes an intent as MemberEffects does; the fact shows the result. */
   readonly carryOut: (env: EnvRecord, member: string, intent: MemberIntent) => Promise<void>;
 }

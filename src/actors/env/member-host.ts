@@ -21,17 +21,17 @@ import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
 
 export interface MemberHostDeps {
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly away?: AwayMembers;
   readonly runtime: ActorRuntime;
   readonly envs: EnvMirror;
   readonly effects: MemberEffects;
   readonly clusterId: string;
-  /** Called with an env of which a member, or its pool, is not what it was. */
+  /** Called after a change of a member or its pool. */
   readonly changed: (envUid: string) => void;
 }
 
-/** All of it, for whoever looks inside. */
+/** Full state of a member's actor, for inspection. */
 export interface MemberActorView {
   readonly state: string;
   readonly context: MemberContext;
@@ -48,20 +48,17 @@ type Snapshot = SnapshotFrom<typeof envMemberMachine>;
 
 const REMOVE_AGAIN_MS = 5_000;
 const MOST_GONE = 1_000;
-/** Deadlines of envs that are to be removed. */
+/** Prefix of deadlines of env removals. */
 const ENV_PREFIX = 'e';
 
-/**
- * Hosts one actor for each member of each env, also for a pool that names an env which does not
- * list it.
- */
+/** Hosts one actor for each member of each env, and for each pool whose env does not list it. */
 export class MemberHost {
   readonly actors: ActorHost<Snapshot, MemberEvent, MemberIntent, MemberInput>;
   readonly #deps: MemberHostDeps;
-  /** By env: the names of its members that have an actor. */
+  /** Names of members with an actor, by env. */
   readonly #names = new Map<string, Set<string>>();
   readonly #pools = new Map<string, Map<string, PoolRecord>>();
-  /** Pools that are no more, as long as a late word of them may come. */
+  /** Recently removed pools, against late answers. */
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #saturated = new Map<string, number>();
 
@@ -73,9 +70,7 @@ export class MemberHost {
     });
   }
 
-  /**
-   * Envs and pools are known; from here on every change comes by `pool`, and by the mirror of envs.
-   */
+  /** Follows the mirror of envs. Envs and pools must be loaded; changes of pools come by `pool`. */
   start(): void {
     this.#deps.envs.follow(({ kind, record }) => {
       this.lookAgain(record.uid, record);
@@ -84,17 +79,17 @@ export class MemberHost {
     });
   }
 
-  /** Has its members' actors take in what is known of them now. */
+  /** Sends the current facts to the env's members. */
   lookAgain(envUid: string, env = this.#deps.envs.get(envUid)): void {
     for (const name of this.#namesOf(envUid, env)) this.#look(envUid, name);
   }
 
-  /** A pool was made, changed or removed. */
+  /** Applies a change of a pool. */
   pool({ kind, record }: RecordChange<PoolRecord>): void {
     if (!record.env) return;
     const { uid } = record.env;
     if (kind === 'gone') this.#gone.add(record.uid);
-    else this.#gone.delete(record.uid); // a store that was restored has it again
+    else this.#gone.delete(record.uid); // a restored store may contain it again
     const pools = this.#pools.get(uid) ?? new Map<string, PoolRecord>();
     const known = pools.get(record.name);
     if (kind === 'put') pools.set(record.name, record);
@@ -106,14 +101,14 @@ export class MemberHost {
     this.#deps.changed(uid);
   }
 
-  /** The member can't grow until then (ms since the epoch); 0: it can. */
+  /** Marks the member as unable to grow until `until` (ms since the epoch); 0 clears this. */
   saturate(envUid: string, member: string, until: number): void {
     if (until > 0) this.#saturated.set(keyOf(envUid, member), until);
     else this.#saturated.delete(keyOf(envUid, member));
     this.#look(envUid, member);
   }
 
-  /** In the order of the env; also pools that it does not list any more. */
+  /** Members in the env's order, with pools that it no longer lists. */
   members(envUid: string): readonly MemberSnapshot[] {
     return this.#namesOf(envUid, this.#deps.envs.get(envUid)).flatMap(
       (name) => this.member(envUid, name) ?? [],
@@ -127,13 +122,13 @@ export class MemberHost {
     return { name, state: memberStateOf(snapshot.context), fact, trouble };
   }
 
-  /** All of a member's actor, for whoever looks inside. */
+  /** Full state of a member's actor, for inspection. */
   whole(key: string): MemberActorView | undefined {
     const snapshot = this.actors.snapshot(key);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
-  /** All that name the env. */
+  /** Pools that name the env. */
   pools(envUid: string): Iterable<PoolRecord> {
     return this.#pools.get(envUid)?.values() ?? [];
   }
@@ -254,7 +249,7 @@ export class MemberHost {
     this.#saturated.delete(key);
   }
 
-  /** Takes what an effect answered, unless the store told something newer meanwhile. */
+  /** Applies the pool of an effect's answer, unless a newer one is known. */
   #answered(record: PoolRecord): void {
     const known = record.env && this.#pools.get(record.env.uid)?.get(record.name);
     const isOlder = known?.uid === record.uid && isNewer(known.revision, record.revision);
@@ -272,7 +267,7 @@ export class MemberHost {
     };
   }
 
-  /** Carries out what the member asked for; returns what its actor is to hear of it. */
+  /** Executes a member's intent; returns the resulting event. */
   async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<MemberEvent> {
     const { effects, runtime, away, clusterId } = this.#deps;
     const { env, member, pool } = this.#factOf(envUid, name);
@@ -297,7 +292,7 @@ export class MemberHost {
     }
   }
 
-  /** An env that is to go goes when nothing is left of it. */
+  /** Removes a deleted env after its last member and pool. */
   #endEnv(uid: string): void {
     const { envs, effects, runtime } = this.#deps;
     const env = envs.get(uid);
@@ -319,6 +314,6 @@ export class MemberHost {
   }
 }
 
-/** Names what the member is, as logs and metrics spell it. */
+/** State of the member in logs and metrics. */
 const wordOf = ({ status, context }: Snapshot): string =>
   status === 'done' ? 'gone' : memberStateOf(context).toLowerCase();

@@ -12,13 +12,13 @@ interface GroupDeps {
   readonly envs: EnvMirror;
 }
 
-/** The groups of an env (operation `GET /envs/{name}/autoscaling/groups`). */
+/** Lists the groups of an env (operation `GET /envs/{name}/autoscaling/groups`). */
 export const listGroups =
   ({ envs }: GroupDeps): EnvOperations['listGroups'] =>
   async (caller, envName) =>
     (await findUsableEnv(envs, caller, envName)).groups;
 
-/** One of them (operation `GET /envs/{name}/autoscaling/groups/{groupName}`). */
+/** Returns one group (operation `GET /envs/{name}/autoscaling/groups/{groupName}`). */
 export const getGroup =
   ({ envs }: GroupDeps): EnvOperations['getGroup'] =>
   async (caller, envName, groupName) => {
@@ -27,7 +27,7 @@ export const getGroup =
   };
 
 /**
- * Lists what a group decided last, the newest first (operation `GET
+ * Lists the last decisions of a group, newest first (operation `GET
  * /envs/{name}/autoscaling/groups/{groupName}/decisions`).
  */
 export const groupDecisions =
@@ -44,8 +44,8 @@ export const groupDecisions =
   };
 
 /**
- * Changes a group (operation `PUT /envs/{name}/autoscaling/groups/{groupName}`). Durable when it
- * resolves; counts from the next evaluation on.
+ * Changes a group (operation `PUT /envs/{name}/autoscaling/groups/{groupName}`). Durable when this
+ * resolves; effective from the next evaluation.
  */
 export const updateGroup =
   ({ envs }: GroupDeps): EnvOperations['updateGroup'] =>
@@ -66,7 +66,7 @@ export const updateGroup =
   };
 
 /**
- * Removes a group; its members keep their size (operation `DELETE
+ * Removes a group, and keeps its members' sizes (operation `DELETE
  * /envs/{name}/autoscaling/groups/{groupName}`).
  */
 export const deleteGroup =

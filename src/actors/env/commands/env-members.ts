@@ -66,7 +66,7 @@ export interface EnvMembersDeps
   readonly firstMembers: readonly FirstMember[];
 }
 
-/** A member that the first start makes, in the env of its name, and its sizes. */
+/** A member that the daemon's first start creates, in the env of the same name, and its sizes. */
 export interface FirstMember {
   readonly owner: Tenant;
   readonly name: string;
@@ -75,10 +75,10 @@ export interface FirstMember {
 }
 
 /**
- * Adds a member: its pool, and a group of its name unless it joins another (operation `POST
- * /envs/{name}/sandboxpools`). Both are durable when it resolves. First the env lists it: then its
- * pool is made, if need be by the env's leader. One that the first start made gets the sizes of
- * then, if the request names none.
+ * Adds a member with its pool, and with a group of its name unless it joins another (operation
+ * `POST /envs/{name}/sandboxpools`). Both are durable when this resolves. Adds the member to the
+ * env before it creates the pool; if that fails, the env's leader creates the pool. A first-start
+ * member keeps its original sizes if the request names none.
  */
 export const addMember =
   (deps: EnvMembersDeps): EnvOperations['addMember'] =>
@@ -150,7 +150,6 @@ const addAway = async (
   return await makeAwayPool(away, await changeEnv(deps.envs, env, added), member);
 };
 
-/** See EnvOperations. */
 export const findMemberByKey =
   (deps: EnvMembersDeps): EnvOperations['findMemberByKey'] =>
   async (caller, envName, mark) => {
@@ -167,7 +166,7 @@ export const findMemberByKey =
     return { env, member, pool };
   };
 
-/** The pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
+/** Lists the pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
 export const listMembers =
   (deps: EnvMembersDeps): EnvOperations['listMembers'] =>
   async (caller, envName) => {
@@ -190,8 +189,8 @@ const awayPool = async (
 };
 
 /**
- * Changes a member; what is not named stays (operation `PUT /envs/{name}/sandboxpools/{pool}`). Its
- * pool is as it says when this resolves.
+ * Changes a member, and keeps omitted fields (operation `PUT /envs/{name}/sandboxpools/{pool}`).
+ * The pool has the change when this resolves.
  */
 export const updateMember =
   (deps: EnvMembersDeps): EnvOperations['updateMember'] =>
@@ -206,7 +205,7 @@ export const updateMember =
     requireGroup(before, change);
     if (standing.clusterId !== deps.clusterId) {
       if (replicas !== undefined) await noteAsked(deps, before, { member: standing, replicas });
-      // first where it may be refused
+      // first, because the other cluster may refuse it
       const pool = await changeAwayPool(requireLink(deps.away, standing.clusterId), before, {
         member: { ...standing, config },
         replicas,
@@ -258,7 +257,10 @@ const changedMember = async (
 const askedField = (asked: number | undefined): Pick<EnvMember, 'asked'> =>
   asked === undefined ? {} : { asked };
 
-/** Another cluster that has more than was asked for is told to have less: so this comes first. */
+/**
+ * Records a larger requested size before the remote change: otherwise the leader would shrink the
+ * remote pool again.
+ */
 const noteAsked = async (
   { envs }: EnvMembersDeps,
   before: EnvRecord,
@@ -274,9 +276,9 @@ const noteAsked = async (
 };
 
 /**
- * Has a member go: its pool is emptied first, then member and pool go, and its group where nobody
- * else is in it (operation `DELETE /envs/{name}/sandboxpools/{pool}`). Durable when it resolves;
- * repeating it is harmless.
+ * Deletes a member: empties its pool, then removes both, and its group if no other member is in it
+ * (operation `DELETE /envs/{name}/sandboxpools/{pool}`). Durable when this resolves. May be
+ * repeated.
  */
 export const deleteMember =
   (deps: EnvMembersDeps): EnvOperations['deleteMember'] =>
@@ -336,6 +338,6 @@ const requireGroup = (
   }
 };
 
-/** A DNS label of at most 63 characters; the end of a uid is random. */
+/** A DNS label of at most 63 characters. The end of a uid is random. */
 const generatedName = ({ name }: EnvRecord, uid: string): string =>
   `${name.slice(0, 50).replace(/-+$/, '')}-${uid.slice(-10)}`;

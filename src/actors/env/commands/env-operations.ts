@@ -15,7 +15,7 @@ import type { Access, Caller } from '../../../model/tenant.ts';
 import type { ClaimPlace } from '../claim-places.ts';
 import type { EnvView, MemberView, Page, PageRequest } from '../../views.ts';
 
-/** The use cases of envs, their members and groups. */
+/** Name of a member in its env. */
 interface MemberName {
   readonly env: string;
   readonly member: string;
@@ -31,8 +31,8 @@ export interface EnvOperations {
   readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];
   readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
   /**
-   * The caller's env of that name, where an earlier request of this mark made it. Refuses with
-   * IDEMPOTENCY_KEY_REUSED where it had another body.
+   * Returns the caller's env if an earlier request with this fingerprint created it. Refuses with
+   * IDEMPOTENCY_KEY_REUSED if the body differs.
    */
   readonly findEnvByKey: (
     caller: Caller,
@@ -52,7 +52,7 @@ export interface EnvOperations {
     name: string,
     options: { readonly force: boolean },
   ) => Promise<EnvView>;
-  /** Renders every member's pool anew. Refuses with ENV_SYNC_PARTIAL. */
+  /** Renders the pools of all members. Refuses with ENV_SYNC_PARTIAL. */
   readonly syncEnv: (caller: Caller, name: string) => Promise<EnvView>;
   readonly addMember: (
     caller: Caller,
@@ -60,7 +60,8 @@ export interface EnvOperations {
     request: AddMemberRequest,
   ) => Promise<MemberView>;
   /**
-   * The env's member that an earlier request of this mark added. Refuses as `findEnvByKey` does.
+   * Returns the env's member if an earlier request with this fingerprint added it. Refuses as
+   * `findEnvByKey` does.
    */
   readonly findMemberByKey: (
     caller: Caller,
@@ -80,7 +81,7 @@ export interface EnvOperations {
   ) => Promise<{ readonly name: string; readonly namespace: string }>;
   readonly listGroups: (caller: Caller, envName: string) => Promise<readonly AutoscalingGroup[]>;
   readonly getGroup: (caller: Caller, envName: string, groupName: string) => Promise<GroupView>;
-  /** The newest first; those that are kept. */
+  /** Stored decisions, newest first. */
   readonly groupDecisions: (
     caller: Caller,
     envName: string,
@@ -100,7 +101,7 @@ interface EnvSpec {
   readonly access?: Access;
   readonly templateRef: TemplateRef;
   readonly overrides: EnvOverrides;
-  /** Secrets. Replaces those that were given before. */
+  /** Secrets. Replaces all earlier ones. */
   readonly registries?: readonly RegistryCredentials[];
 }
 
@@ -118,7 +119,7 @@ export interface EnvReplacement extends EnvSpec {
   readonly ifMatch?: IfMatch;
 }
 
-/** null removes, objects merge, all else takes the place of what is there. */
+/** A JSON merge patch (RFC 7396). */
 export interface EnvPatchRequest {
   readonly patch: {
     readonly overrides?: Patch | null;
@@ -132,7 +133,7 @@ export interface EnvPatchRequest {
 }
 
 export interface AddMemberRequest {
-  /** Generated where it is left out. */
+  /** Generated if absent. */
   readonly name?: string;
   readonly clusterId?: string;
   readonly replicas?: number;
@@ -140,7 +141,7 @@ export interface AddMemberRequest {
   readonly mark?: RequestFingerprint;
 }
 
-/** A change of a member; what is not named stays. */
+/** A change of a member; omitted fields stay. */
 export interface MemberChange {
   readonly replicas?: number;
   readonly config: MemberConfig;

@@ -11,8 +11,8 @@ export interface EnvStatusDeps extends EnvViewDeps {
 }
 
 /**
- * How an env stands, for those who read its object; undefined if this replica does not lead it. The
- * counts have the names of `GET /envs/{name}`.
+ * Status of an env for its Kubernetes object; undefined if this replica does not lead it. Counts
+ * have the names of `GET /envs/{name}`.
  */
 export const envStatus = (deps: EnvStatusDeps, uid: string): PublishedStatus | undefined => {
   const record = deps.envs.get(uid);
@@ -35,7 +35,7 @@ export const envStatus = (deps: EnvStatusDeps, uid: string): PublishedStatus | u
   };
 };
 
-/** Degraded: the pool of a member is. */
+/** Degraded if a member's pool is. */
 const degradationOf = (
   { supervisor, members }: Pick<EnvStatusDeps, 'supervisor' | 'members'>,
   uid: string,

@@ -34,11 +34,11 @@ export interface EnvViewDeps {
   readonly clusterId: string;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly conditions: Pick<EnvConditions, 'now'>;
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly copies?: Pick<CopyMirror, 'seen'>;
 }
 
-/** Shows an env as it stands, with the claims that wait for its members on any replica. */
+/** Returns an env's view, after an update of its waiting claims on all replicas. */
 export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<EnvView> => {
   await deps.demand.look(
     record.members.flatMap(
@@ -48,10 +48,7 @@ export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<En
   return envViewOf(deps, record);
 };
 
-/**
- * An env as it stands: what of it is counted is counted now, but for the claims that wait, which
- * are those of the last look.
- */
+/** Returns an env's view with current counts, but with waiting claims from the last update. */
 export const envViewOf = (
   deps: EnvViewDeps,
   record: EnvRecord,
@@ -81,7 +78,7 @@ export const envViewOf = (
   };
 };
 
-/** The members as they stand, without the room that they have to grow. */
+/** Current members without their headroom. */
 export const observedMembers = (
   deps: EnvViewDeps,
   record: EnvRecord,
@@ -163,8 +160,8 @@ const poolCounts = (
 };
 
 /**
- * Says how many more each may have: what its own most, its group's over all of its members, and the
- * owner's quota leave. None where it can't grow now.
+ * Adds each member's headroom: the minimum left by its own limit, by its group's limit over all
+ * members, and by the owner's quota. 0 if it can't grow now.
  */
 const withHeadroom = (
   { groups }: EnvRecord,
@@ -195,7 +192,7 @@ const withHeadroom = (
     };
   });
 
-/** Counts what each owner's quota leaves, as the mirror shows their pools; counted once each. */
+/** Remaining quota of owners, by the mirror's pools. Counts each owner once. */
 export class OwnersRoom {
   readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
   readonly #left = new Map<string, SizedAmounts>();

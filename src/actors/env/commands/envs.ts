@@ -28,7 +28,7 @@ import { renderSource, type PoolRenderingDeps } from '../../pool/commands/pool-r
 import { tiePasswords } from '../../pool/commands/tie-passwords.ts';
 import { patched, configured } from './patched-env.ts';
 
-/** Envs of one user at most. */
+/** Maximum of envs of one user. */
 const MOST_ENVS = 1_000;
 
 export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
@@ -40,11 +40,11 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'reconcileLater'>;
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly away?: AwayDeps;
 }
 
-/** Makes an env without members (operation `POST /envs`). */
+/** Creates an env without members (operation `POST /envs`). */
 export const createEnv =
   (deps: EnvsDeps): EnvOperations['createEnv'] =>
   async (caller, request) => {
@@ -109,9 +109,9 @@ const stored = async (
 };
 
 /**
- * Keeps the passwords before the record, so that nothing starts without. A reservation that counts
- * nothing goes before both: should this replica die in between, whoever settles it finds no env of
- * its name, and forgets the passwords.
+ * Stores the passwords before the record, so that nothing starts without them. Before both comes a
+ * reservation with amount 0: if this replica dies in between, its reconciliation finds no env and
+ * deletes the passwords.
  */
 const createWithPasswords = async (
   deps: EnvsDeps,
@@ -133,7 +133,7 @@ const createWithPasswords = async (
     await coordination.release(owner, 'pools', uid).catch(() => undefined);
     return record;
   } catch (error) {
-    // What can't be undone is undone when the reservation is settled.
+    // If the undo fails, reconciliation of the reservation repeats it.
     if (
       !(error instanceof OutcomeUnknown) &&
       (await pullSecrets.forget(secretOwnerOf(draft)).then(
@@ -146,7 +146,6 @@ const createWithPasswords = async (
   }
 };
 
-/** See EnvOperations. */
 export const findEnvByKey =
   (deps: EnvViewDeps): EnvOperations['findEnvByKey'] =>
   async (caller, name, mark) => {
@@ -159,15 +158,15 @@ export const findEnvByKey =
     return envViewOf(deps, record);
   };
 
-/** One env of the caller's, or shared with the caller (operation `GET /envs/{name}`). */
+/** Returns one own or shared env (operation `GET /envs/{name}`). */
 export const getEnv =
   (deps: EnvViewDeps): EnvOperations['getEnv'] =>
   async (caller, name) =>
     await lookedAt(deps, await findUsableEnv(deps.envs, caller, name));
 
 /**
- * The caller's envs and those shared with the caller, newest first; an admin's `all` shows
- * everyone's (operation `GET /envs`).
+ * Lists the caller's own and shared envs, newest first (operation `GET /envs`). `all` includes
+ * everybody's for an admin.
  */
 export const listEnvs =
   (deps: EnvViewDeps): EnvOperations['listEnvs'] =>
@@ -185,8 +184,8 @@ export const listEnvs =
   };
 
 /**
- * Replaces what the env's owner says of it, members and groups aside (operation `PUT
- * /envs/{name}`). Durable when it resolves; the members' pools follow by themselves.
+ * Replaces an env's spec, except members and groups (operation `PUT /envs/{name}`). Durable when
+ * this resolves; the members' pools follow later.
  */
 export const replaceEnv =
   (deps: EnvsDeps): EnvOperations['replaceEnv'] =>
@@ -198,8 +197,8 @@ export const replaceEnv =
     if (change.mode !== undefined && change.mode !== mode)
       throw invalidArgument('mode', `must be ${mode}`, [mode]);
     const { templateRef, labels, annotations } = change;
-    // Passwords are never answered, so that what a client read and gives back has none: they stay
-    // until others come.
+    // Answers never contain passwords, so a client can't send them back. Keeps them until new ones
+    // arrive.
     const overrides = configured(
       change.overrides,
       registries ? registries.length > 0 : before.overrides.imagePullSecretConfigured === true,
@@ -219,8 +218,8 @@ export const replaceEnv =
   };
 
 /**
- * Merges a patch into overrides, labels, annotations and docs (operation `PATCH /envs/{name}`). As
- * `replaceEnv`.
+ * Merges a patch into overrides, labels, annotations and docs (operation `PATCH /envs/{name}`),
+ * with the guarantees of `replaceEnv`.
  */
 export const patchEnv =
   (deps: EnvsDeps): EnvOperations['patchEnv'] =>
@@ -232,9 +231,8 @@ export const patchEnv =
     });
 
 /**
- * Has an env of the caller's go, its members first (operation `DELETE /envs/{name}`). Refuses while
- * sandboxes of it run, unless `force`, which ends them. Durable when it resolves; repeating it is
- * harmless.
+ * Deletes an env after its members (operation `DELETE /envs/{name}`). Refuses while its sandboxes
+ * run, unless `force`, which ends them. Durable when this resolves. May be repeated.
  */
 export const deleteEnv =
   (deps: EnvsDeps): EnvOperations['deleteEnv'] =>
@@ -249,7 +247,7 @@ export const deleteEnv =
     return envViewOf(deps, record ?? { ...before, deleting: 'keep-running' });
   };
 
-/** Refuses while sandboxes of the env run; what was claimed on any replica before counts. */
+/** Refuses while sandboxes of the env run, including those claimed earlier on any replica. */
 const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void> => {
   try {
     await Promise.all([
@@ -269,8 +267,8 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
 };
 
 /**
- * Requires that what every member would be started from is possible. Refuses as `renderSource`
- * does, by the env's fields.
+ * Requires that every member can be rendered. Refuses as `renderSource` does, with the env's field
+ * names.
  */
 const requireRenderable = async (
   deps: PoolRenderingDeps,
@@ -282,7 +280,7 @@ const requireRenderable = async (
     await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(env, config), namespace);
 };
 
-/** Names a pool's field as an env has it. */
+/** Converts a pool's field name to the env's. */
 export const envFieldOf = (field: string): string => FIELDS[field] ?? field;
 
 const FIELDS: Readonly<Record<string, string>> = {
@@ -315,7 +313,7 @@ const written = async (
     requireMatch(ifMatch, wordRevisionOf(env));
     const changed = change(env);
     if (registries && registries.length > 0)
-      // last, so that a change that is refused has no effect
+      // last, so that a refusal has no effect
       await deps.pullSecrets.keep(secretOwnerOf(before), registries);
     return isSameData(changed, env) ? env : changed;
   });

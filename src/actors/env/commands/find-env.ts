@@ -11,8 +11,8 @@ import {
 import { mayUse, sameTenant, type Caller } from '../../../model/tenant.ts';
 
 /**
- * Finds the caller's env of that name to change it. Refuses as `findUsableEnv`, and with FORBIDDEN
- * where it is only shared with the caller.
+ * Finds the caller's env for a change. Refuses as `findUsableEnv`, and with FORBIDDEN if it is only
+ * shared with the caller.
  */
 export const findEnv = async (
   envs: EnvMirror,
@@ -25,8 +25,8 @@ export const findEnv = async (
 };
 
 /**
- * Finds the caller's env of that name, or one that is shared with the caller, as it stands in the
- * store; whether it is unknown or another's, the refusal is the same.
+ * Finds the caller's own or shared env of that name, after an uncached read. The refusal is the
+ * same for unknown and other tenants' envs.
  */
 export const findUsableEnv = async (
   envs: EnvMirror,
@@ -46,8 +46,8 @@ export const memberIn = (env: EnvRecord, name: string): EnvMember => {
 };
 
 /**
- * Writes a change of an env that is not to go. Refuses with CONFLICT, ENV_NOT_FOUND, or UNAVAILABLE
- * where others write it all the time.
+ * Changes an env that is not being deleted. Refuses with CONFLICT, ENV_NOT_FOUND, or UNAVAILABLE
+ * after repeated conflicts.
  */
 export const changeEnv = async (
   envs: EnvMirror,
@@ -68,7 +68,7 @@ export const changeEnv = async (
   }
 };
 
-/** The env with one member as `change` makes it. */
+/** Returns the env with one member changed. */
 export const withMember = (
   env: EnvRecord,
   name: string,
@@ -78,7 +78,7 @@ export const withMember = (
   members: env.members.map((member) => (member.name === name ? change(member) : member)),
 });
 
-/** The env with one member that is to go. */
+/** Returns the env with one member marked for deletion. */
 export const endingMember = (env: EnvRecord, name: string, force: boolean): EnvRecord =>
   withMember(env, name, (member) => ({
     ...member,

@@ -25,19 +25,16 @@ export interface GroupMembersDeps {
   readonly coordination: Coordination;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly clock: Clock;
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly away?: AwayGroupDeps;
 }
 
-/**
- * Makes what a group sees of its members' pools, and how it sizes them: within the owner's quota,
- * which counts before all.
- */
+/** Observes and sizes the pools of a group's members, always within the owner's quota. */
 export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
   const room = new Room(deps);
   return {
     observe: async (env, group) => {
-      // the rules go by a size that counts what runs
+      // autoscaling needs sizes that include running instances
       if (deps.supervisor.pools.semantics === 'idle') return [];
       await deps.demand.look(poolsOf(deps, env, group).map(({ record }) => record));
       const left = await room.left(env.owner);
@@ -109,7 +106,7 @@ const observed = (
   };
 };
 
-/** Counts instances that have been looking for a place for too long. */
+/** Counts instances that have been unschedulable for too long. */
 const unplacedIn = (
   { supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>,
   { uid, updateRevision }: PoolRecord,
@@ -123,11 +120,11 @@ const unplacedIn = (
 
 const UNPLACED_MS = 60_000;
 
-/** How old an answer may be: groups of one owner look at about the same time. */
+/** Age limit of a cached usage, which groups of one owner share. */
 const KEPT_MS = 1_000;
 const MOST_OWNERS = 10_000;
 
-/** Tells how much more owners may have. */
+/** Remaining quota of owners. */
 class Room {
   readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
   readonly #used = new Map<string, { readonly at: number; readonly used: QuotaAmounts }>();
@@ -136,7 +133,7 @@ class Room {
     this.#deps = deps;
   }
 
-  /** Undefined where that can't be told now: who grows asks for the quota anyhow. */
+  /** Undefined if the usage can't be read: growth reserves quota anyhow. */
   async left(owner: Tenant): Promise<QuotaAmounts | undefined> {
     const { coordination, clock, quotaLimits } = this.#deps;
     const key = tenantKey(owner);
@@ -152,7 +149,7 @@ class Room {
     }
   }
 
-  /** It is another one now. */
+  /** Drops the cached usage. */
   changed(owner: Tenant): void {
     this.#used.delete(tenantKey(owner));
   }
@@ -170,8 +167,8 @@ interface Sizing extends ScalingChange {
 }
 
 /**
- * Says how a change is carried out: what was not needed goes the longest idle first, and none of
- * the young; all else has what starts go first.
+ * Plans a change. A surplus removes the longest idle instances and spares young ones. Other causes
+ * remove starting instances first.
  */
 const sizing = (
   env: EnvRecord,
@@ -231,7 +228,10 @@ const resized = async (
   }
 };
 
-/** Claims came since it was decided. Where its owner's most is less than what runs, that stands. */
+/**
+ * Whether new claims made the size too small. An owner's limit applies even below the running
+ * count.
+ */
 const countsAwayRunning = (
   { supervisor }: GroupMembersDeps,
   { cause, from, to }: Sizing,
@@ -239,7 +239,7 @@ const countsAwayRunning = (
 ): boolean =>
   cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
 
-/** Tells what became of a change, by the pool's own word; undefined: it is still to be made. */
+/** Outcome of a change, from the pool's record; undefined if it is still open. */
 const outcomeOf = (
   { replicas, decided, deleting }: PoolRecord,
   { id, from }: Sizing,

@@ -20,8 +20,8 @@ export interface MemberEffectsDeps extends WriteRenewedDeps, MakePoolDeps, PoolR
 }
 
 /**
- * Carries out what members ask for. What can't be taken back looks first at what the store has of
- * the env: the mirror may be behind.
+ * Executes members' intents. Reads the stored env before irreversible effects, because the mirror
+ * may be behind.
  */
 export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
   'make-pool': async (seen, name) => {
@@ -48,7 +48,7 @@ export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
       throw asFailure(error);
     }
   },
-  // An older word than the store's is followed by a newer one.
+  // Needs no read: a newer env causes another call.
   'settle-pool': (env, name) => reconcileMemberPool(deps, env, name),
   'end-pool': async (pool, force) => {
     const { env, member } = await asStored(
@@ -88,7 +88,7 @@ const asStored = async (
   return { env, member: env?.members.find((each) => each.name === memberName) };
 };
 
-/** The member's pool as the store has it. */
+/** Reads the member's pool uncached. */
 const ownPool = async (
   { supervisor }: Pick<MemberEffectsDeps, 'supervisor'>,
   env: EnvRecord,

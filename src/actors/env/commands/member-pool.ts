@@ -7,7 +7,7 @@ import type { RenderedPool } from '../../../model/pools/render-pool.ts';
 import type { PoolDraft } from '../../pool/commands/make-pool.ts';
 import { writeRenewed, type WriteRenewedDeps } from '../../pool/commands/pool-renewal.ts';
 
-/** A pool as its env makes it. */
+/** Draft of a member's pool. */
 export const memberDraft = (
   { newUid, clock }: { readonly newUid: () => string; readonly clock: Clock },
   env: EnvRecord,
@@ -25,7 +25,7 @@ export const memberDraft = (
   deleting: false,
 });
 
-/** The env without the member, and without its group where nobody else is in it. */
+/** Returns the env without the member, and without its group if that is empty. */
 export const withoutMember = (
   env: EnvRecord,
   { name, createdAt }: Pick<EnvMember, 'name' | 'createdAt'>,
@@ -48,7 +48,7 @@ export const withoutMember = (
   };
 };
 
-/** The member's pool, also where another replica made it a moment ago. */
+/** Finds the member's pool, even if another replica has just created it. */
 export const memberPool = async (
   { supervisor }: Pick<WriteRenewedDeps, 'supervisor'>,
   env: Pick<EnvRecord, 'uid' | 'owner'>,
@@ -61,9 +61,9 @@ export const memberPool = async (
 };
 
 /**
- * Has a member's pool be as the env asks; returns the pool as it stands then, undefined where there
- * is none. One that can't be rendered, or would have more than its owner's quota allows, keeps what
- * its instances are started from.
+ * Updates a member's pool to its env's spec; returns the current pool, or undefined if there is
+ * none. Keeps the instance definition if the new one can't be rendered or exceeds the owner's
+ * quota.
  */
 export const reconcileMemberPool = async (
   deps: WriteRenewedDeps,

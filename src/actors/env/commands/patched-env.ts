@@ -42,7 +42,7 @@ const texts = (
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
 };
 
-/** Whether there are passwords is not the client's to say. */
+/** Sets `imagePullSecretConfigured`, which clients can't set. */
 export const configured = (overrides: EnvOverrides, passwords: boolean): EnvOverrides => {
   const { imagePullSecretConfigured: _asked, ...rest } = overrides;
   return { ...rest, ...(passwords ? { imagePullSecretConfigured: true } : {}) };

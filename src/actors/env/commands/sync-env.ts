@@ -19,18 +19,17 @@ import { refreshTemplate, syncedPool, type SyncPoolDeps } from '../../pool/comma
 export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly templates: SyncPoolDeps['templates'];
   readonly supervisor: SyncPoolDeps['supervisor'];
-  /** Absent: there are no other clusters. */
+  /** Absent without other clusters. */
   readonly away?: AwayDeps;
 }
 
-/** Members whose pools are rendered at a time. */
+/** Pools rendered concurrently. */
 const AT_ONCE = 8;
 
 /**
- * Renders every member's pool from the template and the env's overrides as they are now, whatever
- * its `autoUpdate` (operation `POST /envs/{name}/sync-template`). Members are independent: refuses
- * with ENV_SYNC_PARTIAL, which names those that failed; what was synced stays, and a repeated sync
- * does the rest.
+ * Renders all members' pools from the current template and overrides, even without `autoUpdate`
+ * (operation `POST /envs/{name}/sync-template`). Members are independent: a failure refuses with
+ * ENV_SYNC_PARTIAL and the failed names, and keeps the others. A repeated sync does the rest.
  */
 export const syncEnv =
   (deps: SyncEnvDeps): EnvOperations['syncEnv'] =>

@@ -21,8 +21,8 @@ export interface AwayDeps {
 }
 
 /**
- * Carries out what members on other clusters ask for, on the env's copy there: whatever is done is
- * by name and may be done again, so that a cut link leaves nothing twice.
+ * Executes intents of members on other clusters, on the env's copy there. Each call is by name and
+ * repeatable, so that a broken link leaves no duplicates.
  */
 export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
   const { copies, mirror, envs } = deps;
@@ -45,8 +45,8 @@ export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
 };
 
 /**
- * Has the member's pool be there as the env asks; returns the pool where it was made. Refuses with
- * ALREADY_EXISTS where the cluster has an env or a pool of the name that is not the env's.
+ * Creates or updates the member's pool there; returns it if it was created. Refuses with
+ * ALREADY_EXISTS if the cluster has an unrelated env or pool of the name.
  */
 export const bringAbout = async (
   deps: Pick<AwayDeps, 'copies' | 'envs'>,
@@ -75,8 +75,8 @@ export const bringAbout = async (
 };
 
 /**
- * Has a pool that nobody asked to be so large have the size that was asked for. What is asked for
- * is noted before its cluster hears of it, so that the env is read after the copy.
+ * Shrinks a pool that is larger than requested. Requests are recorded in the env before their
+ * cluster gets them, so this reads the env after the copy.
  */
 const lowerToAsked = async (
   { copies, envs }: Pick<AwayDeps, 'copies' | 'envs'>,
@@ -93,10 +93,10 @@ const lowerToAsked = async (
     await copies.changeMember(place, name, { replicas, tag: copy.tag });
 };
 
-/** The env's copy, made where there is none. */
+/** Reads the env's copy, and creates it if it is missing. */
 const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
   const before = await copies.read(place);
-  if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true); // is read
+  if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true); // read below
   const copy = before ?? (await copies.read(place));
   if (copy && isCopyOf(copy, env)) return copy;
   throw new Refusal(
@@ -106,8 +106,8 @@ const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
 };
 
 /**
- * Resolves with undefined where it is there already and is ours: over a slow link what a request
- * brings about may overtake what the env's leader does, and the other way round.
+ * Resolves with undefined if our object exists already: on a slow link, a request and the env's
+ * leader may overtake each other.
  */
 const unlessOurs = async <T>(
   work: Promise<T>,
@@ -122,7 +122,7 @@ const unlessOurs = async <T>(
   }
 };
 
-/** The env lists it no more; with the last one on its cluster the copy there goes. */
+/** Removes the member from the env. Its cluster's copy goes with the last member there. */
 const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
   if (!(await leaveCopy(deps, env, member))) return;
   await deps.envs.change(env.uid, (current) =>
@@ -134,8 +134,8 @@ const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promis
 };
 
 /**
- * Ends the copy where none but this member, and others that are to go, are on its cluster. False:
- * the member's pool is still there. What others put there stays.
+ * Removes the copy if no other member stays on its cluster. Returns false if the member's pool
+ * still exists. Keeps pools of others.
  */
 export const leaveCopy = async (
   { copies }: Pick<AwayDeps, 'copies'>,

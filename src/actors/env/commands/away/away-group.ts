@@ -15,7 +15,7 @@ export interface AwayGroupDeps {
   readonly clock: Clock;
 }
 
-/** Tells how a group's members on other clusters stand; one that was never seen is left out. */
+/** Observes a group's members on other clusters; excludes those never observed. */
 export const observeAway = (
   { mirror, clusterId: local, clock }: Omit<AwayGroupDeps, 'copies'>,
   env: EnvRecord,
@@ -52,8 +52,8 @@ export const observeAway = (
   });
 
 /**
- * Sizes a member's pool on another cluster, where it has the size that was decided about. Where
- * that cluster gives no answer it is taken for overtaken: what came of it shows at the next look.
+ * Resizes a member's pool on another cluster if it still has size `from`. Counts a missing answer
+ * as overtaken; the next observation shows the result.
  */
 export const resizeAway = async (
   { copies }: Pick<AwayGroupDeps, 'copies'>,

@@ -16,9 +16,8 @@ import { endingMember } from '../find-env.ts';
 import { bringAbout, leaveCopy, type AwayDeps } from './away-effects.ts';
 
 /**
- * Requires that members may be put on a cluster now: it is known, its link stands, and the env has
- * no passwords, which stay where they were given. Refuses with CLUSTER_NOT_FOUND and
- * CLUSTER_UNAVAILABLE.
+ * Requires that the cluster is known and connected, and that the env has no passwords, which are
+ * never sent. Refuses with CLUSTER_NOT_FOUND and CLUSTER_UNAVAILABLE.
  */
 export const requireAway = (
   away: AwayDeps | undefined,
@@ -42,8 +41,8 @@ export const requireLink = (away: AwayDeps | undefined, clusterId: string): Away
 };
 
 /**
- * Makes the pool of a member that the env lists now. Where its cluster refuses, the env lists it no
- * more; where it gives no answer, the pool is made once it does.
+ * Creates the pool of a listed member. If its cluster refuses, removes the member from the env. If
+ * it does not answer, the pool is created later.
  */
 export const makeAwayPool = async (
   away: AwayDeps,
@@ -71,7 +70,7 @@ const isUnsure = (error: unknown): boolean =>
   error.code === 'UNAVAILABLE' ||
   error.code === 'CONFLICT';
 
-/** Has the env list the member no more; where that can't be done now it goes as any member does. */
+/** Removes the member from the env, or marks it for deletion if that fails. */
 const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
   const isGone = await leaveCopy(away, away.envs.get(env.uid) ?? env, member).catch(() => false);
   await away.envs.change(env.uid, (current) =>
@@ -79,7 +78,7 @@ const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<
   );
 };
 
-/** Has the pool of a member be as the changed member says; refuses as its cluster does. */
+/** Updates a member's pool to the changed member. Refuses as its cluster does. */
 export const changeAwayPool = async (
   away: AwayDeps,
   env: EnvRecord,
@@ -99,7 +98,7 @@ export const changeAwayPool = async (
   return { clusterId, shown };
 };
 
-/** The pools of the env's members on other clusters, of those that answer. */
+/** Lists the pools of members on other clusters that answer. */
 export const listAwayPools = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -117,7 +116,7 @@ export const listAwayPools = async (
   return lists.flat();
 };
 
-/** One of them; undefined: it is not there. */
+/** Returns the pool of one member; undefined if it does not exist. */
 export const shownPool = async (
   { copies }: Pick<AwayDeps, 'copies'>,
   env: EnvRecord,
@@ -131,7 +130,7 @@ export const shownPool = async (
 const isPoolOf = (member: EnvMember, clusterId: string, { name }: ShownPool): boolean =>
   member.clusterId === clusterId && member.name === name;
 
-/** Renders the members on other clusters anew; resolves with those that could not be. */
+/** Renders the members on other clusters; resolves with the failed ones. */
 export const syncAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -155,7 +154,7 @@ export const syncAway = async (
   return failed.flat();
 };
 
-/** Looks at all copies now. Rejects where a cluster does not answer. */
+/** Reads all copies now. Rejects if a cluster does not answer. */
 export const lookAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
