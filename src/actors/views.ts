@@ -14,16 +14,13 @@ import type {
 } from '../model/templates/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/**
- * One sandbox as an operation answers it, live or finished. Times are milliseconds since the epoch;
- * absent is undefined.
- */
+/** View of a live or finished sandbox. Times are in ms since the epoch. */
 export interface SandboxView {
   readonly id: InstanceId;
-  /** Revision of its record; a finished one has none. */
+  /** Revision of its record; `finished` after its end. */
   readonly revision: Revision;
   readonly poolName: string;
-  /** The claim's owner; of an unclaimed instance the pool's. */
+  /** Owner of the claim; of the pool for an unclaimed instance. */
   readonly owner: Tenant;
   readonly status: SandboxStatus;
   readonly claimedAt: number | undefined;
@@ -36,21 +33,21 @@ export interface SandboxView {
   readonly containerImages: Readonly<Record<string, string>>;
   readonly endReason: EndReason | undefined;
   readonly idleTimeoutMs: number;
-  /** When it ends for want of activity; undefined where it never does. */
+  /** End by idle timeout; undefined without one. */
   readonly idleExpiresAt: number | undefined;
-  /** When it ends whatever it does; undefined where no such moment is known. */
+  /** End regardless of activity; undefined if there is none. */
   readonly endsAt: number | undefined;
-  /** Comes from its claim, while it lives. */
+  /** Metadata of the claim; only while it lives. */
   readonly metadata?: TextPairs;
-  /** It is Running, and stands still. */
+  /** Set while a Running sandbox is paused. */
   readonly paused?: true;
-  /** It is paused at the moment that `endsAt` says. */
+  /** Pauses at `endsAt` instead of ending. */
   readonly autoPause?: true;
-  /** A call that needs it running ends its pause. */
+  /** Resumes on a call that needs it running. */
   readonly autoResume?: true;
 }
 
-/** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */
+/** `direct`: shows its real address on this machine, not a URL of the daemon. */
 export interface EndpointView {
   readonly port: number;
   readonly scheme: 'http' | 'https';
@@ -58,9 +55,9 @@ export interface EndpointView {
 }
 
 export interface SandboxDetailView extends SandboxView {
-  /** By name; none unless it is Running. */
+  /** By name; empty unless Running. */
   readonly endpoints: Readonly<Record<string, EndpointView>>;
-  /** Containers beside the first that have ended by themselves, and how. */
+  /** Other containers than the first that have exited, with the cause. */
   readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
@@ -68,12 +65,12 @@ export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;
   readonly counts: PoolCounts;
-  /** Counts of the instances alone that have the record's updateRevision. */
+  /** Counts of instances with the record's updateRevision. */
   readonly updated: PoolCounts;
   readonly conditions: readonly PoolCondition[];
 }
 
-/** Describes what a user may have, and has, with what is being reserved. */
+/** Limits and usage of a user; the usage includes reservations. */
 export interface QuotaView {
   readonly tenant: Tenant;
   readonly limits: QuotaAmounts;
@@ -82,11 +79,11 @@ export interface QuotaView {
 
 export interface TemplateView {
   readonly record: TemplateRecord;
-  /** Defines an instance of it. */
+  /** Definition of its instances. */
   readonly definition: InstanceDefinition;
 }
 
-/** A switch for each optional feature that is wired into the deployment, named as on the wire. */
+/** Availability of each optional feature of the deployment, by its API name. */
 export type FeatureGates = Readonly<
   Record<
     | 'volumes'
@@ -112,20 +109,20 @@ export interface ClusterView {
   readonly clusterId: string;
   readonly isLocal: boolean;
   readonly status: 'Connected' | 'Disconnected';
-  /** Undefined: it was not heard of since the daemon started. */
+  /** Undefined if no heartbeat has arrived since the daemon's start. */
   readonly lastHeartbeat: number | undefined;
-  /** How a manager reaches it; absent of its own cluster. */
+  /** Route from the manager; absent for the manager's own cluster. */
   readonly route?: RouteView;
-  /** It has never joined, and may by a token until then, in ms; absent: it has joined. */
+  /** Expiry of the join token (ms since the epoch); absent after it joined. */
   readonly invitedUntil?: number;
-  /** When a daemon on a copy of its data was last refused; absent: none asks at this time. */
+  /** Time of the last refusal of a daemon on a copy of its data; absent if none tries now. */
   readonly copyRefusedAt?: number;
 }
 
 export interface RouteView {
-  /** The replica of the manager that says so: links are each replica's own. */
+  /** Replica of the manager that reports this; each has its own links. */
   readonly manager: string;
-  /** Calls go over those that are open, in turn. */
+  /** Calls rotate over the open links. */
   readonly links: readonly LinkView[];
 }
 
@@ -135,10 +132,7 @@ export interface SandboxStatistics {
   readonly byNamespace: ReadonlyMap<string, number>;
 }
 
-/**
- * Describes what a sync would make of a pool: its record as it stands, the template applied, and
- * its version.
- */
+/** Preview of a pool's sync: its current record, and the template's new spec and version. */
 export interface PoolSyncView {
   readonly record: PoolRecord;
   readonly spec: TemplateSpec;
@@ -154,7 +148,7 @@ export interface Page<T> extends PageRequest {
   readonly total: number;
 }
 
-/** One member of an env as it is seen now. */
+/** Current state of one member of an env. */
 export interface ObservedMember {
   readonly name: string;
   readonly clusterId: string;
@@ -177,13 +171,13 @@ export interface EnvView {
   readonly record: EnvRecord;
   readonly observed: readonly ObservedMember[];
   readonly conditions: readonly EnvCondition[];
-  /** When it was so. */
+  /** Time of the view, in ms since the epoch. */
   readonly at: number;
-  /** The local one. */
+  /** Local cluster. */
   readonly clusterId: string;
-  /** By other cluster: when it last showed its members; one that never did is not there. */
+  /** Time of the last answer, by remote cluster; without clusters that never answered. */
   readonly snapshots: ReadonlyMap<string, number>;
-  /** As it is now. */
+  /** Current template. */
   readonly template?: TemplateRecord;
 }
 
@@ -193,7 +187,7 @@ export interface MemberView {
   readonly pool: PoolView | AwayPoolView;
 }
 
-/** A pool of another cluster, as that one shows it. */
+/** Pool of another cluster, as reported by that cluster. */
 export interface AwayPoolView {
   readonly clusterId: string;
   /** The API's `Pool`. */
