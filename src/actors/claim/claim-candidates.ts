@@ -117,7 +117,7 @@ export class ClaimCandidates implements Candidates {
     this.#line?.leave();
     if (!this.#line) return;
     this.#endWait?.();
-    // Claims skips the position otherwise
+    // if this fails, all replicas skip the position after 3 s
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined);
   }
 
@@ -206,7 +206,7 @@ export class ClaimCandidates implements Candidates {
     const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
     this.#endWait = waitingLimit.acquire(owner);
-    // before the call, so that no instance is missed that turns idle during it
+    // before the call, to miss no instance that turns idle during it
     this.#line = supervisor.idle.lines.enqueue(pool.uid);
     this.#place = await coordination.joinWaiting(pool);
     this.#of.waits?.();

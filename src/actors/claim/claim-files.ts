@@ -124,7 +124,7 @@ export class ClaimFiles {
     await supervisor.refresh(id, namespace);
     const shown = supervisor.sandbox(id);
     if (shown?.status !== 'Running') {
-      if (shown?.context.end?.reason !== 'claim-failed') return; // the answer shows its current state
+      if (shown?.context.end?.reason !== 'claim-failed') return; // answers with its current state
       throw unavailable('an earlier request undid its claim; repeat the request');
     }
     await supervisor.pauses.awake(shown);
@@ -213,7 +213,7 @@ const claimFileRefusal = (
 const whyOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   if (error instanceof FileRefused) {
-    // The caller adds the field name of the claim.
+    // Omits the driver's field, because the caller adds the claim's.
     if (error.problem === 'bad-path') return new Refusal('INVALID_ARGUMENT', error.message);
     // Writes overwrite files, so this means that a parent is not a folder.
     if (error.problem === 'exists') return fileConflict('a part of the path is not a folder');

@@ -24,8 +24,7 @@ export interface ClaimPlacesDeps {
 
 /**
  * Lists targets of a claim by the env's name, best first: the members on clusters that answer. If
- * none answers, lists one remote member. Empty if all members are local, so that the local cluster
- * handles the claim.
+ * none answers, lists one remote member. Empty if the local cluster handles the claim itself.
  */
 export const claimPlaces =
   (deps: ClaimPlacesDeps) =>

@@ -63,9 +63,7 @@ interface Watched {
   looks: number;
 }
 
-/**
- * Shortest interval between two rounds on one cluster, also as a multiple of a round's duration.
- */
+/** Pause between two rounds on one cluster: at least EVERY_MS, and REST times the last round. */
 const EVERY_MS = 2_000;
 const REST = 4;
 /** Concurrent reads of one cluster. */
@@ -73,7 +71,7 @@ const AT_ONCE = 8;
 
 /**
  * Mirror of the env copies on other clusters. Reads the copies of each cluster every 2 s, or less
- * often if a round takes long: reads use at most a fifth of the time. Keeps the last observation
+ * often if a round takes long. Reads use at most a fifth of the time. Keeps the last observation
  * while a cluster is disconnected.
  */
 export class CopyMirror {

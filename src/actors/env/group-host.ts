@@ -54,10 +54,7 @@ export class GroupHost {
   readonly #carryOut: ReturnType<typeof groupEffects>;
   /** Groups with an actor, or broken, by env. */
   readonly #names = new Map<string, Set<string>>();
-  /**
-   * Observations in progress by group, and the event that came during one, which the observation
-   * may have missed.
-   */
+  /** Observations in progress by group. `missed` is the event that came in the meantime. */
   readonly #looks = new Map<string, { underWay: number; missed: 'WAKE' | 'STIR' | undefined }>();
 
   constructor(deps: GroupHostDeps) {
@@ -263,7 +260,7 @@ const limitsText = (outlook: Outlook | undefined): string =>
 /** Unique key of a member or group of an env: `{env uid}/{name}`. */
 export const keyOf = (envUid: string, name: string): string => `${envUid}/${name}`;
 
-/** The reverse of `keyOf`. */
+/** Inverse of `keyOf`. */
 export const partsOf = (key: string): readonly [envUid: string, name: string] => {
   const at = key.indexOf('/');
   return [key.slice(0, at), key.slice(at + 1)];

@@ -86,7 +86,7 @@ export class PoolHost {
     return context && shown(context, this.#deps.policy);
   }
 
-  /** The mirror's pool of an env's member. */
+  /** Pool of an env's member in the mirror. */
   ofMember(env: Pick<EnvRecord, 'uid' | 'owner'>, name: string): PoolSnapshot | undefined {
     const uid = this.index.uidOf(env.owner.namespace, name);
     const pool = uid === undefined ? undefined : this.get(uid);
@@ -128,7 +128,7 @@ export class PoolHost {
     return [...this.#unhosted.values()].find(isIt);
   }
 
-  /** The updateRevision of a pool's new instances; empty for an unknown pool. */
+  /** Revision of a pool's new instances; empty for an unknown pool. */
   revisionOf(uid: string): string {
     return this.#context(uid)?.record.updateRevision ?? '';
   }

@@ -11,8 +11,8 @@ const MOST_WAITING = 16_384;
 const MOST_WAITING_OF_TENANT = 4_096;
 
 /**
- * Fraction of startupTimeout within which a start counts as quick, which permits one more
- * concurrent start. Twice as many concurrent starts take twice as long, which is still in time.
+ * Fraction of startupTimeout for a quick start, after which one more concurrent start is permitted.
+ * Twice as many concurrent starts take twice as long, which is still in time.
  */
 const QUICK_PART = 1 / 3;
 

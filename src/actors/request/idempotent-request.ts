@@ -86,7 +86,7 @@ export class IdempotentRequest {
     return this.#opened;
   }
 
-  /** The pool of the request in a manager's API; undefined if unknown. */
+  /** Target pool, as a manager's API names it; undefined if unknown. */
   get place(): string | undefined {
     return this.#place;
   }

@@ -122,10 +122,10 @@ const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One absolute deadline per key, in one heap with one timer. A deadline that moves later leaves its
- * old entry behind, which only causes an early check. Rebuilds the heap if such entries outnumber
- * the current ones. Delivers due keys in slices of about 5 ms, so that a thousand deadlines don't
- * block the event loop.
+ * One absolute deadline per key, in one heap with one timer. If a deadline moves later, its old
+ * entry only causes an early check. Rebuilds the heap if such entries outnumber the current ones.
+ * Delivers due keys in slices of about 5 ms, so that a thousand deadlines don't block the event
+ * loop.
  */
 export class Deadlines {
   readonly #clock: Clock;

@@ -65,7 +65,7 @@ export class EventFeed implements EventSink {
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** Number of events to store that wait for publication, which numbers them. */
+  /** Number of events to store that have no id yet, because their publication assigns it. */
   #unreported = 0;
   #allTold: () => void = () => undefined;
 

@@ -6,7 +6,7 @@ export interface SerializedWriterDeps<T extends { readonly revision: Revision }>
   readonly records: Pick<Records<T>, 'get' | 'update'>;
   /** Key of a record in the store. */
   readonly storeKeyOf: (record: T) => string;
-  /** The mirror's record. */
+  /** Returns the mirror's record. */
   readonly current: (key: string) => T | undefined;
 }
 

@@ -10,8 +10,8 @@ const TAG_BYTES = 16;
 
 /**
  * Seals a claim's environment variables, and opens them for processes in its sandbox. A seal
- * (AES-256-GCM: nonce, tag, text) uses a key derived from the pepper, and is bound to sandbox and
- * owner: a copy in another record can't be opened. Caches nothing that it opens.
+ * (AES-256-GCM: nonce, tag, text) uses a key derived from the pepper. It is bound to sandbox and
+ * owner, so a copy in another record can't be opened. Caches nothing that it opens.
  */
 export class ClaimEnv {
   readonly #key: Buffer;

@@ -55,7 +55,7 @@ export class ClaimLaunches {
     return this.#isStopping;
   }
 
-  /** Number of the pool's launches that this replica waits for and that do not run yet. */
+  /** Number of the pool's awaited launches that do not run yet. */
   underWay(poolUid: string): number {
     const { supervisor } = this.#deps;
     let count = 0;

@@ -17,7 +17,7 @@ export interface LiveFilter {
   readonly poolName?: string;
   readonly poolUid?: string;
   readonly phase?: SandboxStatus;
-  /** The claim's metadata must contain all of these. */
+  /** Pairs that the claim's metadata must contain. */
   readonly metadata?: TextPairs;
 }
 

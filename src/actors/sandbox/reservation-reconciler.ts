@@ -24,8 +24,8 @@ export interface ReservationReconcilerDeps {
   /** Tenants who have pools. */
   readonly tenants: () => Iterable<Tenant>;
   /**
-   * Returns the amount in the name's record. 0 means that there is no record, and that no earlier
-   * write can still create it.
+   * Returns the amount in the name's record. 0 if no record exists and no earlier write can create
+   * it.
    */
   readonly recorded: (
     tenant: Tenant,

@@ -51,7 +51,7 @@ export class RetirementLimiter {
   readonly #underWay = new Map<string, UnderWay>();
   /** Pauses of pools whose last end failed, most recent failure last. */
   readonly #pauses = new Map<string, Pause>();
-  /** Pools with more to end. `#hungry` pools, which have no end in progress, come first. */
+  /** Pools with more to end. `#hungry` pools, without an end in progress, come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
   /** Pools that already continued since the last end, and so wait for another end. */
@@ -59,7 +59,7 @@ export class RetirementLimiter {
   /** Pools that continue next, in this order. */
   readonly #next = new Set<string>();
   #goesOn = false;
-  /** The pool that continues now. */
+  /** Pool that continues now. */
   #turn: string | undefined;
 
   constructor(deps: RetirementLimiterDeps) {

@@ -84,7 +84,7 @@ export class SandboxHost {
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #factory = new SandboxActors();
   #started = false;
-  /** The last snapshot and its view, since a waiter asks for the same view several times. */
+  /** Caches the last snapshot's view, because a waiter reads the same view several times. */
   #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
   /** Start report of the event in progress. */
   #report: PoolEvent | undefined;

@@ -44,7 +44,7 @@ export const shown = (snapshot: Snapshot): SandboxSnapshot => {
   };
 };
 
-/** The instance's record, or the record of its launch order before the launch. */
+/** Record of the instance; before the launch, that of its order. */
 export const recordIn = ({
   record,
   launchOrder,
@@ -150,7 +150,7 @@ export interface Placement {
   readonly poolUid: string;
   readonly poolName: string;
   readonly updateRevision: string;
-  /** The claim's owner, else the pool's. */
+  /** Owner of the claim, or of the pool if unclaimed. */
   readonly owner: Tenant;
   readonly createdAt: number;
   readonly claimedAt: number | undefined;

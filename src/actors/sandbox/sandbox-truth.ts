@@ -60,7 +60,7 @@ export class SandboxTruth {
 
   /**
    * Returns the current record; if it is idle, no earlier claim can land any more. Undefined if
-   * there is no record and never will be. Rejects if that can't be read.
+   * there is no record and never will be. Rejects if the record can't be read or updated.
    */
   async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     const { driver } = this.#deps;

@@ -219,7 +219,7 @@ export const updateMember =
       before.owner.namespace,
     );
     const { record: current } = (await memberPool(deps, before, name)) ?? {};
-    // Asked before the env is changed, so that a refusal changes nothing; what comes in between
+    // Checks the quota before the env changes, so that a refusal changes nothing. A later shortage
     // shows on the pool.
     if (current?.updateStrategy.autoUpdate)
       await requireRoom(deps, current, { ...current, definition });

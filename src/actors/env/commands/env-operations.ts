@@ -15,7 +15,6 @@ import type { Access, Caller } from '../../../model/tenant.ts';
 import type { ClaimPlace } from '../claim-places.ts';
 import type { EnvView, MemberView, Page, PageRequest } from '../../views.ts';
 
-/** Name of a member in its env. */
 interface MemberName {
   readonly env: string;
   readonly member: string;
@@ -26,6 +25,7 @@ interface GroupName {
   readonly group: string;
 }
 
+/** Operations on envs, their members and groups. */
 export interface EnvOperations {
   /** See claim-places.ts. */
   readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];

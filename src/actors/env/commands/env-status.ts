@@ -11,7 +11,7 @@ export interface EnvStatusDeps extends EnvViewDeps {
 }
 
 /**
- * Status of an env for its Kubernetes object; undefined if this replica does not lead it. Counts
+ * Status of an env for its published object; undefined if this replica does not lead it. Counts
  * have the names of `GET /envs/{name}`.
  */
 export const envStatus = (deps: EnvStatusDeps, uid: string): PublishedStatus | undefined => {

@@ -16,8 +16,8 @@ const MOST_EVENTS = 50;
 
 /**
  * Returns the last 50 events of pools with that name, oldest first (operation `GET
- * /sandboxpools/{name}/events`): of the existing pool if the caller may see it, and of the caller's
- * earlier ones. Takes the creation from the record, and the rest from stored events.
+ * /sandboxpools/{name}/events`). Includes the existing pool if the caller may see it, and the
+ * caller's earlier ones. Takes the creation from the record, and the rest from stored events.
  */
 export const poolEvents =
   ({ supervisor, events }: PoolEventsDeps): PoolOperations['poolEvents'] =>

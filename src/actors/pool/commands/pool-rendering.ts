@@ -116,7 +116,7 @@ const refusedByDriver = (
   );
 };
 
-/** The source's field that overrides that template field; undefined if the template decides. */
+/** Field of the source that overrides the template's field; undefined if the template decides. */
 const ownFieldOf = (
   { overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource,
   field: string,

@@ -6,7 +6,7 @@ import { viewOfPool } from '../start-hindrance.ts';
 import type { PoolView } from '../../views.ts';
 
 /**
- * Status of a pool for its Kubernetes object; undefined if this replica does not lead it. Counts
+ * Status of a pool for its published object; undefined if this replica does not lead it. Counts
  * have the names of `GET /sandboxpools/{name}`; `replicas` counts as `spec.replicas` does.
  */
 export const poolStatus = (

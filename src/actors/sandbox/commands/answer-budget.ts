@@ -11,8 +11,8 @@ export interface AnswerBudgetTerms {
 
 /**
  * Memory budget for answers, in bytes on the wire, from the first gathered byte until the client
- * has the last. A tenant gets at most its percentage of the bytes that others leave, so that the
- * next tenant gets some. Refuses an answer that does not fit; never cuts an answer in progress.
+ * has the last. A tenant gets at most its percentage of the bytes that others leave, so the next
+ * tenant gets some too. Refuses an answer that does not fit; never cuts an answer in progress.
  */
 export class AnswerBudget {
   readonly #mostBytes: number;

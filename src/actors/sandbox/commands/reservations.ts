@@ -92,8 +92,8 @@ export class Resizing {
   }
 
   /**
-   * Reserves the growth from `current` to `next`; call it before each attempt. Refuses with
-   * QUOTA_EXCEEDED, but never a decrease.
+   * Reserves the growth from `current` to `next`; call it before each attempt. Refuses growth with
+   * QUOTA_EXCEEDED; never refuses a decrease.
    */
   async cover(current: PoolRecord, next: PoolRecord): Promise<void> {
     const { coordination, clock, quotaLimits } = this.#deps;

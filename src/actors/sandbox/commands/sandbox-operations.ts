@@ -221,7 +221,7 @@ export interface OpenTerminalRequest {
 export interface OpenTerminal {
   /** Caller whose key opened it; undefined if the key is no longer known. */
   readonly caller?: Caller;
-  /** The caller's key if only a manager knows it; the manager must report its end. */
+  /** Key of the caller if only a manager knows it; the manager must report its end. */
   readonly linkedKeyId?: string;
   readonly terminal: Terminal;
   /** Closes a process's input; a shell gets the end-of-file character. */

@@ -61,7 +61,7 @@ export const createExecToken =
   async (caller, sandboxId) => {
     await runningSandbox(deps.supervisor, caller, sandboxId);
     const linked = deps.apiKeys.linked?.(caller.keyId);
-    const carried = linked ? ` ${JSON.stringify(linked)}` : ''; // another replica may redeem the token
+    const carried = linked ? ` ${JSON.stringify(linked)}` : ''; // for a replica that redeems it
     return await deps.coordination.issueToken(
       `${sandboxId} ${caller.keyId}${carried}`,
       TOKEN_LIFETIME_MS,

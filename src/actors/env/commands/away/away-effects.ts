@@ -96,7 +96,7 @@ const lowerToAsked = async (
 /** Reads the env's copy, and creates it if it is missing. */
 const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
   const before = await copies.read(place);
-  if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true); // read below
+  if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true);
   const copy = before ?? (await copies.read(place));
   if (copy && isCopyOf(copy, env)) return copy;
   throw new Refusal(

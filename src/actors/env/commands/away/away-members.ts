@@ -16,8 +16,8 @@ import { endingMember } from '../find-env.ts';
 import { bringAbout, leaveCopy, type AwayDeps } from './away-effects.ts';
 
 /**
- * Requires that the cluster is known and connected, and that the env has no passwords, which are
- * never sent. Refuses with CLUSTER_NOT_FOUND and CLUSTER_UNAVAILABLE.
+ * Requires a known and connected cluster, and an env without passwords, which never leave their
+ * cluster. Refuses with CLUSTER_NOT_FOUND and CLUSTER_UNAVAILABLE.
  */
 export const requireAway = (
   away: AwayDeps | undefined,
