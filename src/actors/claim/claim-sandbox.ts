@@ -60,10 +60,10 @@ type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
  * Claims one idle instance of the caller's pool or of a shared pool (operation `POST /sandboxes`).
- * A waiting claim keeps its turn. By an env's name it claims from a member with idle instances, and
- * retries one other member. It waits on the member with the highest priority. If the request names
- * an image, the claim launches an instance for it (see LaunchedCandidate). The returned sandbox is
- * durable, and contains the files of the request.
+ * Waiting claims get instances in order of arrival. By an env's name it claims from a member with
+ * idle instances, and retries one other member. It waits on the member with the highest priority.
+ * If the request names an image, the claim launches an instance for it (see LaunchedCandidate). The
+ * returned sandbox is durable, and contains the files of the request.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);

@@ -100,8 +100,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   readonly #followers = new Map<string, Set<(transition: Transition | undefined) => void>>();
   #kept = 0;
   /**
-   * Iterator over actors whose transitions go next. Discarded when idle, because it retains all
-   * actors that have ended since its last step.
+   * Iterator over actors whose transitions go next. Discarded after many new actors, because it
+   * retains all actors that have ended since its last step.
    */
   #turn: MapIterator<ActorHistory> | undefined;
   #madeSinceTurn = 0;
