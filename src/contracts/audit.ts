@@ -1,10 +1,7 @@
-/** One write that was asked for, and how it went. Never a secret, never a body. */
+/** One requested write and its outcome. Contains neither secrets nor bodies. */
 export interface AuditEntry {
   readonly requestId: string;
-  /**
-   * Who asked: of a good key. Absent where there was none, and of what the owner of the machine
-   * does.
-   */
+  /** Caller with a valid key. Absent without a valid key, and for the machine's owner. */
   readonly caller?: {
     readonly namespace: string;
     readonly team: string;
@@ -12,23 +9,23 @@ export interface AuditEntry {
     readonly role: string;
     readonly keyId: string;
   };
-  /** Not over the API with a key, but by this way. */
+  /** Set if the request came by this channel, not over the API with a key. */
   readonly via?: 'control-socket';
-  /** The operation's name, as the API's document has it. */
+  /** Name of the operation in the API document. */
   readonly operation: string;
-  /** Says what stands in the path. */
+  /** Path parameters. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Says what else names the thing that it is about, such as a new sandbox's id. */
+  /** Further ids of the subject, such as a new sandbox's id. */
   readonly target?: Readonly<Record<string, string>>;
   readonly status: number;
   readonly errorCode?: string;
-  /** The answer is that of an earlier request of the same Idempotency-Key. */
+  /** The answer repeats that of an earlier request with the same Idempotency-Key. */
   readonly replayed?: true;
 }
 
 /**
- * An entry for what changes nothing, and is worth a count: a read by an admin, a request to an
- * endpoint of a sandbox.
+ * An entry for a read that is worth counting: a read by an admin, a request to an endpoint of a
+ * sandbox.
  */
 export interface CountedEntry
   extends Required<Pick<AuditEntry, 'operation'>>, Pick<AuditEntry, 'params'> {
@@ -36,54 +33,51 @@ export interface CountedEntry
   readonly caller: NonNullable<AuditEntry['caller']>;
 }
 
-/** Takes down every write, and counts of what was looked at. Nothing here throws or waits. */
+/** Records every write, and counts reads. Methods neither throw nor wait. */
 export interface AuditSink {
   /**
-   * Takes the moment with it. What can't be kept is counted, and the count is kept; so are refusals
-   * of one key beyond 60 in a minute.
+   * Records the entry with the current time. Counts entries that it can't keep, and refusals of one
+   * key beyond 60 in a minute, and records the count.
    */
   note(entry: AuditEntry): void;
-  /** One line tells all of a minute that are alike. */
+  /** Combines equal entries of a minute into one line. */
   count(entry: CountedEntry): void;
 }
 
-/** A line of the audit as it stands in its file, without the line's end. */
+/** A line of the audit file, without its line end. */
 export type AuditLine = string;
 
 export interface RecentAuditLine {
-  /** Where it stands: opaque. */
+  /** Position of the line; opaque. */
   readonly cursor: string;
   readonly line: AuditLine;
 }
 
-/** Lines that are known without a look into the files, of all replicas together. */
+/** Lines of all replicas together that are available without reading files. */
 export const RECENT_AUDIT_LINES = 5_000;
-/** The most of one reading. */
+/** Most lines of one read. */
 export const MOST_AUDIT_LINES_READ = 500;
 
-/**
- * The last lines of all replicas, RECENT_AUDIT_LINES of them, for those who ask over the API; the
- * files are the truth.
- */
+/** The last RECENT_AUDIT_LINES lines of all replicas, for the API. The files are the truth. */
 export interface RecentAudit {
   /**
-   * This replica's own, in order, when they are in its file. Never throws, never waits; where they
-   * can't be told they are missing here.
+   * Adds lines that this replica has written to its file, in order. Never throws or waits. Lines
+   * are missing here if they can't be stored.
    */
   add(lines: readonly AuditLine[]): void;
   /**
-   * Adds the lines of earlier runs at the start, as `add` does. Does nothing where what was told
-   * outlives the replica.
+   * Adds the lines of earlier runs at start, like `add`. Does nothing if the lines outlive the
+   * replica.
    */
   restore(lines: readonly AuditLine[]): void;
   /**
-   * Gives the lines before the cursor, or the last, the newest first; none: there are no more.
-   * Rejects with `unavailable` where they are out of reach.
+   * Returns the lines before the cursor, or the last lines, newest first; empty at the end. Rejects
+   * with `unavailable` if the store is unreachable.
    */
   before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]>;
 }
 
-/** The fields that name a caller in a line of the audit. */
+/** Returns the fields that identify a caller in an audit line. */
 export const whoOf = ({
   namespace,
   team,

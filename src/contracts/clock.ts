@@ -1,18 +1,15 @@
 /**
- * The one source of time. `now()` is milliseconds since the epoch; it never runs backwards within a
- * process. `at()` calls back once, at or after the moment, and returns the way to call it off. Any
- * distance is fine, also beyond what a Node timer can hold. Deliberately absent: intervals; what
- * repeats arms itself again.
+ * The only source of time. `now()` is milliseconds since the epoch, and never runs backwards within
+ * a process. `at()` calls back once, at or after the moment, and returns a function that cancels.
+ * The delay may exceed the limit of a Node timer. Deliberately absent: intervals; a periodic task
+ * sets its timer again.
  */
 export interface Clock {
   now(): number;
   at(moment: number, due: () => void): () => void;
 }
 
-/**
- * Settles as `work` does; resolves with undefined once that takes longer. What it comes to then is
- * nobody's.
- */
+/** Settles like `work`; resolves with undefined if `work` takes longer. Drops a later result. */
 export const within = async <T>(
   clock: Clock,
   withinMs: number,

@@ -12,8 +12,8 @@ import type { ConsoleSessions } from './coordination/console-sessions.ts';
 import type { Inquiries } from './coordination/inquiries.ts';
 
 /**
- * `problems`: what it can't do now, for which POSTs are refused. `warnings`: what it can't promise.
- * Each one sentence.
+ * `problems`: failures for which POSTs are refused. `warnings`: guarantees that it can't give. One
+ * sentence each.
  */
 export interface CoordinationHealth {
   readonly problems: readonly string[];
@@ -21,9 +21,8 @@ export interface CoordinationHealth {
 }
 
 /**
- * Holds what replicas share for a short while. Every call is one atomic step, ends in about a
- * second, and rejects with `unavailable` when the place that keeps it is out of reach: it never
- * guesses.
+ * Short-lived state that replicas share. Every call is one atomic step, and ends in about a second.
+ * It rejects with `unavailable` when the store is unreachable, and never guesses.
  */
 export interface Coordination
   extends

@@ -1,50 +1,55 @@
 import type { Readable } from 'node:stream';
 import type { InstanceId } from '../model/identifiers.ts';
 
-/** Says why something with a file could not be done: a word for each cause a client can act on. */
+/** Cause of a refused file operation: a code for each cause that a client can act on. */
 export type FileProblem =
-  /** There is nothing of that name, or a folder of its path is missing. */
+  /** The name, or a folder of its path, does not exist. */
   | 'not-found'
-  /** Something of that name is there, and nothing is to be replaced. */
+  /** The name exists, and the request does not allow replacing it. */
   | 'exists'
-  /** Says that what is there is not (or no longer) of a version that was asked for. */
+  /** The file does not have a requested version, or no longer has it. */
   | 'changed'
-  /** A file was asked for, and a folder is there. */
+  /** The request needs a file, and the name is a folder. */
   | 'is-a-folder'
-  /** A folder was asked for, or stands in the path, and something else is there. */
+  /**
+   * The request needs a folder, or the path passes through the name, and the name is not a folder.
+   */
   | 'not-a-folder'
-  /** A device, a fifo, a socket: never opened. */
+  /** A device, a fifo or a socket, which is never opened. */
   | 'not-a-file'
-  /** A folder with something in it, which is not to be removed with it. */
+  /** The folder has entries, and the request does not remove them. */
   | 'not-empty'
-  /** The sandbox's user may not, or the place is mounted read-only. */
+  /** The sandbox's user lacks permission, or the mount is read-only. */
   | 'denied'
-  /** No room, no inodes, or no quota left; nothing was changed. */
+  /** No space, inodes or quota left; nothing changed. */
   | 'no-space'
   /** A move to another file system, or of a folder into itself. */
   | 'cannot-move'
-  /** It is in use, such as a mount point or a program that runs. */
+  /** In use, such as a mount point or a running program. */
   | 'busy'
-  /** A path or a name in it is too long, or too many links stand in it. */
+  /** The path or a name in it is too long, or it has too many links. */
   | 'bad-path'
-  /** The range begins behind the end of the file; `size` says where that is. */
+  /** The range begins after the end of the file; `size` is the file's size. */
   | 'bad-range'
-  /** The cursor is none that `list` gave for this path. */
+  /** `list` did not return this cursor for this path. */
   | 'bad-cursor'
-  /** The archive is no tar, is cut short, or has an entry that leads out; `message` names it. */
+  /**
+   * The archive is not a tar, is cut short, or has an entry that leads out; `message` names the
+   * entry.
+   */
   | 'bad-archive'
-  /** Metadata was given, and the place keeps none; no file was written. */
+  /** The request has metadata, and the file system keeps none. No file was written. */
   | 'no-metadata'
-  /** As many are at work in this sandbox as may be, or it has no process left for it. */
+  /** The sandbox has its maximum of concurrent calls, or no process left for another. */
   | 'too-many'
-  /** This driver has no files, or this container not what they need; `message` says what. */
+  /** This driver has no files, or this container lacks a prerequisite; `message` names it. */
   | 'unsupported';
 
-/** A file's operation was refused; `message` says why for whoever asked, without host paths. */
+/** A file operation was refused; `message` explains it to the client, without host paths. */
 export class FileRefused extends Error {
   override readonly name = 'FileRefused';
   readonly problem: FileProblem;
-  /** Bytes of the file, with `bad-range`. */
+  /** Size of the file in bytes, with `bad-range`. */
   readonly size: number | undefined;
 
   constructor(problem: FileProblem, message: string, size?: number) {
@@ -55,42 +60,44 @@ export class FileRefused extends Error {
 }
 
 /**
- * A name in a sandbox. `path` is bytes, as the kernel has it: absolute, 1 to 4,095 of them, without
- * NUL and without a part `..`, which the caller has checked.
+ * A name in a sandbox. `path` is absolute, in the kernel's bytes, 1 to 4,095 of them. The caller
+ * has checked that it has no NUL and no part `..`.
  */
 export interface FilePlace {
   readonly id: InstanceId;
-  /** Absent: the first container. */
+  /** Defaults to the first container. */
   readonly container?: string;
   readonly path: Buffer;
 }
 
 export type FileKind = 'file' | 'folder' | 'link' | 'other';
 
-/** Tells two states of a file apart. */
+/** Distinguishes two states of a file. */
 export interface FileVersion {
   readonly size: number;
-  /** Nanoseconds since the epoch; as exact as the place keeps them, at worst whole seconds. */
+  /**
+   * Nanoseconds since the epoch, as exact as the file system keeps them; at worst whole seconds.
+   */
   readonly mtimeNs: bigint;
 }
 
 export interface FileStat extends FileVersion {
   readonly kind: FileKind;
-  /** Permission bits, such as 0o644; with set-uid, set-gid and sticky. */
+  /** Permission bits such as 0o644, including set-uid, set-gid and sticky. */
   readonly mode: number;
-  /** As the sandbox sees them. */
+  /** As seen inside the sandbox. */
   readonly uid: number;
   readonly gid: number;
-  /** Says what a link says, bytes; of a link alone. */
+  /** Target of a link, in bytes; only for a link. */
   readonly target?: Buffer;
   /**
-   * Is kept with a file (not with a folder, a link or what `open` answers), and printable ASCII;
-   * at most 4,096 bytes, of which each key takes 9. Programs inside may have set it.
+   * Metadata of a file (not of a folder, a link or the result of `open`). Printable ASCII, at most
+   * 4,096 bytes, with 9 bytes of overhead per key. Programs inside the sandbox may have set it.
    */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Bytes from `start` to `end`, both counted; or the last `suffix`. */
+/** Bytes from `start` to `end`, both inclusive, or the last `suffix` bytes. */
 export type ByteRange =
   | { readonly start: number; readonly end?: number }
   | { readonly suffix: number };
@@ -100,10 +107,10 @@ export interface OpenRequest {
 }
 
 /**
- * A file that is open for reading. `content` has the bytes `start` to `end` (not counted) of the
- * file that was opened, also when its name means another one by now, and obeys back-pressure; it
- * fails with OutcomeUnknown where the file became shorter, or the way to it was lost. Whoever got
- * it reads it or destroys it.
+ * A file that is open for reading. `content` has the bytes from `start` to `end` (exclusive) of the
+ * opened file, even if its name now refers to another file. It has back-pressure, and fails with
+ * OutcomeUnknown if the file became shorter or the link was lost. The caller must read or destroy
+ * it.
  */
 export interface OpenedFile {
   readonly stat: FileStat;
@@ -113,41 +120,42 @@ export interface OpenedFile {
 }
 
 export interface WriteRequest {
-  /** Permission bits. Absent: those of the file that is replaced, else 0o644. */
+  /** Permission bits. Defaults to those of the replaced file, else 0o644. */
   readonly mode?: number;
-  /** False refuses with `exists` where something is there, in one step with making it. */
+  /** If false, refuses with `exists` if the name exists, atomically with the creation. */
   readonly overwrite: boolean;
   /**
-   * Replaces only one of these versions, looked at in one step with the renaming as far as other
-   * calls of `write` go; else `changed`. `any`: whatever is there, but something.
+   * Replaces only a file with one of these versions, else refuses with `changed`. The check is
+   * atomic with the rename with respect to other calls of `write`. `any` requires only that the
+   * name exists.
    */
   readonly ifMatch?: readonly FileVersion[] | 'any';
-  /** Makes the folders that are missing above it, with 0o755. */
+  /** Creates the missing parent folders, with 0o755. */
   readonly parents: boolean;
   /**
-   * Replaces all that is kept with the file, as its absence does. Printable ASCII, keys of 1 to 246
-   * bytes, and the bound of `FileStat`, which the caller has checked.
+   * Replaces all metadata of the file; absent, removes it. Printable ASCII, keys of 1 to 246 bytes,
+   * within the limit of `FileStat`. The caller has checked it.
    */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface WrittenFile {
   readonly stat: FileStat;
-  /** Nothing was there before. */
+  /** The name did not exist before. */
   readonly created: boolean;
 }
 
 export interface ListRequest {
-  /** 1: what is in the folder itself; at most 16. */
+  /** 1 lists only the folder's own entries; at most 16. */
   readonly depth: number;
-  /** Entries at most, 1 to 10,000; of very long names there may be fewer. */
+  /** Most entries, 1 to 10,000. Very long names reduce the number. */
   readonly limit: number;
-  /** Where to go on: a `next` that was answered for the same path and depth. */
+  /** Continues a listing: a `next` that was returned for the same path and depth. */
   readonly cursor?: string;
 }
 
 export interface FileEntry {
-  /** Bytes; below the folder that was listed, without `/` at the front. */
+  /** Bytes, relative to the listed folder, without a leading `/`. */
   readonly path: Buffer;
   readonly stat: FileStat;
 }
@@ -160,71 +168,72 @@ export interface FilePage {
 
 export interface MoveRequest {
   readonly to: Buffer;
-  /** False refuses with `exists` where something is there, in one step with the move. */
+  /** If false, refuses with `exists` if the name exists, atomically with the move. */
   readonly overwrite: boolean;
 }
 
 export interface FolderRequest {
-  /** Absent: 0o755. */
+  /** Defaults to 0o755. */
   readonly mode?: number;
-  /** Makes those above too, and takes a folder that is there; else `exists`. */
+  /** Also creates missing parents, and accepts an existing folder; else refuses with `exists`. */
   readonly parents: boolean;
 }
 
 export interface WatchRequest {
-  /** Lists what is below as well, at most 1,024 folders. */
+  /** Also watches subfolders, at most 1,024. */
   readonly recursive: boolean;
 }
 
 /**
- * `overflow`: changes were missed, look anew; it has no path. `gone`: what was watched is no more,
- * and nothing follows. Of a file that was renamed there are a `removed` and a `created`.
+ * `overflow`: changes were missed, so read the folder again; it has no path. `gone`: the watched
+ * path no longer exists, and no event follows. A rename gives a `removed` and a `created`.
  */
 export interface FileEvent {
   readonly type: 'created' | 'changed' | 'removed' | 'attributes' | 'overflow' | 'gone';
-  /** Bytes; below the folder that is watched, empty for itself. */
+  /** Bytes, relative to the watched path; empty for the path itself. */
   readonly path: Buffer;
   readonly isFolder: boolean;
 }
 
 export interface WrittenTree {
-  /** Entries of the archive that were made. */
+  /** Entries of the archive that were created. */
   readonly entries: number;
   readonly bytes: number;
 }
 
 /**
- * The files of running instances. Everything is done inside the sandbox as its user, beneath its
- * own root: links are followed there, and nothing in a sandbox leads to the host. Devices, fifos
- * and sockets are never opened, whoever changes a name at which moment. It takes as long as it
- * takes: whoever asks sets deadlines by `signal`, whose abort ends the work and rejects with its
- * reason; what had taken effect by then stays. What nobody reads or writes waits, and costs next to
- * nothing.
- *
- * Each call rejects with FileRefused, or with InstanceGone, ContainerGone, NotJoinable (nothing was
- * done), or OutcomeUnknown where the way was lost while it was at work: it may have taken effect,
- * in whole. Nothing here retries, counts or asks who may.
+ * The files of running instances. Every operation runs inside the sandbox as its user, beneath its
+ * own root. Links are followed there, and nothing in a sandbox leads to the host. Devices, fifos
+ * and sockets are never opened, even if a name changes during a call. Calls have no time limit:
+ * callers set deadlines by `signal`. An abort ends the work and rejects with its reason; completed
+ * effects stay. An idle stream waits, and costs next to nothing. Each call rejects with
+ * FileRefused; with InstanceGone, ContainerGone or NotJoinable (nothing was done); or with
+ * OutcomeUnknown if the link was lost during the work. The operation may then have taken full
+ * effect. These methods neither retry, count nor check access.
  *
  * Deliberately absent: owners (a file belongs to the sandbox's user), appending and writing in
  * place (a reader sees a file old or new, never half), and copying (two calls).
  */
 export interface SandboxFiles {
-  /** False: each call rejects with `unsupported`. The feature gate `files`. */
+  /** If false, each call rejects with `unsupported`. The feature gate `files`. */
   readonly provided: boolean;
   /**
-   * Has the way to an instance's files made ready for calls that come at once, as far as that takes
-   * time here. Changes nothing in it that anybody would see; never throws, and may be repeated.
+   * Prepares access to an instance's files for imminent calls, if that takes time here. Changes
+   * nothing visible in the instance, never throws, and may be repeated.
    */
   prepare(id: InstanceId): void;
-  /** The last link is not followed. */
+  /** Does not follow the last link. */
   stat(place: FilePlace, signal: AbortSignal): Promise<FileStat>;
-  /** Refuses what is no regular file, with `bad-range` a range that begins behind its end. */
+  /**
+   * Refuses names that are not regular files, and refuses with `bad-range` a range that begins
+   * after the end.
+   */
   open(place: FilePlace, request: OpenRequest, signal: AbortSignal): Promise<OpenedFile>;
   /**
-   * Writes beside and renames once `content` has ended: a reader of the name sees what was there
-   * before or all of what is new. Where `content` fails, or the caller or the way dies, nothing is
-   * changed and nothing is left behind. A link is followed, and what it leads to is replaced. Does
-   * not read `content` further once it has settled, and destroys it where it rejects.
+   * Writes a temporary file and renames it once `content` has ended: a reader of the name sees all
+   * of the old or all of the new content. If `content`, the caller or the link fails, nothing
+   * changes and nothing is left behind. Follows a link, and replaces its target. Stops reading
+   * `content` once it settles, and destroys `content` if it rejects.
    */
   write(
     place: FilePlace,
@@ -232,8 +241,8 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<WrittenFile>;
   /**
-   * Removes a file, a link, an empty folder, or with `recursive` all that is in it; never what a
-   * link leads to, and nothing on another file system that is mounted below.
+   * Removes a file, a link, an empty folder, or with `recursive` a folder with its contents. Never
+   * removes a link's target, nor files of another file system that is mounted below.
    */
   remove(
     place: FilePlace,
@@ -241,17 +250,17 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Lists a folder; links are entries, and not followed. In no order that means anything, but the
-   * same for as long as nothing changes; what is there all the while is given once.
+   * Lists a folder; links are entries, and are not followed. The order is arbitrary, but stable
+   * while nothing changes. An entry that exists throughout the listing appears once.
    */
   list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage>;
-  /** Renames, within one file system. Resolves with what is at the new place. */
+  /** Renames within one file system. Resolves with the stat at the new path. */
   move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat>;
-  /** Makes a folder. */
   mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile>;
   /**
-   * Changes from when the promise resolves, in order; batches of at most 256, until `gone`, the
-   * sandbox's end or an abort. Slow readers get `overflow` in place of what does not fit.
+   * Reports changes from the time the promise resolves, in order, in batches of at most 256. Ends
+   * with `gone`, the sandbox's end or an abort. Slow readers get `overflow` in place of dropped
+   * events.
    */
   watch(
     place: FilePlace,
@@ -259,17 +268,17 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly FileEvent[]>>;
   /**
-   * A folder as a tar stream (POSIX pax): its own entries below `./`, links as links, devices,
-   * fifos and sockets left out, files that can't be read too. It fails where something is cut off.
+   * Reads a folder as a tar stream (POSIX pax) with its entries below `./`. Keeps links as links,
+   * and omits devices, fifos, sockets and unreadable files. The stream fails if it is cut off.
    */
   readTree(place: FilePlace, signal: AbortSignal): Promise<Readable>;
   /**
-   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is made where it
-   * is missing. Files, folders, links and hard links to what the archive itself made; each file is
-   * renamed into its place, and a folder that is there keeps its permissions. An absolute name, a
-   * part `..`, a path through a link that the archive or the sandbox made, a hard link out, a
-   * device: `bad-archive`, and what came before it stays. Where the archive is cut short, or
-   * something fails, what came before may be there or not, each file whole.
+   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, and creates the folder
+   * if it is missing. Creates files, folders, links, and hard links to entries of the archive.
+   * Renames each file into its place, and leaves the permissions of an existing folder. Refuses
+   * with `bad-archive` an absolute name, a part `..`, a path through a link of the archive or the
+   * sandbox, a hard link out, or a device. Earlier entries then stay. If the archive is cut short
+   * or a step fails, earlier entries may exist or not, but each file is whole.
    */
   writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree>;
 }

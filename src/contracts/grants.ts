@@ -1,32 +1,27 @@
-/**
- * Why a record gets no more than it has; `reason` is a word in CamelCase, as conditions have it.
- */
+/** Reason why a record's quota can't grow; `reason` is in CamelCase, as in conditions. */
 export interface Denial {
   readonly reason: string;
   readonly message: string;
 }
 
-/**
- * Holds what one attempt at one write may take; given back, or counted, by the one who asked for
- * it.
- */
+/** Quota for one attempt at one write. The requester returns it or counts it. */
 export interface Grant<T> {
-  /** Whether the write may be sent at this moment. */
+  /** Whether the write may be sent now. */
   permitted(): boolean;
-  /** Counts what was written. Never rejects: what could not be told is settled later. */
+  /** Counts the written record. Never rejects: a failed count is reconciled later. */
   landed(record: T): Promise<void>;
   /**
-   * Gives back what this attempt reserved, unless its write may have landed: then it is settled
-   * later. Never rejects.
+   * Releases the reservation of this attempt. If the write may have landed, the reservation is
+   * reconciled later. Never rejects.
    */
   failed(error: unknown): Promise<void>;
 }
 
-/** Lets records that somebody made or edited by hand take what their owner's quotas allow. */
+/** Grants quota of the owner to records that somebody made or edited by hand. */
 export interface Grants<T> {
   /**
-   * Reserves what `next` takes beyond `before`, which is undefined for a new one. Giving back is
-   * never denied.
+   * Reserves the quota that `next` needs beyond `before`; `before` is undefined for a new record.
+   * Never denies a decrease.
    */
   ask(next: Omit<T, 'revision'>, before: T | undefined): Promise<Grant<T> | Denial>;
 }

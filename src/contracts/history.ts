@@ -4,7 +4,7 @@ import type { FinishedSandbox } from '../model/sandbox.ts';
 import type { CompletedDecision } from '../model/envs/scaling-decision.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** Undefined fields match all. `since` is a moment in ms: finished at or after it. */
+/** Undefined fields match all. `since` in ms: finished at or after it. */
 export interface FinishedFilter {
   readonly owner?: Tenant;
   readonly namespace?: string;
@@ -14,53 +14,51 @@ export interface FinishedFilter {
   readonly since?: number;
 }
 
-/** Whether nothing can match: an owner together with parts that aren't the owner's. */
+/** Whether the filter can match nothing: its parts contradict its owner. */
 export const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean =>
   owner !== undefined &&
   ((namespace ?? owner.namespace) !== owner.namespace ||
     (team ?? owner.team) !== owner.team ||
     (user ?? owner.user) !== owner.user);
 
-/** An autoscaling group, whose name is unique in its env. */
+/** An autoscaling group; its name is unique in its env. */
 export interface GroupKey {
   readonly envUid: string;
   readonly group: string;
 }
 
 /**
- * Finished sandboxes, what happened to claimed ones and to pools, and what autoscaling groups
- * decided. Kept through retention, then forgotten in small steps.
+ * Finished sandboxes, events of claimed sandboxes and of pools, and decisions of autoscaling
+ * groups. Kept for the retention time, then deleted in small steps.
  */
 export interface History {
-  /** Durable when it resolves; idempotent by id: the first record of an id stands. */
+  /** Durable when it resolves. Idempotent by id: the first record of an id stands. */
   record(finished: FinishedSandbox): Promise<void>;
-  /** One by its id; undefined where there is none, or none any more. */
+  /** Undefined if there is no record with this id, or if it is no longer kept. */
   find(id: InstanceId): Promise<FinishedSandbox | undefined>;
   /**
-   * Durable when it resolves. Of each sandbox the newest 50 are kept, for as long as its finished
-   * record; of the pools of each name too, for as long as there is one and through retention after,
-   * of each owner those of the 100 pools that something happened to last. An id that is known
-   * already counts as done.
+   * Durable when it resolves. Keeps the newest 50 events of each sandbox, as long as its finished
+   * record. Keeps the newest 50 of each pool name, while such a pool exists and for the retention
+   * time after. Per owner, keeps events of the 100 pools with the latest events. A known id counts
+   * as done.
    */
   recordEvents(
     events: readonly { readonly id: number; readonly event: EventRecord }[],
   ): Promise<void>;
-  /** By id, the smallest first. */
+  /** By id, ascending. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
-  /**
-   * Events of the pools that have, or had, that name, whoever owned them; the smallest id first.
-   */
+  /** Events of all pools that have or had this name, under any owner; ids ascending. */
   eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]>;
   /**
-   * Durable when it resolves. Of each group the newest 100 are kept, for as long as its env, or
-   * through retention. One whose id is known takes its place.
+   * Durable when it resolves. Keeps the newest 100 decisions of each group as long as its env, or
+   * for the retention time. Replaces a decision with the same id.
    */
   recordDecision(of: GroupKey, decision: CompletedDecision): Promise<void>;
-  /** The newest first. */
+  /** Newest first. */
   decisionsOf(of: GroupKey): Promise<readonly CompletedDecision[]>;
-  /** Counts what is kept, by namespace; a namespace without any is left out. */
+  /** Number of kept records by namespace; omits namespaces without records. */
   countByNamespace(): Promise<ReadonlyMap<string, number>>;
-  /** Newest claim first, the higher id first among equals; `total` is exact. */
+  /** Newest claim first, then by descending id; `total` is exact. */
   list(
     filter: FinishedFilter,
     page: { readonly offset: number; readonly limit: number },

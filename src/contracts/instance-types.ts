@@ -1,13 +1,12 @@
 import type { InstanceType } from '../model/templates/instance-type.ts';
 
-/** The sizes that pools may name. They are read once, at the start. */
+/** The sizes that pools may name. Read once, at start. */
 export interface InstanceTypes {
   /**
-   * False of the provider that has none: then the gate `instanceType` is off, and naming one is
-   * refused with FEATURE_DISABLED.
+   * If false, the gate `instanceType` is off, and naming a type is refused with FEATURE_DISABLED.
    */
   readonly provided: boolean;
   get(name: string): InstanceType | undefined;
-  /** In the order that they were given in. */
+  /** In configured order. */
   list(): readonly InstanceType[];
 }

@@ -1,6 +1,6 @@
 /**
- * Every event of the log: its code, which rules about the log go by, and what it says. A line has
- * the code as `eventCode`. Where `msg` is the code itself the sentence stands here alone.
+ * Every log event: its code, used by rules about the log, and its sentence. A line has the code as
+ * `eventCode`. If `msg` is the code, the sentence appears only here.
  */
 export const LOG_EVENTS = {
   'actor-broken': 'actor threw repeatedly and was stopped',
@@ -236,5 +236,5 @@ const CODES: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** Returns the code of a line by its `msg`; undefined for a text that varies, such as a warning. */
+/** Returns the code for a line's `msg`; undefined for a varying text, such as a warning. */
 export const eventCodeOf = (message: string): string | undefined => CODES.get(message);

@@ -1,11 +1,11 @@
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** One JSON line per state change or refusal. Never a secret, never a body. */
+/** One JSON line per state change or refusal. Contains neither secrets nor bodies. */
 export interface Log {
-  /** Whether lines below `info` are written: what only they tell is not found out otherwise. */
+  /** Whether lines below `info` are written. Callers skip work that serves only such lines. */
   readonly detailed: boolean;
-  /** Every event that an actor is told, every intent, every request at its begin. */
+  /** Every event of an actor, every intent, the start of every request. */
   trace(fields: Readonly<Record<string, unknown>>, event: string): void;
   debug(fields: Readonly<Record<string, unknown>>, event: string): void;
   info(fields: Readonly<Record<string, unknown>>, event: string): void;
@@ -13,7 +13,6 @@ export interface Log {
   error(fields: Readonly<Record<string, unknown>>, event: string): void;
 }
 
-/** Writes nothing. */
 export const silentLog: Log = {
   detailed: false,
   trace: () => {},
@@ -23,8 +22,8 @@ export const silentLog: Log = {
   error: () => {},
 };
 
-/** The log of a process, whose level may change while it runs. */
+/** A process's log, with a level that may change at run time. */
 export interface LevelledLog extends Log {
-  /** The least that is written. */
+  /** Lowest level that is written. */
   level: LogLevel;
 }

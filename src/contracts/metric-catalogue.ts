@@ -1,23 +1,23 @@
 import { MOST_CLUSTERS } from '../model/fleet/cluster.ts';
 
 /**
- * Every metric of Sandpool's own, once: docs/metrics.md, the dashboard and the alert rules are held
- * against this. Names end in their unit; times are seconds. A label takes few values, all ours:
- * none names a sandbox, a path, a key or a user.
+ * Every metric of Sandpool. Checks compare docs/metrics.md, the dashboard and the alert rules with
+ * this catalogue. Names end in their unit; times are in seconds. A label has few values, all
+ * defined by Sandpool: a label never contains a sandbox, a path, a key or a user.
  */
 export interface MetricSpec {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Combinations of labels that are told apart at most; what comes later counts under `other`. */
+  /** Most combinations of labels; later combinations count under `other`. */
   readonly most: number;
-  /** A label that keeps its value also then; of 40 values at most. */
+  /** A label that keeps its value in `other`; at most 40 values. */
   readonly stays?: string;
-  /** Upper bounds in seconds, of a histogram. */
+  /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
   /**
-   * Values of its only label that are told from the start, as 0: else the first of them would be no
-   * increase to whoever watches.
+   * Values of the only label that are exported as 0 from the start. Otherwise a monitor would not
+   * see the first count as an increase.
    */
   readonly known?: readonly string[];
 }
@@ -39,7 +39,10 @@ const histogram = <const L extends readonly string[]>(
 ) => ({ kind: 'histogram', help, labels, buckets, most }) as const;
 
 const CLAIM_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30, 300];
-/** With the bound of SandpoolStoreSlow, between whose neighbours a quantile would be a guess. */
+/**
+ * Includes the threshold of the alert SandpoolStoreSlow, because a quantile between buckets is only
+ * an estimate.
+ */
 const CALL_SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 5];
 const REQUEST_SECONDS = [0.01, 0.1, 1, 5, 30];
 const START_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];

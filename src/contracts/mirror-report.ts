@@ -1,14 +1,14 @@
-/** How a mirror of one kind of stored objects stands, for whoever looks inside. */
+/** State of a mirror of one kind of stored objects, for debugging. */
 export interface MirrorReport {
   readonly name: string;
-  /** The only one that it mirrors; absent: it mirrors all. */
+  /** Only mirrored namespace; absent if the mirror covers all. */
   readonly namespace?: string;
   readonly objects: number;
-  /** All changes up to it were taken in; empty before the first list. */
+  /** The mirror includes all changes up to this revision; empty before the first list. */
   readonly revision: string;
-  /** Since something was last heard, in milliseconds; absent: nothing ever was. */
+  /** Time since the last message in ms; absent before the first. */
   readonly silentMs?: number;
-  /** Why it can't be relied on; absent where it can. */
+  /** Reason why the mirror is unreliable; absent if it is reliable. */
   readonly stale?: string;
   readonly lists: number;
   readonly relists: number;

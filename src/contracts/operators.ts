@@ -1,44 +1,48 @@
 import type { ConsoleRole } from '../model/console-session.ts';
 
-/** A person with a password at the console. */
+/** A person with a password for the console. */
 export interface LocalOperator {
-  /** A DNS-1123 label; identifies the person. */
+  /** A DNS-1123 label that identifies the person. */
   readonly name: string;
   readonly role: ConsoleRole;
-  /** Hash of the password by argon2id, in the form that begins with `$argon2id$`. */
+  /** argon2id hash of the password, in the form that begins with `$argon2id$`. */
   readonly passwordHash: string;
-  /** Users whose API keys are this person's, beside the one of the same name. */
+  /** Users whose API keys belong to this person, beside the user of the same name. */
   readonly users: readonly string[];
-  /** Tells this person from another one who had the name before. */
+  /** Distinguishes this person from an earlier holder of the name. */
   readonly addedAt: string;
 }
 
 /**
- * Who may log in with a password, and whom nobody lets in. Each answer is as the file says now; all
- * of them throw `unavailable` where it can't be read or understood, so that nobody gets in then.
+ * People who may log in with a password, and locked identities. Each answer reflects the file's
+ * current content. All methods throw `unavailable` if the file can't be read or parsed, so nobody
+ * can log in then.
  */
 export interface Operators {
   find(name: string): LocalOperator | undefined;
   list(): readonly LocalOperator[];
-  /** Identities that are locked: names, and people of OpenID Connect. */
+  /** Locked identities: names, and people of OpenID Connect. */
   locked(): readonly string[];
   isLocked(identity: string): boolean;
 }
 
-/** Changes them, where the daemon itself keeps the file. */
+/** Changes operators, if the daemon itself maintains the file. */
 export interface OperatorsChange {
-  /** Adds the operator, or gives the one of that name a new role, password and users. */
+  /**
+   * Adds the operator, or updates the role, password and users of the existing operator of that
+   * name.
+   */
   put(operator: LocalOperator): void;
-  /** False where there is none. */
+  /** False if it does not exist. */
   remove(name: string): boolean;
   lock(identity: string): void;
-  /** False where it is not locked. */
+  /** False if it is not locked. */
   unlock(identity: string): boolean;
 }
 
-/** Hashes passwords, a few at a time. Rejects with `unavailable` where too many wait. */
+/** Hashes passwords, a few at a time. Rejects with `unavailable` if too many calls wait. */
 export interface Passwords {
   hash(password: string): Promise<string>;
-  /** Takes as long where there is no hash, and answers false. */
+  /** Without a hash, takes the same time and returns false. */
   verify(password: string, hash: string | undefined): Promise<boolean>;
 }

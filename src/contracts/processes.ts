@@ -1,25 +1,27 @@
 import type { InstanceId } from '../model/identifiers.ts';
 import type { ProcessOutput, ProcessFact, ProcessId, ProcessSignal } from '../model/process.ts';
 
-/** There is no such process in that sandbox, or it is forgotten. */
+/** The sandbox has no such process, or no longer remembers it. */
 export class ProcessGone extends Error {
   override readonly name = 'ProcessGone';
 }
 
-/** The process has ended: it takes no signal and no size any more. Its output can still be read. */
+/** The process has ended and takes no more signals or sizes. Its output can still be read. */
 export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 }
 
 /**
- * Nothing takes the input: the process was started without it, has closed it or has ended.
- * `message` says which.
+ * The process takes no input: it was started without input, has closed it, or has ended. `message`
+ * says which.
  */
 export class InputClosed extends Error {
   override readonly name = 'InputClosed';
 }
 
-/** The order can't be carried out in that sandbox; `message` says why, `field` what to change. */
+/**
+ * The sandbox can't carry out the order; `message` gives the reason, `field` the field to change.
+ */
 export class ProcessRefused extends Error {
   override readonly name = 'ProcessRefused';
   readonly field: 'command' | 'cwd' | 'env' | 'tty' | 'container';
@@ -31,8 +33,8 @@ export class ProcessRefused extends Error {
 }
 
 /**
- * No process more is started: the sandbox has as many live ones as it may, or the tenant's kept
- * output has no room for another's. Nothing was started.
+ * The sandbox has its maximum of live processes, or the tenant's kept output leaves no room for
+ * another. Nothing was started.
  */
 export class ProcessesFull extends Error {
   override readonly name = 'ProcessesFull';
@@ -44,45 +46,47 @@ export class ProcessesFull extends Error {
   }
 }
 
-/** This driver runs no processes; `message` says what to use in their place. */
+/** This driver runs no processes; `message` names the alternative. */
 export class ProcessesNotProvided extends Error {
   override readonly name = 'ProcessesNotProvided';
 }
 
 export interface ProcessOrder {
-  /** Names the process in its sandbox; the caller makes it of 1 to 64 letters, digits, dashes. */
+  /**
+   * Names the process in its sandbox. The caller makes it from 1 to 64 letters, digits and dashes.
+   */
   readonly processId: ProcessId;
-  /** Counts what is kept of the output among that of the tenant; see tenantKey. */
+  /** Tenant that is charged for the kept output; see tenantKey. */
   readonly tenant: string;
-  /** The program, looked for in PATH, and its arguments. */
+  /** The program, searched in PATH, and its arguments. */
   readonly argv: readonly string[];
   readonly cwd?: string;
-  /** Added to what the sandbox's commands have; wins over it. */
+  /** Added to the environment of the sandbox's commands, and overrides it. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Given: it has a terminal of this size, and prints to `stdout` alone. */
+  /** If set, the process has a terminal of this size, and prints only to `stdout`. */
   readonly tty?: { readonly cols: number; readonly rows: number };
   /**
-   * Keeps its input open until `closeInput`. Otherwise it reads from /dev/null; with `tty` it is
-   * always open.
+   * Keeps the input open until `closeInput`. Otherwise the process reads from /dev/null. With
+   * `tty`, the input is always open.
    */
   readonly stdin: boolean;
-  /** Ends its group by KILL after so long. Absent: never. */
+  /** Kills its process group after this time, in ms. Defaults to never. */
   readonly timeoutMs?: number;
-  /** The owner's own word for it. */
+  /** The owner's own label. */
   readonly tag?: string;
   readonly container?: string;
 }
 
 export interface OutputRequest {
   /**
-   * The position from which on it is read: a `next` of this process. Absent: from its beginning, of
-   * which `dropped` tells how much is not kept; `latest`: only what comes from now on. What is no
-   * position counts as absent.
+   * Start position: a `next` of this process. If absent, reads from the beginning; `dropped` gives
+   * the bytes that are no longer kept. `latest` reads only new output. An invalid position counts
+   * as absent.
    */
   readonly from?: string;
   /**
-   * The process waits for this reader, by back-pressure, and loses nothing of what it prints from
-   * now on. Otherwise a reader that falls behind by more than is kept is told what was dropped.
+   * The process waits for this reader by back-pressure, and loses none of its further output.
+   * Otherwise a reader that falls behind the kept output receives `dropped`.
    */
   readonly pace: boolean;
 }
@@ -92,54 +96,52 @@ export interface ProcessInput {
   readonly signal: AbortSignal;
 }
 
-/** Is answered to `run`: the process, and the reading of its output that began with it. */
+/** Result of `run`: the process, and the reading of its output that began with it. */
 export interface StartedReading {
   readonly fact: ProcessFact;
-  /** As `output` of the driver. To be called once, unless it was left. */
+  /** Like `output` of the driver. Call it once, unless `leave` was called. */
   readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
-  /** Gives the reading up where nobody takes it. May be repeated. */
+  /** Ends the reading if nobody uses it. Idempotent. */
   readonly leave: () => void;
 }
 
 /**
- * Processes in running instances that live on without whoever started them, until they end, are
- * removed, or their instance ends. At most 64 of an instance are live, and at most 64 that ended
- * are known, the latest, for 10 minutes at least where they fit.
+ * Processes in running instances that outlive their caller, until they end, are removed, or their
+ * instance ends. An instance has at most 64 live processes. It remembers the latest 64 ended
+ * processes, each for at least 10 minutes if they fit. The last 1 MiB of a process's output is
+ * kept, both streams together, in order. Nobody has to read it. Two readers of one process are
+ * independent, and a reader that leaves ends nothing.
  *
- * What a process prints is kept: the last 1 MiB of both streams together, in the order in which it
- * came. Nobody needs to read it. Two readers of one process are independent of each other; a reader
- * that leaves ends nothing.
- *
- * Every method rejects with InstanceGone where the instance isn't there, with NotJoinable where
- * nothing could be run in it now, with OutcomeUnknown where it may have taken effect or may yet,
- * and with ProcessesNotProvided where `provided` is false. Each answers within some 30 s, also of
- * an instance that is frozen or a node that hangs; a start that waits for others of its instance,
- * within another 60 s.
+ * Every method rejects with InstanceGone if the instance does not exist, and with NotJoinable if
+ * nothing can run in it now. It rejects with OutcomeUnknown if it may have taken or may still take
+ * effect, and with ProcessesNotProvided if `provided` is false. Each method settles within about 30
+ * s, also for a frozen instance or a hung node. A start that waits for others of its instance may
+ * take another 60 s.
  *
  * Deliberately absent: waiting for an end without reading (a reader that begins at `latest` does
  * it), tenants' rights, and whether the instance counts as active.
  */
 export interface ProcessDriver {
-  /** Whether processes can be run here. Never changes. */
+  /** Whether this driver runs processes. Never changes. */
   readonly provided: boolean;
   /**
-   * Starts a process once for each processId, however often it is asked: a repeated start returns
-   * the fact of the one that is there. Resolves once the program runs, or has failed to: a program
-   * that isn't there is an exit with code 127, one that can't be executed with 126. Rejects with
-   * ProcessRefused, ProcessesFull or ContainerGone; then nothing runs.
+   * Starts a process once per processId: a repeated start returns the fact of the existing process.
+   * Resolves once the program runs or has failed to start. A missing program exits with code 127, a
+   * program that can't be executed with 126. Rejects with ProcessRefused, ProcessesFull or
+   * ContainerGone; then nothing runs.
    */
   start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact>;
-  /** Starts a process as `start` does and reads it as `output` does, in one step where it can. */
+  /** Starts a process like `start` and reads it like `output`, in one step if possible. */
   run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading>;
-  /** Lists the known ones, live and ended, the latest start first. */
+  /** Lists the known processes, live and ended, latest start first. */
   list(id: InstanceId): Promise<readonly ProcessFact[]>;
-  /** Undefined where there is none of that id. */
+  /** Undefined if there is no process with that id. */
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
-   * Reads what the process printed and prints: pieces in order, `dropped` in place of what is not
-   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates
-   * by some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also
-   * where the process is forgotten or lost meanwhile; of one that is removed the end may be seen.
+   * Reads past and further output: pieces in order, `dropped` in place of lost output, and finally
+   * one `end`. Reads ahead of its consumer by about 128 KiB at most. Ends without an `end` at an
+   * abort. Rejects with ProcessGone, also if the process is forgotten or lost during the reading.
+   * The reader may see the end of a removed process.
    */
   output(
     id: InstanceId,
@@ -147,17 +149,21 @@ export interface ProcessDriver {
     request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncIterable<ProcessOutput>;
   /**
-   * Hands over input, whole and in the order of the calls; at most 64 KiB a call. Resolves once it
-   * is with the process, or waits right before it (64 KiB at most do). An abort before that takes
-   * it back whole and rejects with the signal's reason. Rejects with ProcessGone or InputClosed.
+   * Writes input, whole and in the order of the calls; at most 64 KiB a call. Resolves once the
+   * process has the input, or once it waits in the last buffer before the process (64 KiB at most).
+   * An abort before that discards the whole input and rejects with the signal's reason. Rejects
+   * with ProcessGone or InputClosed.
    */
   write(id: InstanceId, processId: ProcessId, input: ProcessInput): Promise<void>;
   /**
-   * Lets the process read the end of its input behind what was written; on a terminal it types
-   * the character for it. May be repeated. Rejects with ProcessGone or InputClosed.
+   * Ends the process's input after all written input; on a terminal, types the end-of-file
+   * character. Idempotent. Rejects with ProcessGone or InputClosed.
    */
   closeInput(id: InstanceId, processId: ProcessId): Promise<void>;
-  /** Rejects with ProcessGone, ProcessEnded, or ProcessRefused where it has no terminal. */
+  /**
+   * Rejects with ProcessGone, with ProcessEnded, or with ProcessRefused if the process has no
+   * terminal.
+   */
   resize(
     id: InstanceId,
     processId: ProcessId,
@@ -169,13 +175,13 @@ export interface ProcessDriver {
    */
   signal(id: InstanceId, processId: ProcessId, name: ProcessSignal): Promise<void>;
   /**
-   * Kills the process group of one that is live, and forgets it with its output; resolves once it
-   * has ended. Processes that left its group live on. Rejects with ProcessGone.
+   * Kills the process group of a live process, and forgets the process and its output. Resolves
+   * once the process has ended. Processes that left the group live on. Rejects with ProcessGone.
    */
   remove(id: InstanceId, processId: ProcessId): Promise<void>;
 }
 
-/** Starts a process and then reads it, by a driver that has no quicker way to do both. */
+/** Starts a process and then reads it, for a driver that can't combine both steps. */
 export const startThenRead = async (
   driver: Pick<ProcessDriver, 'start' | 'output'>,
   id: InstanceId,

@@ -1,8 +1,8 @@
 import type { RegistryCredentials } from '../model/pools/pool-source.ts';
 
 /**
- * The owner of registry passwords: a pool, or an env with all its members' pools; by the uid of its
- * record.
+ * Owner of registry passwords, by the uid of its record: a pool, or an env for all its members'
+ * pools.
  */
 export interface PullSecretOwner {
   readonly kind: 'pool' | 'env';
@@ -12,19 +12,19 @@ export interface PullSecretOwner {
 }
 
 /**
- * The registry passwords of pools and envs: apart from the records, never given back, gone with
- * their owner.
+ * Registry passwords of pools and envs. They are stored apart from the records, never returned, and
+ * deleted with their owner.
  */
 export interface PullSecrets {
   /**
-   * Replaces what is kept for the owner; durable when it resolves, and used by what is started from
-   * then on. Comes before the owner's record, so that nothing starts without; `keep` again, once
-   * the record is there, ties them to its life.
+   * Replaces the owner's passwords. Durable when it resolves; later launches use them. Call it
+   * before the owner's record is written, so that no instance starts without them. Call it again
+   * once the record exists, to tie the passwords to its lifetime.
    */
   keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void>;
   /**
-   * Forgets the passwords of an owner that was never made, is no more, or has none any more. May be
-   * repeated.
+   * Deletes the passwords of an owner that was never created, no longer exists, or no longer has
+   * any. Idempotent.
    */
   forget(owner: Pick<PullSecretOwner, 'namespace' | 'uid'>): Promise<void>;
 }

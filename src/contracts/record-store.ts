@@ -13,7 +13,7 @@ export class RecordExists extends Error {
 }
 
 /**
- * `put`: made or changed; the record as it stands. `gone`: removed; the record as it was last seen.
+ * `put`: created or changed, with the current record. `gone`: removed, with the last seen record.
  */
 export interface RecordChange<T> {
   readonly kind: 'put' | 'gone';
@@ -21,45 +21,43 @@ export interface RecordChange<T> {
 }
 
 /**
- * The durable records of one kind. Every write is durable when it resolves and moves the revision.
- * `update` and `remove` are conditional on the revision seen and reject with RecordConflict (see
- * sandbox-driver.ts) when it moved, with OutcomeUnknown when they may have landed. `permitted` is
- * asked right before the write is sent: where it answers false, nothing is written, and the call
- * rejects with LeaseLost; one that it permits lands within WRITE_MS, or never.
+ * The durable records of one kind. Every write is durable when it resolves, and moves the revision.
+ * `update` and `remove` are conditional on the seen revision. They reject with RecordConflict (see
+ * sandbox-driver.ts) if it moved, and with OutcomeUnknown if they may have landed. The store calls
+ * `permitted` right before it sends a write. On false it writes nothing and rejects with LeaseLost.
+ * A permitted write lands within WRITE_MS, or never.
  */
 export interface Records<T extends { readonly revision: Revision }> {
   list(): Promise<readonly T[]>;
   /**
-   * The record as it stands in the store, uncached; undefined where there is none. By the first key
-   * that RecordStore names. What it finds is reported to those who watch before it resolves, where
-   * it is news to them.
+   * Current stored record, uncached; undefined if there is no such record. Takes the first key that
+   * RecordStore names. Reports a change to watchers before it resolves.
    */
   get(key: string): Promise<T | undefined>;
-  /** Rejects with RecordExists where the key is taken. */
+  /** Rejects with RecordExists if the key is taken. */
   create(record: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T>;
   update(record: T, permitted?: () => boolean): Promise<T>;
   remove(record: T): Promise<void>;
   /**
-   * Reports every record once, then each change that anybody makes, one's own too, until the store
-   * is closed; resolves when the first pass is complete. In order of each record: never an older
-   * state after a newer one, nor any after its end, but perhaps the same one twice. What changed
-   * twice in a short while may be reported once. One's own change is reported before the call that
-   * made it resolves: so who follows has nothing to learn from answers. What `report` throws is the
-   * store's to log.
+   * Reports every record once, then each change by anybody, including this process, until the store
+   * is closed. Resolves when the first pass is complete. Per record, never reports an older state
+   * after a newer state or after its end, but may repeat a state. May report two quick changes as
+   * one. Reports the process's own change before the write resolves, so a watcher learns nothing
+   * from the write's result. The store logs what `report` throws.
    */
   watch(report: (change: RecordChange<T>) => void): Promise<void>;
   /**
-   * Resolves once everything that was written before this call has been reported. Rejects where
-   * that takes too long.
+   * Resolves once all writes from before this call have been reported. Rejects if that takes too
+   * long.
    */
   caughtUp(): Promise<void>;
 }
 
 /**
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
- * and its `namespace/shortName`, of which `get` takes either; an
- * approval's `namespace/id`; a user's tenantKey; a worker cluster's id. An approval that was
- * created and not changed since may be lost with the machine's power: who asks for it asks anew.
+ * and its `namespace/shortName`, of which `get` takes either; an approval's `namespace/id`; a
+ * user's tenantKey; a worker cluster's id. A power failure may lose an approval that was created
+ * and not changed since. Its requester then requests it again.
  */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
@@ -69,45 +67,50 @@ export interface RecordStore {
   readonly approvals: Records<ApprovalRecord>;
   readonly quotas: Records<UserQuota>;
   /**
-   * The worker clusters of a manager. A worker keeps one of itself, where its admin has cut its
-   * managers off.
+   * Worker clusters of a manager. A worker keeps a record of itself here if its admin cut off its
+   * managers.
    */
   readonly clusters: Records<ClusterRecord>;
 }
 
-/** The kinds of records whose status is published. */
+/** Kinds of records with a published status. */
 export type PublishedKind = 'pool' | 'env';
 
 export interface PublishedCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
-  /** A word in CamelCase. */
+  /** CamelCase. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** How a record stands, for those who read its object in the cluster and not the API. */
+/**
+ * Status of a record, for readers of its object in the Kubernetes cluster rather than of the API.
+ */
 export interface PublishedStatus {
   readonly namespace: string;
   readonly name: string;
   readonly fields: Readonly<Record<string, string | number>>;
   readonly conditions: readonly PublishedCondition[];
-  /** Its owner asked for a size by hand that is not granted yet. */
+  /** The owner manually requested a size that is not granted yet. */
   readonly undecided: boolean;
-  /** It may change without a call of `changed`. */
+  /** The status may change without a call of `changed`. */
   readonly pending: boolean;
 }
 
-/** Says how a record stands; undefined if this replica does not lead it, or there is none. */
+/**
+ * Returns the status of a record; undefined if this replica does not lead it, or if it does not
+ * exist.
+ */
 export type StatusSource = (kind: PublishedKind, uid: string) => PublishedStatus | undefined;
 
 /**
- * Publishes statuses in the background. Nobody waits for it, and it reports nothing: after a fault
- * it tries again until what is published is what the source says.
+ * Publishes statuses in the background and reports no result. After a fault it retries until the
+ * published status matches the source.
  */
 export interface StatusPublisher {
-  /** From where statuses come; once, before `changed`. */
+  /** Sets the source of statuses. Called once, before `changed`. */
   publish(source: StatusSource): void;
-  /** The status is perhaps not what it was. Called often, returns at once. */
+  /** The status may have changed. Called often, returns at once. */
   changed(kind: PublishedKind, uid: string): void;
 }

@@ -2,37 +2,37 @@ import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { Clock } from './clock.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Describes what every history is told. */
+/** Options of every history. */
 export interface RetentionOptions {
   readonly clock: Clock;
-  /** How long a finished sandbox is kept, in ms after it ended. */
+  /** Retention of a finished sandbox after its end, in ms. */
   readonly retentionMs: number;
-  /** Says what finished sandboxes may take; beyond it they are forgotten before their time. */
+  /** Limits for finished sandboxes; beyond them, records are deleted early. */
   readonly bounds: ByteBounds;
   readonly metrics: Metrics;
 }
 
 export interface RetentionSteps {
-  /** Forgets some of what ended before the moment; answers whether there may be more. */
+  /** Deletes some records that ended before the moment; returns whether there may be more. */
   forget(before: number): Promise<boolean>;
   /**
-   * Forgets, of the tenant with most, some that ended first, where that tenant or all together have
-   * more than the bounds; returns how many.
+   * If one tenant or all tenants together exceed the bounds, deletes the oldest records of the
+   * largest tenant. Returns the number of deleted records.
    */
   trim(bounds: ByteBounds): Promise<number>;
-  /** A step rejected; the next one comes in its time. */
+  /** A step rejected; the next step runs on schedule. */
   failed(error: unknown): void;
 }
 
 const STEP_PAUSE_MS = 50;
 export const SWEEP_PAUSE_MS = 60_000;
-/** Records after which it is looked sooner, however fast they come. */
+/** Number of records that triggers an early step. */
 const LOOK_RECORDS = 200;
 
 /**
- * Has a history forget what is older than retention, or more than the bounds, from `start()` to
- * `stop()`: one step, the next one soon while there is more, else in a minute, or after some 200
- * records.
+ * Deletes from a history the records beyond retention or the bounds, from `start()` to `stop()`.
+ * Runs one step at a time. The next step follows soon if there is more, else in a minute, or after
+ * 200 records.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -53,15 +53,15 @@ export class Retention {
     this.#stepIn(0);
   }
 
-  /** Hears of each record. */
+  /** Counts each record. */
   recorded(): void {
     this.#recorded += 1;
-    if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // else a step is under way
+    if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // otherwise a step is in progress
     this.#cancel();
     this.#stepIn(0);
   }
 
-  /** Resolves when the step under way, if any, has ended. */
+  /** Resolves when a step in progress has ended. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();

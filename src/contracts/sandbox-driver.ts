@@ -6,26 +6,30 @@ import type { InstanceDefinition } from '../model/templates/template.ts';
 import type { SandboxFiles } from './files.ts';
 import type { ProcessDriver } from './processes.ts';
 
-/** The record moved on since the revision that was seen, or is gone. Nothing was written. */
+/** The record moved since the given revision, or is gone. Nothing was written. */
 export class RecordConflict extends Error {
   override readonly name = 'RecordConflict';
 }
 
-/** The write may have landed, or may yet. `read()` tells; repeating the same call is safe. */
+/**
+ * The write may have landed, or may still land. `read()` shows which; repeating the same call is
+ * safe.
+ */
 export class OutcomeUnknown extends Error {
   override readonly name: string = 'OutcomeUnknown';
 }
 
 /**
- * The permission to write ended before the write. Nothing more was written than is known already.
+ * The permission to write ended before a write. Earlier writes of the same call stand; nothing else
+ * was written.
  */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
 /**
- * There is no place for the instance now where it was to be; nothing was made, and it is not the
- * definition's fault. `message` says why.
+ * The requested location has no capacity for the instance now. Nothing was made, and the definition
+ * is not at fault. `message` gives the reason.
  */
 export class NoPlace extends Error {
   override readonly name = 'NoPlace';
@@ -36,22 +40,22 @@ export class DefinitionRefused extends Error {
   override readonly name = 'DefinitionRefused';
 }
 
-/** The instance lives, but nothing could be run in it now; nothing was. `message` says why. */
+/** The instance lives, but nothing can run in it now. Nothing ran. `message` gives the reason. */
 export class NotJoinable extends Error {
   override readonly name = 'NotJoinable';
 }
 
-/** The instance lives, but that container of it has ended, and will not start again. */
+/** The instance lives, but the requested container has ended and will not start again. */
 export class ContainerGone extends Error {
   override readonly name = 'ContainerGone';
 }
 
-/** The instance isn't there to be joined: it ended, or never started. */
+/** The instance ended or never started, so nothing can join it. */
 export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
 }
 
-/** Nothing of the sandbox's took the connection; `message` says why. */
+/** No process of the sandbox accepted the connection; `message` gives the reason. */
 export class PortUnreachable extends Error {
   override readonly name = 'PortUnreachable';
 }
@@ -63,11 +67,11 @@ export interface ExecRequest {
   readonly stdin?: string;
   readonly container?: string;
   readonly timeoutMs: number;
-  /** Bytes kept of each stream; the rest is read and dropped. */
+  /** Bytes kept of each stream. The driver reads and drops the rest. */
   readonly outputLimit: number;
   /**
-   * Told of each piece that is to be kept, of either stream, before the next one comes. What it
-   * throws ends the command, and is the rejection.
+   * Receives each kept piece of either stream before the next piece arrives. An exception ends the
+   * command, and is the rejection.
    */
   readonly gathered?: (bytes: Buffer) => void;
 }
@@ -91,58 +95,58 @@ export interface TerminalRequest {
   readonly container?: string;
 }
 
-/** A pty inside a sandbox. Its stream carries bytes, and obeys back-pressure, both ways. */
+/** A pty inside a sandbox. Its stream carries bytes, with back-pressure in both directions. */
 export interface Terminal {
   readonly stream: Duplex;
   resize(cols: number, rows: number): void;
-  /** To the foreground process group: INT, TERM, HUP, QUIT, KILL, TSTP, CONT, WINCH, USR1, USR2. */
+  /**
+   * Signals the foreground process group: INT, TERM, HUP, QUIT, KILL, TSTP, CONT, WINCH, USR1,
+   * USR2.
+   */
   signal(name: string): void;
-  /** Settles once, with the shell's exit code; null when the link to it was lost. */
+  /** Settles once, with the shell's exit code, or null if the link to the shell was lost. */
   readonly exit: Promise<number | null>;
-  /** Once it has ended: the kernel killed the shell because the sandbox had no memory left. */
+  /** Set after the end: the kernel killed the shell because the sandbox had no memory left. */
   readonly outOfMemory?: boolean;
-  /** Hangs up: the shell gets SIGHUP, what stays is killed. May be repeated. */
+  /** Hangs up: the shell gets SIGHUP, and processes that remain are killed. Idempotent. */
   close(): void;
 }
 
-/**
- * Says that what an instance printed is not kept any more; `message` says where to look instead, if
- * anywhere.
- */
+/** The instance's output is no longer kept. `message` says where else to look, if anywhere. */
 export class LogsGone extends Error {
   override readonly name = 'LogsGone';
 }
 
-/** A line that an instance printed, to its output or its errors, or a part of one. */
+/** A line, or a part of a line, that an instance wrote to stdout or stderr. */
 export interface LogLine {
   /** ISO 8601 in UTC, with nanoseconds. */
   readonly time: string;
-  /** Without its line end; any bytes. */
+  /** Any bytes, without the line end. */
   readonly text: Buffer;
   /** The line goes on in the next one. */
   readonly partial: boolean;
-  /** Where the log goes on after it. Opaque, one word, valid for as long as the log is. */
+  /** Position in the log after this line. Opaque, one word, valid as long as the log exists. */
   readonly next: string;
 }
 
 export interface LogRequest {
   readonly container?: string;
-  /** The last so many lines; whole ones are counted. */
+  /** Number of last lines; whole lines count. */
   readonly tailLines: number;
-  /** ms since the epoch: nothing that was printed before. */
+  /** Ms since the epoch; omits all earlier lines. */
   readonly since?: number;
-  /** Bytes of text at most; of more the end is given. */
+  /** Most bytes of text. Beyond the limit, the end of the log is returned. */
   readonly limitBytes: number;
 }
 
 export interface LogTail {
   readonly lines: readonly LogLine[];
   /**
-   * Older lines were asked for than are given: by their number, by the limit, or because they are
-   * not kept any more.
+   * Older lines were requested than were returned, because of their number, the limit, or
+   * retention.
    */
   readonly truncated: boolean;
-  /** For `followLogs`: where the log went on at that moment. */
+  /** For `followLogs`: position at the end of the log at that moment. */
   readonly next: string;
 }
 
@@ -151,16 +155,16 @@ export interface LogFollowing {
   readonly after: string;
 }
 
-/** Describes what was printed since; `skipped`: something before it is not kept any more. */
+/** Lines printed since the last batch. `skipped` if earlier output is no longer kept. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   readonly skipped: boolean;
 }
 
 /**
- * A place that runs instances. Calls may be repeated: the same instance id never makes a second
- * instance, and what is already done counts as done. Drivers report facts; what a fact means is for
- * the machines. Nothing here retries or decides.
+ * Runs instances. Callers may repeat a call: the same instance id never makes a second instance,
+ * and a completed step counts as done. Drivers report facts, and machines interpret them. Drivers
+ * neither retry nor decide.
  *
  * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record
  * carries them as data).
@@ -170,94 +174,94 @@ export interface SandboxDriver
   stop(): Promise<void>;
 }
 
-/** Tells of instances: what the driver reports, and what can be read uncached. */
+/** The driver's reports about instances, and uncached reads. */
 export interface InstanceFacts {
-  /** The isolation in force, for readiness: its name and what it does not give. */
+  /** The isolation in force, for readiness: its name and its gaps. */
   describe(): DriverDescription;
   /**
-   * Reports every instance once, then every change, in order per instance; resolves when the first
-   * pass is complete. An instance with readiness probes is `starting` until all of them pass, then
-   * `available`, and `unavailable` while one fails. A record without a process is reported as
-   * `gone`, or as `starting` and `unlaunched` where another replica may be about to start it. A
-   * process without a record is ended by the driver, not reported.
+   * Reports every instance once, then every change, in order per instance. Resolves when the first
+   * pass is complete. An instance with readiness probes is `starting` until all probes pass, then
+   * `available`, and `unavailable` while a probe fails. A record without a process is `gone`, or
+   * `starting` and `unlaunched` if another replica may be about to start it. The driver ends a
+   * process without a record, and does not report it.
    */
   watch(report: (fact: InstanceFact) => void): Promise<void>;
   /**
-   * Resolves once everything that was written before this call has been reported. Rejects where
-   * that takes too long.
+   * Resolves once all writes from before this call have been reported. Rejects if that takes too
+   * long.
    */
   caughtUp(): Promise<void>;
   /**
-   * Record and process as they stand now, uncached: never older than what another call had answered
-   * before this one is.
+   * Reads record and process, uncached. The result is never older than an answer that another call
+   * gave before this call.
    */
   read(id: InstanceId): Promise<InstanceFact>;
   /**
-   * `read`, where what was reported so far may be behind what was written before this call;
-   * undefined where it can't be. What is answered by id from reports alone is checked by this,
-   * unless it is good news. One that was never reported is looked for in `namespace`.
+   * `read`, if reports may lag behind writes from before this call; undefined if reports can't lag.
+   * Callers check every answer by id from reports with this, unless the answer is good news.
+   * `namespace` locates an instance that was never reported.
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Idle instances of the pool that reports may not have shown yet, read uncached after this call
-   * came; bounded. It may end once it has found `atLeast`. Those who ask at the same time share one
-   * reading. None where reports are never behind.
+   * Idle instances of the pool that reports may not have shown yet, from a bounded uncached read
+   * that starts after this call. The read may stop once it has found `atLeast`. Concurrent callers
+   * share a read. Empty if reports never lag.
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
-   * Finds what a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
-   * reports may not have shown yet: read uncached after this call came, by the mark on the record;
-   * bounded. None where reports are never behind.
+   * Finds instances that a request with an Idempotency-Key claimed in the namespace, by the key of
+   * its fingerprint. Reads the fingerprint on the records, uncached and bounded, after this call.
+   * Empty if reports never lag.
    */
   findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
 }
 
 /** Writes records of instances, and starts and ends their processes. */
 export interface InstanceWrites {
-  /** Throws DefinitionRefused where this driver can't run it. No I/O. */
+  /** Throws DefinitionRefused if this driver can't run it. No I/O. */
   check(definition: InstanceDefinition): void;
   /**
-   * It will be launched sooner or later: what it needs may be made ready in the background. What is
-   * wrong shows at launch.
+   * Announces a launch, so that the driver may prepare its needs in the background. Faults show at
+   * launch.
    */
   expect(definition: InstanceDefinition): void;
   /**
-   * Writes the record, then starts the process. Resolves with the record once both are under way;
-   * `available` or `gone` comes as a fact. `permitted` is asked right before each write; where it
-   * returns false: LeaseLost. Rejects with OutcomeUnknown, with NoPlace, or with another error that
-   * says why it can't be started; then its record may be there yet.
+   * Writes the record, then starts the process. Resolves with the record once both are in progress;
+   * `available` or `gone` follows as a fact. Calls `permitted` right before each write, and rejects
+   * with LeaseLost on false. Rejects with OutcomeUnknown, NoPlace, or an error with the reason why
+   * the start failed; the record may then still exist.
    */
   launch(launchOrder: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord>;
   /**
-   * Resolves with the record once the claim is durable. Rejects with RecordConflict where the
-   * record is no more as seen, or OutcomeUnknown. `permitted` is asked right before the write is
-   * sent: where it answers false: LeaseLost. What it permits lands within WRITE_MS, or never.
+   * Resolves with the record once the claim is durable. Rejects with RecordConflict if the record
+   * moved since `seen`, or with OutcomeUnknown. Calls `permitted` right before sending the write,
+   * and rejects with LeaseLost on false. A permitted write lands within WRITE_MS, or never.
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /**
-   * Changes the idle timeout of a claimed record, or pauses the instance or has it go on. Nothing
-   * of a paused one runs, and its memory is kept, across restarts of whoever runs it; `release`
-   * ends it as any other. Resolves once that is so, and durable. Rejects with RecordConflict or
-   * OutcomeUnknown; a pause also with InstanceGone, with NotJoinable where it can't be done now,
-   * and with DefinitionRefused where it can't be done here. Repeating it is safe.
+   * Changes the idle timeout of a claimed record, or pauses or resumes the instance. No process of
+   * a paused instance runs. Its memory is kept across restarts of the daemon, and `release` ends it
+   * as usual. Resolves once the change is in force and durable. Rejects with RecordConflict or
+   * OutcomeUnknown. A pause also rejects with InstanceGone, with NotJoinable if pausing is
+   * impossible now, and with DefinitionRefused if this driver can't pause. Idempotent.
    */
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**
-   * Moves the revision of an unclaimed record and changes nothing else: what was sent before, and
-   * has not landed, never does. Rejects with RecordConflict or OutcomeUnknown.
+   * Moves the revision of an unclaimed record and changes nothing else. So an earlier write that
+   * has not landed never will. Rejects with RecordConflict or OutcomeUnknown.
    */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /**
    * Deletes the record of an unclaimed instance if it has not moved, then ends the process.
-   * Resolves when the record is gone, so that nobody can claim it any more; `gone` comes as a fact.
-   * Rejects with RecordConflict or OutcomeUnknown. `namespace`: where the record is, for a driver
-   * whose mirror may not show it.
+   * Resolves when the record is gone, so nobody can claim it any more; `gone` follows as a fact.
+   * Rejects with RecordConflict or OutcomeUnknown. `namespace` locates the record if the driver's
+   * mirror may not show it.
    */
   retire(id: InstanceId, seen: Revision, namespace: string): Promise<void>;
   /**
-   * Notes durably that the claimed instance ends, whatever its revision, and ends the process.
-   * Resolves once noted; `gone` comes as a fact. The first end noted stands. An unknown id counts
-   * as done.
+   * Records durably that the claimed instance ends, at any revision, and ends the process. Resolves
+   * once the end is durable; `gone` follows as a fact. The first recorded end stands. An unknown id
+   * counts as done.
    */
   release(id: InstanceId, end: End): Promise<void>;
   /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
@@ -266,85 +270,84 @@ export interface InstanceWrites {
 
 /** Runs commands in running instances, and reaches their files and ports. */
 export interface InsideInstances {
-  /** Processes in running instances, which nobody has to wait for. */
+  /** Processes in running instances that outlive their caller. */
   readonly processes: ProcessDriver;
   /** Reads and writes files of running instances. */
   readonly files: SandboxFiles;
   /**
-   * Rejects with InstanceGone, ContainerGone, NotJoinable, or OutcomeUnknown where the command was
-   * cut off. An abort kills the command, and rejects with its reason.
+   * Rejects with InstanceGone, ContainerGone, NotJoinable, or with OutcomeUnknown if the command
+   * was cut off. An abort kills the command, and rejects with its reason.
    */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, ContainerGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   /**
-   * Runs the readiness probes of the instance, container's and endpoints', once and now; those who
-   * ask at the same time may share a run. Changes nothing of what it is said to be. Rejects with
-   * InstanceGone, NotJoinable or OutcomeUnknown.
+   * Runs the readiness probes of the instance (container and endpoints) once, now. Concurrent
+   * callers may share a run. Does not change the reported status. Rejects with InstanceGone,
+   * NotJoinable or OutcomeUnknown.
    */
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
   /**
-   * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has
-   * the host's network, what another process listens on is refused. The stream obeys back-pressure
-   * both ways and ends with the sandbox. It may be given before the port has taken it; what is
-   * written waits until then. Rejects with InstanceGone, NotJoinable or OutcomeUnknown; rejects or
-   * fails with PortUnreachable where nothing takes it, or with the signal's reason.
+   * Connects to a TCP port on the sandbox's own loopback. On the host's network, refuses a port on
+   * which another process listens. The stream has back-pressure in both directions, and ends with
+   * the sandbox. The stream may open before the port accepts; it buffers writes until then. Rejects
+   * with InstanceGone, NotJoinable or OutcomeUnknown. Rejects or fails with PortUnreachable if
+   * nothing accepts, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
 }
 
-/** Reads what instances print. */
+/** Reads the output of instances. */
 export interface InstanceLogs {
   /**
-   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing
-   * where it printed nothing. A line is whole, however it was written. Rejects with LogsGone, or
-   * with NotJoinable where it can't be read now. Who may read it is not asked here, nor whether
-   * there ever was such an instance.
+   * End of the instance's output, also after the instance is gone, for as long as the output is
+   * kept; empty if it printed nothing. Lines are whole, however they were written. Rejects with
+   * LogsGone, or with NotJoinable if the log can't be read now. Checks neither access nor whether
+   * the instance ever existed.
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * Follows what the instance prints from `after` on (a `next` of its container), in order and
-   * soon; ends once it is gone and all was given, or at an abort. Reads no faster than it is asked.
-   * Rejects with LogsGone; what `after` no place is counts as the beginning.
+   * Follows the instance's output from `after` (a `next` of its container), in order and with
+   * little delay. Ends after the last line of a gone instance, or at an abort. Reads no faster than
+   * its consumer. Rejects with LogsGone. An invalid `after` counts as the beginning.
    */
   followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
 }
 
 export type PortConnection = Duplex & Partial<PortTraits>;
 
-/** Describes what a connection may have beside its stream. */
+/** Optional members of a connection, beside its stream. */
 export interface PortTraits {
   /**
-   * Resolves once the port has taken it; rejects with what the stream then fails with. Absent where
-   * it has.
+   * Resolves once the port accepts; rejects with the error of the stream. Absent if the port has
+   * accepted.
    */
   readonly taken: Promise<void>;
-  /** From now on what comes is offered to `take` first. */
+  /** Offers all further bytes to `take` first. */
   readonly divert: (take: Taker) => void;
 }
 
 /**
- * Is given bytes in memory that is used again: it calls `done` when it no longer needs them, before
- * which no more comes. Answers false where it does not want them; then they are to be read from the
- * stream.
+ * Receives bytes in memory that is reused. Calls `done` when it no longer needs them; no more bytes
+ * arrive before that. Returns false to leave the bytes to readers of the stream.
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 
-/** Outcome of one probe; of the container's where no endpoint is named. */
+/** Outcome of one probe; of the container's probe if `endpoint` is absent. */
 export interface ProbeOutcome {
   readonly endpoint?: string;
-  /** Why it failed; absent where it passed. */
+  /** Reason of the failure; absent if the probe passed. */
   readonly failure?: string;
 }
 
 export interface DriverDescription {
   /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
-  /** Whether instances can be paused here; unknown while there are problems. */
+  /** Whether this driver can pause instances; not meaningful while there are problems. */
   readonly pauses: boolean;
-  /** How many of what it has at hand or under way, for whoever looks inside. */
+  /** Counts of current objects and work, by name, for debugging. */
   readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];
-  /** Says what keeps it from its work now, one sentence each; empty when all is well. */
+  /** Failures that keep the driver from its work now, one sentence each; empty if all is well. */
   readonly problems: readonly string[];
 }

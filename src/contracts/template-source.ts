@@ -1,13 +1,13 @@
-/** One template document as it was found, not yet read. */
+/** An unparsed template document. */
 export interface TemplateFile {
-  /** Where it stands, for messages. */
+  /** Location, for messages. */
   readonly file: string;
   readonly text: string;
 }
 
 /**
- * A place that templates are read from at start, in a stable order. Rejects where the place can't
- * be read.
+ * Source of templates that is read at start, in a stable order. Rejects if the source can't be
+ * read.
  */
 export interface TemplateSource {
   read(): Promise<readonly TemplateFile[]>;

@@ -1,27 +1,27 @@
 import type { InstanceId } from '../model/identifiers.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** Tokens that wait to be redeemed at one time: of all, of one sandbox, of one tenant. */
+/** Most unredeemed tokens at a time: of all, of one sandbox, of one tenant. */
 export const MAX_TOKENS = 10_000;
 export const MAX_TOKENS_OF_SANDBOX = 64;
 export const MAX_TOKENS_OF_TENANT = 512;
 
-/** Whom a token is counted for until it is redeemed or too old. */
+/** Sandbox and tenant that are charged for a token until it is redeemed or expires. */
 export interface TokenHolder {
   readonly sandbox: InstanceId;
-  /** Who asked for it. */
+  /** Tenant that requested the token. */
   readonly tenant: Tenant;
 }
 
 export interface Tokens {
   /**
-   * A one-time token of at least 128 random bits that stands for `value` until it is redeemed or
-   * `ttlMs` has passed. Refuses with RATE_LIMITED where the sandbox or the tenant has as many as
-   * may wait, with UNAVAILABLE where all have.
+   * Issues a one-time token of at least 128 random bits that stands for `value` until it is
+   * redeemed or `ttlMs` has passed. Refuses with RATE_LIMITED if the sandbox or the tenant has its
+   * maximum, and with UNAVAILABLE if all together have.
    */
   issueToken(value: string, ttlMs: number, holder: TokenHolder): Promise<string>;
-  /** Returns what `redeemToken` would, and leaves the token as it is. */
+  /** Returns the value of the token without redeeming it. */
   peekToken(token: string): Promise<string | undefined>;
-  /** The value, once; undefined for a token that is unknown, used or too old. */
+  /** Returns the value once; undefined if the token is unknown, redeemed or expired. */
   redeemToken(token: string): Promise<string | undefined>;
 }

@@ -1,33 +1,33 @@
 import type { TraceParent } from '../model/trace-context.ts';
 
-/** A part of what a request took, between two moments of `performance.now()`. */
+/** A step of a request, between two values of `performance.now()`. */
 export type OnStep = (name: string, began: number, ended: number) => void;
 
-/** A request to another service, made for one of ours. */
+/** A request to another service on behalf of a request of ours. */
 export interface OutgoingCall {
-  /** Its header of that name (W3C Trace Context). */
+  /** The header of that name (W3C Trace Context). */
   readonly traceparent: string;
-  /** To be called once. `attributes` as those of a request. */
+  /** Call it once. `attributes` as in a request. */
   ended(outcome: 'good' | 'failed', attributes: Readonly<Record<string, string | number>>): void;
 }
 
-/** A trace that goes on in other services. */
+/** A trace that continues in other services. */
 export interface OngoingTrace {
-  /** Begins a request to another one. `name` is one of a few. */
+  /** Begins a request to another service. `name` has few values. */
   call(name: string): OutgoingCall;
 }
 
 /**
- * Says, where a request to another service is made, which request of ours it is made for. Costs
- * nothing as long as none is traced.
+ * Identifies the request for which a call to another service is made. Costs nothing if no request
+ * is traced.
  */
 export interface TraceScope {
   /**
-   * Does `work` as a part of the trace until it has settled; what it leaves behind is no part of
-   * it.
+   * Runs `work` as part of the trace until it settles. Work that it leaves behind is not part of
+   * the trace.
    */
   within(trace: OngoingTrace, work: () => Promise<void>): Promise<void>;
-  /** Undefined: for nobody's request, or for one that is not traced. */
+  /** Undefined if the work belongs to no request, or to an untraced request. */
   current(): OngoingTrace | undefined;
 }
 
@@ -35,12 +35,12 @@ export interface TraceScope {
 export interface RequestSpan extends OngoingTrace {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 of them. */
+  /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Whether it is recorded; if not, the rest does nothing. */
+  /** Whether the span is recorded; if not, the other methods do nothing. */
   readonly sampled: boolean;
   readonly step: OnStep;
-  /** `attributes` hold nothing that a client made up but ids. */
+  /** `attributes` must not contain client-supplied text except ids. */
   end(
     name: string,
     attributes: Readonly<Record<string, string | number>>,
@@ -49,12 +49,12 @@ export interface RequestSpan extends OngoingTrace {
 }
 
 /**
- * Records what requests took, for a collector of traces. Nothing of it throws, waits, or does I/O
- * on the way of a request.
+ * Records the steps of requests for a trace collector. Methods never throw or wait, and do no I/O
+ * during a request.
  */
 export interface Tracer {
   /**
-   * Within the client's trace, and recorded where the client records; else in a trace of its own.
+   * Begins a span in the client's trace, recorded if the client records it; else in a new trace.
    */
   begin(parent: TraceParent | undefined): RequestSpan;
 }

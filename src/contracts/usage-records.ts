@@ -3,8 +3,8 @@ import type { QuotaResource } from '../model/pools/quota.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /**
- * A record's part of its owner's usage. `revision`: from which on it says so, where that is
- * compared (Quotas.confirm).
+ * A record's share of its owner's usage. `revision` is the first revision with this amount, if
+ * revisions are compared (Quotas.confirm).
  */
 export interface RecordedPart {
   readonly name: string;
@@ -14,13 +14,13 @@ export interface RecordedPart {
 
 export type TenantUsage = Readonly<Record<QuotaResource, readonly RecordedPart[]>>;
 
-/** Reads from the records what tenants use. */
+/** Reads tenants' usage from the records. */
 export interface UsageRecords {
   /**
-   * By tenantKey; one who uses nothing may be left out. Read uncached, after the call came. Costs
-   * little more for many than for one.
+   * By tenantKey; tenants without usage may be omitted. Read uncached after the call. Many tenants
+   * cost little more than one.
    */
   of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>>;
-  /** Tenants who use something, as far as is known without asking. */
+  /** Tenants with usage, as far as is known without I/O. */
   tenants(): Iterable<Tenant>;
 }

@@ -7,53 +7,55 @@ import { ByteInflow } from '../../lib/streams/byte-queue.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { strange } from './agent-stats.ts';
 
-/** An agent that is to act, and neither sends nor takes anything for so long, is given up. */
+/** Idle timeout of an agent that must act, in ms. */
 const SILENCE_MS = 60_000;
-/** Content that waits for its reader. */
+/** Bytes of content buffered for its reader. */
 const MOST_WAITING = 256 * 1024;
 
 export interface AgentCallTerms {
-  /** Leads to the agent: what is written arrives there, and `drain`, `pause` and so on hold. */
+  /**
+   * Connection to the agent: written bytes reach it, and back-pressure (`drain`, `pause`) works.
+   */
   readonly connection: Duplex;
-  /** Says what to do, then names and values in turn; without NUL. */
+  /** Command, then names and values alternately; without NUL. */
   readonly tokens: readonly (string | Buffer)[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /**
-   * Says from the head how many bytes of content follow it, and throws where the head is none;
-   * absent where they come in frames.
+   * Reads from the head the number of content bytes after it, and throws if the head is malformed.
+   * Absent if content comes in frames.
    */
   readonly rawBytes?: (head: Buffer) => number;
-  /** Goes right behind the request, without waiting until the agent wants it. */
+  /** Sent right after the request, before the agent asks for it. */
   readonly body?: Buffer;
-  /** The agent is told that its answer came: else it keeps the answer for those who ask again. */
+  /** Acknowledges the answer to the agent, which otherwise keeps it for a repeated question. */
   readonly acknowledges?: boolean;
-  /** Makes an error of the word of a refusal; absent: those of files. */
+  /** Maps the code of a refusal to an error. Defaults to the file errors. */
   readonly refused?: (word: string) => Error;
   /**
-   * Counts so many bytes as held of its content, in place of those before. Throws where they are
-   * too many; absent where nobody counts.
+   * Sets the number of content bytes held. Throws if the number is too large; absent if nobody
+   * counts.
    */
   readonly hold?: (bytes: number) => void;
 }
 
-/** No agent took the request: it is not there any more, and nothing was done. */
+/** No agent took the request: the agent is gone, and nothing was done. */
 export class AgentAway extends Error {
   override readonly name = 'AgentAway';
 }
 
-/** The agent is there, and says nothing; nothing was done. */
+/** The agent exists but does not answer; nothing was done. */
 export class AgentSilent extends NotJoinable {}
 
 /**
- * One request to the agent of a sandbox, about its files or the processes of a Pod;
- * native/README.md says what goes over the connection. What the agent sends is not trusted: it
- * lives among the sandbox's own processes.
+ * One request to a sandbox's agent, about its files or a Pod's processes; native/README.md
+ * describes the protocol. The agent's messages are not trusted, because it runs among the sandbox's
+ * own processes.
  */
 export class AgentCall {
   /**
-   * Streams what the agent sends of a file, a tree, a list. Fails as the call does once the head
-   * came.
+   * Streams the agent's content of a file, a tree or a list. Fails when the call fails after its
+   * head.
    */
   readonly content: Readable;
   readonly #inflow = new ByteInflow((bytes) => this.content.push(bytes), MOST_WAITING);
@@ -95,7 +97,7 @@ export class AgentCall {
         callback(error);
       },
     });
-    // Nobody has to read it; whoever does is told by its state.
+    // Reading it is optional; a reader sees the error in the stream's state.
     this.content.on('error', () => {});
     this.#socket = terms.connection
       .on('data', (chunk) => {
@@ -120,17 +122,17 @@ export class AgentCall {
     return this.#head.promise;
   }
 
-  /** Resolves once all is done; rejects as `head` does. */
+  /** Resolves once the call is done; rejects like `head`. */
   answer(): Promise<Buffer> {
     return this.#answer.promise;
   }
 
-  /** As `AgentCallTerms` has it. */
+  /** See `AgentCallTerms.hold`. */
   hold(bytes: number): void {
     this.#terms.hold?.(bytes);
   }
 
-  /** Sends what follows the request, to its end. Rejects where that fails, or the call does. */
+  /** Sends the content after the request, to its end. Rejects if sending or the call fails. */
   send(content: Readable): Promise<void> {
     if (this.#over) return this.#answer.promise.then(() => {});
     return new Promise((resolve, reject) => {
@@ -141,7 +143,7 @@ export class AgentCall {
         this.#socket.off('drain', goOn);
       };
       const pass = (chunk: Buffer): void => {
-        if (chunk.length === 0) return; // its length would say that all has come
+        if (chunk.length === 0) return; // a length of 0 would mark the end
         this.#socket.cork();
         this.#socket.write(lengthOf(chunk.length));
         if (!this.#socket.write(chunk)) content.pause();
@@ -169,7 +171,7 @@ export class AgentCall {
     });
   }
 
-  /** Sends one byte more; what it means is said of the request in native/README.md. */
+  /** Sends one more byte; native/README.md gives its meaning for each request. */
   nudge(): void {
     if (!this.#over) this.#socket.write(NUL);
   }
@@ -181,7 +183,7 @@ export class AgentCall {
 
   #take(type: 'H' | 'E' | 'X', payload: Buffer): void {
     if (type === 'X') return this.#fail(this.#refusal(payload));
-    // Content of which the head says how long it is ends with the last byte, and not before.
+    // Content with a length in its head ends with the last byte, and not before.
     if (type === 'E') return this.#terms.rawBytes ? this.#fail(strange()) : this.#succeed(payload);
     let rawBytes: number | undefined;
     try {
@@ -230,7 +232,7 @@ export class AgentCall {
   }
 
   #broke(error?: NodeJS.ErrnoException): void {
-    // Connections wait for it already.
+    // Too many connections already wait for it.
     if (error?.code === 'EAGAIN') return this.#fail(tooMany());
     this.#fail(
       this.#greeted
@@ -243,7 +245,7 @@ export class AgentCall {
     this.#heardAt = this.#terms.clock.now();
   }
 
-  /** The next to do something is the agent. */
+  /** Whether the agent must act next. */
   get #owed(): boolean {
     return this.#sending ? this.#socket.writableNeedDrain : !this.#socket.isPaused();
   }
@@ -302,17 +304,17 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'too-many': 'too many file operations of this sandbox are in progress',
 };
 
-/** Control characters, which a name inside may have. */
+/** Control characters, which a name in the sandbox may contain. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const MOST_DETAIL = 400;
 
-/** Returns the word of a refusal. */
+/** Returns the code of a refusal. */
 const wordOf = (payload: Buffer): string => {
   const end = payload.indexOf(0);
   return payload.toString('latin1', 0, end < 0 ? payload.length : end);
 };
 
-/** Returns what a refusal of the agent means: a word, and behind a NUL what it says of it. */
+/** Parses an agent's refusal: a code, then a NUL and a detail. */
 const refusalOf = (payload: Buffer): Error => {
   const end = payload.indexOf(0);
   const word = wordOf(payload);

@@ -24,18 +24,18 @@ import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader, strange } from './agent-stats.ts';
 
 const EVENTS_AT_ONCE = 256;
-/** Bytes of a page of a list; agents send less than half of it. */
+/** Most bytes of a page of a list; agents send less than half of it. */
 const MOST_PAGE = 4 << 20;
 
 type Tokens = readonly (string | Buffer)[];
 
-/** Has what a call takes besides its words. */
+/** Options of a call beside its tokens. */
 export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body' | 'acknowledges'>;
 
 /**
- * The files of sandboxes by the agents in them: each call is a connection to an agent, which is one
- * of the sandbox's processes and has no more rights than they (native/README.md). Who extends it
- * says how an agent is reached.
+ * The files of sandboxes through their agents. Each call is a connection to an agent, which is one
+ * of the sandbox's processes and has only their rights (native/README.md). Subclasses define how to
+ * reach an agent.
  */
 export abstract class AgentFiles implements SandboxFiles {
   readonly provided = true;
@@ -43,12 +43,12 @@ export abstract class AgentFiles implements SandboxFiles {
   abstract prepare(id: InstanceId): void;
 
   /**
-   * The way to an agent may be lost where the agent is not: it keeps its answers to changes, and is
-   * asked again.
+   * The link to an agent may be lost while the agent lives. It then keeps its answers to changes,
+   * and this class asks again.
    */
   protected readonly keepsAnswers: boolean = false;
 
-  /** Resolves once an agent has taken the request; rejects as `SandboxFiles` says. */
+  /** Resolves once an agent has taken the request; rejects like `SandboxFiles`. */
   protected abstract begin(place: FilePlace, tokens: Tokens, terms: CallTerms): Promise<AgentCall>;
 
   async stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
@@ -184,7 +184,10 @@ export abstract class AgentFiles implements SandboxFiles {
     return await (await this.#begin(place, tokens, { signal })).answer();
   }
 
-  /** With a body. It is not read before the agent wants it, and destroyed where that fails. */
+  /**
+   * Sends a request with a body. Does not read the body before the agent asks for it, and destroys
+   * it on failure.
+   */
   async #sent(
     place: FilePlace,
     tokens: Tokens,
@@ -201,7 +204,7 @@ export abstract class AgentFiles implements SandboxFiles {
     }
   }
 
-  /** Asks for an answer that was lost: what was to be done may have been. */
+  /** Asks again for a lost answer: the change may have been made. */
   async #changed(
     place: FilePlace,
     [operation = '', ...values]: Tokens,
@@ -222,7 +225,7 @@ export abstract class AgentFiles implements SandboxFiles {
     }
   }
 
-  /** The path goes right behind what is to be done. */
+  /** The path directly follows the command. */
   #begin(
     place: FilePlace,
     [operation = '', ...values]: Tokens,
@@ -246,7 +249,7 @@ const writtenFrom = (answer: Buffer): WrittenFile => {
   return { stat: reader.stat(), created: reader.flag() };
 };
 
-/** Clients are told of the range before any of it came. */
+/** Clients receive the range before the content. */
 const openedFrom = (head: Buffer): Omit<OpenedFile, 'content'> => {
   const reader = new StatReader(head);
   const opened = { stat: reader.stat(), start: reader.number(), end: reader.number() };
@@ -269,14 +272,14 @@ const rangeTokens = (range: OpenRequest['range']): Tokens => {
   return [
     'start',
     String(range.start),
-    // The agent does not count the last byte.
+    // The agent's `end` is exclusive.
     ...(range.end === undefined ? [] : ['end', String(range.end + 1)]),
   ];
 };
 
 const MOST_CURSOR = 8_192;
 
-/** A cursor is the path that was given last. */
+/** A cursor encodes the last returned path. */
 const pathOfCursor = (cursor: string): Buffer => {
   const path = Buffer.from(cursor, 'base64url');
   const parts = path.toString('latin1').split('/');

@@ -1,31 +1,31 @@
-/** Bytes of a frame that is not passed on as it comes. */
+/** Most bytes of a buffered frame. */
 const MOST_GATHERED = 64 * 1024;
 const HEAD_BYTES = 5;
 
-/** Kinds of frames of the agent, see native/README.md. */
+/** Kinds of frames, see native/README.md. */
 export type AgentFrame = 'H' | 'E' | 'X';
 const GATHERED: ReadonlySet<string> = new Set(['H', 'E', 'X', 'K']);
 
 export interface FrameEvents {
-  /** Its first byte: 0 where it takes the request. */
+  /** Receives the agent's first byte: 0 if it takes the request. */
   readonly greeted: (code: number) => void;
   readonly frame: (type: AgentFrame, payload: Buffer) => void;
-  /** Content, as it comes. */
+  /** Content, in pieces as it arrives. */
   readonly data: (bytes: Buffer) => void;
-  /** So many bytes were told by `raw`, and all have come. */
+  /** All bytes announced by `raw` have arrived. */
   readonly rawEnded: () => void;
   readonly malformed: () => void;
 }
 
-/** Reads what an agent for files says, in pieces of any size. Keeps no more than 64 KiB of it. */
+/** Parses a file agent's messages, in pieces of any size. Buffers at most 64 KiB. */
 export class AgentFrames {
   readonly #events: FrameEvents;
   #greeted = false;
   #over = false;
   #raw = false;
-  /** Is the type of the frame that is being read; empty where its head is. */
+  /** Type of the current frame; empty while its head is read. */
   #type = '';
-  /** Bytes of it, or of raw content, that are still to come. */
+  /** Bytes of the frame, or of raw content, that are still to come. */
   #left = 0;
   #gathered: Buffer[] = [];
   #bytes = 0;
@@ -34,14 +34,14 @@ export class AgentFrames {
     this.#events = events;
   }
 
-  /** To be called from `frame`: what follows are so many bytes of content, and nothing else. */
+  /** To be called from `frame`: the rest of the stream is this number of content bytes. */
   raw(bytes: number): void {
     this.#raw = true;
     this.#left = bytes;
     if (bytes === 0) this.#events.rawEnded();
   }
 
-  /** Nothing is told any more. */
+  /** Reports nothing further. */
   stop(): void {
     this.#over = true;
   }
@@ -68,7 +68,7 @@ export class AgentFrames {
       this.#type = '';
       if (this.#raw) this.#events.rawEnded();
     }
-    // What is said behind raw content is said to nobody.
+    // Drops any data after raw content.
     return this.#raw && this.#left === 0 ? EMPTY : rest.subarray(bytes.length);
   }
 

@@ -30,23 +30,25 @@ import { followOutput, piecesOf, type BegunReading } from './process-output.ts';
 import { readProcess } from './process-record.ts';
 
 export interface AgentProcessesDeps<Target> extends ProcessCallsDeps<Target> {
-  /** Runs `way` with where the instance's processes can be; rejects with InstanceGone. */
+  /**
+   * Runs `way` with the possible targets of the instance's processes; rejects with InstanceGone.
+   */
   readonly enter: <T>(
     id: InstanceId,
     way: (targets: readonly Target[]) => Promise<T>,
   ) => Promise<T>;
-  /** Tells targets apart. */
+  /** Unique key of a target. */
   readonly keyOf: (target: Target) => string;
 }
 
 /**
- * Processes that have a *holder* each (native/README.md), which keeps the record and the end of the
- * output. So whoever finds the holder answers for the process, and needs to have no part in it.
+ * Processes that each have a *holder* (native/README.md), which keeps the record and the end of the
+ * output. So any replica that finds the holder can answer for the process.
  */
 export abstract class AgentProcesses<Target> implements ProcessDriver {
   readonly provided = true;
   protected readonly calls: ProcessCalls<Target>;
-  /** Where starts in a sandbox, and inputs of a process, wait for the ones before them. */
+  /** Queues of starts per sandbox, and of inputs per process. */
   protected readonly turns = new CallTurns();
   readonly #deps: AgentProcessesDeps<Target>;
 
@@ -115,7 +117,7 @@ export abstract class AgentProcesses<Target> implements ProcessDriver {
     return this.#deps.enter(id, way);
   }
 
-  /** Asks a question whose answer is the record of one process. */
+  /** Sends a question that returns the record of one process. */
   protected async factOf(
     place: ProcessPlace<Target>,
     question: ProcessQuestion,
@@ -125,7 +127,7 @@ export abstract class AgentProcesses<Target> implements ProcessDriver {
     return fact;
   }
 
-  /** Begins a reading by a question whose answer is the record and then the output. */
+  /** Begins a reading by a question that returns the record and then the output. */
   protected async read(
     place: ProcessPlace<Target>,
     question: ProcessQuestion,
@@ -210,7 +212,7 @@ const factsIn = (records: readonly Buffer[]): readonly ProcessFact[] =>
 const unsaid = (): OutcomeUnknown =>
   new OutcomeUnknown('the sandbox does not report the state of the process');
 
-/** Sorts the latest start first, and drops what ended before so many others. */
+/** Sorts by start, latest first, and drops the oldest ended processes beyond the limit. */
 export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] => {
   const ended = facts.filter(({ status }) => status === 'Exited');
   const forgotten = new Set(
@@ -221,7 +223,7 @@ export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] =>
     .sort((one, other) => other.startedAt - one.startedAt);
 };
 
-/** Throws ProcessRefused at a NUL, with which no order can be given. */
+/** Throws ProcessRefused if an order contains a NUL, which the protocol can't carry. */
 export const requireWithoutNul = ({ argv, cwd, env }: ProcessOrder): void => {
   const has = (texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'));
   if (has(argv)) throw new ProcessRefused('command', 'an argument contains a NUL');

@@ -2,9 +2,9 @@ import type { FileEntry, FileEvent, FileKind, FileStat } from '../files.ts';
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
-/** Bytes before the path: kind, mode, uid, gid, size, time of change. */
+/** Bytes before the path: kind, mode, uid, gid, size, modification time. */
 const FIXED_BYTES = 29;
-/** Says that metadata follows. Agents of earlier builds, which upgrades keep, never say it. */
+/** Marks that metadata follows. Agents of earlier builds, which upgrades keep, never send it. */
 const WITH_METADATA = 'F';
 const KINDS: Readonly<Record<string, FileKind>> = {
   f: 'file',
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, FileKind>> = {
 const NOTHING = Buffer.alloc(0);
 const METADATA_BYTES = 4_096;
 
-/** Reads what the agent says of files, one after another (native/README.md). */
+/** Parses an agent's file stats, one after another (native/README.md). */
 export class StatReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -82,7 +82,7 @@ export class StatReader {
   }
 }
 
-/** Keys and values in turn, each with a NUL. */
+/** Keys and values alternately, each with a NUL. */
 const metadataIn = (bytes: Buffer): FileStat['metadata'] => {
   if (bytes.length === 0) return undefined;
   if (bytes.length > METADATA_BYTES) throw strange();
@@ -106,10 +106,10 @@ const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {
 };
 const EVENT_HEAD = 4;
 
-/** Reads events that come in pieces of any size. */
+/** Parses events that come in pieces of any size. */
 export class EventReader {
   readonly #rest = new ByteQueue();
-  /** Bytes until the event that begins the rest may be whole. */
+  /** Bytes until the next event may be complete. */
   #missing = EVENT_HEAD;
 
   feed(chunk: Buffer): readonly FileEvent[] {

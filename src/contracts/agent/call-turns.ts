@@ -1,13 +1,13 @@
 import { NotJoinable } from '../sandbox-driver.ts';
 
-/** Calls that wait for those before them, of one key. */
+/** Most waiting calls of one key. */
 const MOST_WAITING = 128;
-/** Milliseconds until a call whose turn has not come is given up. */
+/** Longest wait of a call in ms. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Has calls of one key carried out one after the other. Each is bounded by itself; those behind one
- * that hangs are given up, and then nothing of them was begun.
+ * Runs calls of one key one after another. Each call has its own deadline. Calls behind a hung call
+ * are rejected before they begin.
  */
 export class CallTurns {
   readonly #patienceMs: number;
@@ -18,8 +18,8 @@ export class CallTurns {
   }
 
   /**
-   * Resolves as the work does. Rejects with NotJoinable where too many wait, or the turn does not
-   * come in time, and with the signal's reason at an abort before that.
+   * Settles like the work. Rejects with NotJoinable if too many calls wait, or if the wait is too
+   * long. An abort during the wait rejects with the signal's reason.
    */
   take<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(key);

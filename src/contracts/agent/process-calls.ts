@@ -12,56 +12,56 @@ import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
 import { AgentAway, AgentCall, type AgentCallTerms } from './agent-call.ts';
 import { PieceReader } from './process-pieces.ts';
 
-/** A way to an agent or a holder, as `AgentStream`. */
+/** A connection to an agent or a holder, as in `AgentStream`. */
 export type AgentWay = Duplex & {
-  /** Counts bytes that are held of what came; throws where they are too many. */
+  /** Sets the number of received bytes held; throws if the number is too large. */
   readonly hold: (bytes: number) => void;
 };
 
 export interface ProcessCallsDeps<Target> {
   readonly open: (place: ProcessPlace<Target>) => Promise<AgentWay>;
-  /** Returns names and values that a request says besides. */
+  /** Further names and values of a request. */
   readonly names: (place: ProcessPlace<Target>) => readonly string[];
-  /** The error of a way on which nobody has taken the request, and why. */
+  /** Error for a connection on which no agent took the request, from its cause. */
   readonly notBegun: (why: unknown) => unknown;
-  /** Resolves with false, at once, where all ends. */
+  /** Resolves with false, at once, during shutdown. */
   readonly pause: (ms: number) => Promise<boolean>;
   readonly clock: Clock;
 }
 
-/** Says where it is asked, and about which process, if it is about one. */
+/** Target of a question, and the process that it concerns, if any. */
 export interface ProcessPlace<Target> {
   readonly target: Target;
   readonly processId?: string;
 }
 
 export interface ProcessQuestion {
-  /** Says what to do, then names and values in turn. */
+  /** The command, then names and values alternately. */
   readonly tokens: readonly string[];
   readonly body?: Buffer;
-  /** Bytes of the answer; more is a failure. */
+  /** Most bytes of the answer; a longer answer is an error. */
   readonly limit?: number;
-  /** An abort takes back what has not been done yet; else it takes as long as it may. */
+  /** An abort cancels work that has not begun; otherwise the call may take its full time. */
   readonly unless?: AbortSignal;
-  /** Ends the process: that it is gone is as well, where an earlier answer was lost. */
+  /** The call ends the process. If an earlier answer was lost, a missing process is a success. */
   readonly removes?: boolean;
 }
 
-/** With what comes before and after, an answer takes 30 s at most. */
+/** Including the steps before and after, an answer takes at most 30 s. */
 const WITHIN_MS = 25_000;
 const LIMIT = 2 << 20;
-/** Records of an answer that are kept; the sandbox can say more than there are processes. */
+/** Most records kept of an answer; a sandbox may send more records than it has processes. */
 const MOST_RECORDS = 2 * (LIVE_PROCESSES + ENDED_PROCESSES);
-/** Bounds the tries of a question whose answer is lost, and says the time between two. */
+/** Most attempts at a question with a lost answer, and the delay between attempts. */
 export const MOST_TRIES = 6;
 export const TRY_AGAIN_MS = 500;
 
-/** Says that nothing was done, since the caller did not want it any more. */
+/** Nothing was done, because the caller cancelled. */
 class TakenBack extends Error {}
 
 /**
- * Asks the holders of processes, or the agents that reach them. Every question may be asked again:
- * so it is, where its answer is lost.
+ * Queries the holders of processes, or the agents that reach them. Every question is repeatable,
+ * and is repeated if its answer is lost.
  */
 export class ProcessCalls<Target> {
   readonly #deps: ProcessCallsDeps<Target>;
@@ -70,7 +70,7 @@ export class ProcessCalls<Target> {
     this.#deps = deps;
   }
 
-  /** Begins one call, once. Resolves when the agent has taken it. */
+  /** Begins one call, without a retry. Resolves when the agent has taken it. */
   async begin(
     place: ProcessPlace<Target>,
     { tokens, body }: Pick<ProcessQuestion, 'tokens' | 'body'>,
@@ -83,9 +83,9 @@ export class ProcessCalls<Target> {
     return call;
   }
 
-  /** Resolves with the records that are said. Rejects with OutcomeUnknown after 25 s. */
+  /** Resolves with the returned records. Rejects with OutcomeUnknown after 25 s. */
   async ask(place: ProcessPlace<Target>, question: ProcessQuestion): Promise<readonly Buffer[]> {
-    // Later tries go on: an earlier one may have done it.
+    // Later attempts ignore `unless`: an earlier attempt may have taken effect.
     question.unless?.throwIfAborted();
     const stop = new AbortController();
     return await this.inTime(
@@ -101,8 +101,8 @@ export class ProcessCalls<Target> {
   }
 
   /**
-   * Does it again while its outcome is unknown. Aborts `stop` after 25 s; with `unless` no sooner
-   * than so long after that does.
+   * Retries while the outcome is unknown. Aborts `stop` after 25 s, which begin at the abort of
+   * `unless` if it is given.
    */
   async inTime<T>(
     stop: AbortController,
@@ -132,7 +132,7 @@ export class ProcessCalls<Target> {
     }
   }
 
-  /** As `ProcessCallsDeps.pause`. */
+  /** See `ProcessCallsDeps.pause`. */
   pause(ms: number): Promise<boolean> {
     return this.#deps.pause(ms);
   }

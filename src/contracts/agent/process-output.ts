@@ -8,7 +8,7 @@ import { readProcess } from './process-record.ts';
 
 const POSITION = /^\d{1,15}$/;
 
-/** A reading that was begun with its process: what comes next, and the way to leave it. */
+/** A reading that began with its process: its further pieces, and a function to end it. */
 export interface BegunReading {
   readonly pieces: AsyncGenerator<ProcessPiece, void, undefined>;
   readonly leave: () => void;
@@ -20,8 +20,8 @@ export interface OutputTerms extends OutputRequest {
 }
 
 /**
- * Follows what a process prints, as `ProcessDriver.output` promises it, by one call of the agent.
- * Where the way is lost it goes on by another one, from where it was.
+ * Follows a process's output, as `ProcessDriver.output` promises, by one call of the agent. If the
+ * link is lost, continues by another call from the last position.
  */
 export async function* followOutput<Target>(
   calls: ProcessCalls<Target>,
@@ -49,7 +49,7 @@ export async function* followOutput<Target>(
 }
 
 class Reading<Target> {
-  /** How far the output was read: bytes of both streams since the process began. */
+  /** Position of the reading: bytes of both streams since the process began. */
   position: number | undefined;
   readonly #calls: ProcessCalls<Target>;
   readonly #place: ProcessPlace<Target>;
@@ -61,7 +61,7 @@ class Reading<Target> {
     this.#pace = pace;
   }
 
-  /** Reads on by one call. Throws OutcomeUnknown where its way is lost. */
+  /** Continues by one call. Throws OutcomeUnknown if its link is lost. */
   async *once(
     from: string | undefined,
     signal: AbortSignal,
@@ -105,10 +105,10 @@ class Reading<Target> {
   }
 }
 
-/** Bytes that were taken, after which as many more may come to a reader for whom one waits. */
+/** Consumed bytes after which a paced reader requests as many again. */
 const TAKEN_BYTES = 64 << 10;
 
-/** Reads what a call says, to its end. Throws as the call does. */
+/** Parses a call's answer to its end. Throws like the call. */
 export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, void, undefined> {
   const reader = new PieceReader();
   let taken = 0;
@@ -121,7 +121,10 @@ export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, v
   await call.answer();
 }
 
-/** Reads a record. Throws ProcessGone where it is none: then nothing is known of it. */
+/**
+ * Parses a record. Throws ProcessGone if the record is malformed: nothing is known of the process
+ * then.
+ */
 const factIn = (record: Buffer): ProcessFact => {
   const fact = readProcess(record);
   if (!fact) throw new ProcessGone('the record of the process cannot be read');

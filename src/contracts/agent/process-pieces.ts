@@ -1,7 +1,7 @@
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
-/** Describes what a holder says of its process; native/README.md has the form. */
+/** A holder's message about its process; native/README.md describes the format. */
 export type ProcessPiece =
   | { readonly kind: 'begins'; readonly at: number }
   | {
@@ -11,7 +11,7 @@ export type ProcessPiece =
       readonly bytes: Buffer;
     }
   | { readonly kind: 'record'; readonly record: Buffer }
-  /** It has so many bytes for output, and asks for more. */
+  /** The holder has taken this many bytes for output, and asks for more. */
   | { readonly kind: 'wants'; readonly at: number };
 
 const HEAD_BYTES = 13;
@@ -19,12 +19,12 @@ const [BEGINS, STDOUT, STDERR, RECORD, WANTS] = ['a', 'o', 'e', 'r', 'm'].map((k
   kind.charCodeAt(0),
 );
 const LONGEST_OUTPUT = 64 << 10;
-/** Bytes of a record, with the arguments of its process. */
+/** Most bytes of a record, including the process's arguments. */
 const LONGEST_RECORD = 2 << 20;
 
 /**
- * Reads what the agent says of processes, however it is cut. Whoever is in the sandbox can have it
- * say anything: no length is trusted.
+ * Parses an agent's messages about processes, in pieces of any size. Code in the sandbox can forge
+ * them, so no length is trusted.
  */
 export class PieceReader {
   readonly #gathered = new ByteQueue();
@@ -33,7 +33,7 @@ export class PieceReader {
   #at = 0;
   #left = 0;
 
-  /** Throws OutcomeUnknown where it is none. */
+  /** Throws OutcomeUnknown if a piece is malformed. */
   *push(bytes: Buffer): Iterable<ProcessPiece> {
     let rest = bytes;
     while (rest.length > 0) {

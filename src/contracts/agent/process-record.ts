@@ -3,8 +3,8 @@ import type { ProcessOrder } from '../processes.ts';
 import type { ProcessFact } from '../../model/process.ts';
 
 /**
- * Returns what a holder keeps of its process as it was told: JSON, which it gives back. With
- * `tenant` also whose it is.
+ * Returns the JSON that a holder keeps for its process and returns unchanged. With `tenant`,
+ * includes the process's owner.
  */
 export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string): string =>
   JSON.stringify({
@@ -16,19 +16,19 @@ export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string):
     stdin: order.stdin || order.tty !== undefined,
   });
 
-/** Bytes before the id: whether it has ended, its number, its code, ms since its start. */
+/** Bytes before the id: whether it has ended, its pid, its exit code, ms since its start. */
 const FIXED_BYTES = 17;
 const RUNNING = 'R'.charCodeAt(0);
 const OUT_OF_MEMORY = 'M'.charCodeAt(0);
 const ID = /^\.?[\w-]{1,64}$/;
 const TIMED_OUT = 124;
 const MOST_CODE = 255;
-/** The last moment that a Date has. */
+/** Latest time that a Date can represent. */
 const LATEST = 8.64e15;
 
 /**
- * Reads what a holder says of its process; undefined where it is none. Whoever is in the sandbox
- * can say it in the holder's place, so that it is read like any other input.
+ * Parses a holder's record; undefined if it is malformed. Code in the sandbox can forge it, so it
+ * is validated like any other input.
  */
 export const readProcess = (record: Buffer): ProcessFact | undefined => {
   const end = record.indexOf(0, FIXED_BYTES);
@@ -53,7 +53,7 @@ export const readProcess = (record: Buffer): ProcessFact | undefined => {
   };
 };
 
-/** Returns whose process it is, as the holder was told. */
+/** Returns the process's tenant, as stored by its holder. */
 export const tenantIn = (record: Buffer): string | undefined => {
   const { tenant } = JSON.parse(toldIn(record)) as { readonly tenant?: unknown };
   return typeof tenant === 'string' ? tenant : undefined;

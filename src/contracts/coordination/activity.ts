@@ -5,34 +5,35 @@ export type Expiry =
   | { readonly expired: true }
   | { readonly expired: false; readonly activeAt: number };
 
-/** When something last happened in a sandbox, and which ones have ended. */
+/** Time of the last activity of each sandbox, and the sandboxes that ended recently. */
 export interface Activity {
   /**
-   * Notes that something happens in it now. Known everywhere within a third of its idle timeout,
-   * and within seconds. Costs nothing to call often. Never throws.
+   * Records activity now. All replicas see it within seconds, and within a third of the idle
+   * timeout. Cheap to call often. Never throws.
    */
   touch(id: InstanceId, idleTimeoutMs: number): void;
   /**
-   * Notes that something goes on in it from now on, or no more, on this replica. While it does, it
-   * expires nowhere. Where the replica dies, that ends within a minute. Never throws.
+   * Records that work begins in the sandbox, or ends, on this replica. A working sandbox does not
+   * expire on any replica. If the replica dies, its work ends within a minute. Never throws.
    */
   work(id: InstanceId, goesOn: boolean): void;
   /**
-   * Whether nothing happened for `idleTimeoutMs`, decided at this moment. The claim counts as
-   * activity, and so does the moment since which activity is known at all: where marks were lost it
-   * is as if something had just happened.
+   * Decides atomically whether the sandbox had no activity for `idleTimeoutMs`. The claim counts as
+   * activity. The time since which activity is known counts too: after a loss of data, sandboxes
+   * count as active just now.
    */
   expire(
     id: InstanceId,
     of: { readonly idleTimeoutMs: number; readonly claimedAt: number },
   ): Promise<Expiry>;
   /**
-   * It ends for good: every replica knows within the call, for a minute; its activity is forgotten.
+   * Records the final end: every replica sees it before the call resolves, for a minute. Forgets
+   * the sandbox's activity.
    */
   markEnded(id: InstanceId, end: End): Promise<void>;
   /**
-   * The end that was marked within the last minute; undefined: none was. Rejects with `unavailable`
-   * also where marks of that minute were lost.
+   * The end that was recorded within the last minute, if any. Rejects with `unavailable` also if
+   * data of that minute was lost.
    */
   ended(id: InstanceId): Promise<End | undefined>;
 }

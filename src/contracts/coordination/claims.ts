@@ -3,63 +3,59 @@ import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { RequestOwner, OpenedRequest } from './requests.ts';
 
-/** Claims that wait for one pool at one time, on all replicas. */
+/** Most claims that wait for one pool at a time, over all replicas. */
 export const MAX_WAITING_OF_POOL = 256;
 
-/** A pool, and whose it is. */
+/** A pool and its owner. */
 export interface WaitedPool {
   readonly uid: string;
   readonly owner: Tenant;
 }
 
-/** A claim's place in the order of those who wait for a pool. */
+/** Position of a claim in the queue of a pool. */
 export interface WaitingPlace {
   readonly pool: WaitedPool;
   readonly id: string;
 }
 
-/** An instance that is tried for a claim, of its pool's owner or of another user of the team. */
+/** A claim's attempt at an instance, by the pool's owner or another user of the team. */
 export interface ClaimEntry {
   readonly pool: WaitedPool;
-  /** Who claims, and on whose quota; absent: the pool's owner. */
+  /** The claimant, whose quota is charged. Defaults to the pool's owner. */
   readonly owner?: Tenant;
   readonly instance: InstanceId;
-  /** The most sandboxes that who claims may hold. */
+  /** The claimant's maximum of sandboxes. */
   readonly limit: number;
   /**
-   * How many of the pool this replica sees idle: this one, and those that no other claim of it
-   * tries for. At least 1.
+   * Idle instances of the pool that this replica sees, without those that its other claims try for.
+   * At least 1, for this instance.
    */
   readonly idle: number;
-  /** Place of a claim that waits; without one it comes after all who do. */
+  /** Position of a waiting claim. A claim without a position comes last. */
   readonly place?: WaitingPlace;
-  /** The attempt of the claim: see QuotaEntry. */
+  /** The claim's attempt: see QuotaEntry. */
   readonly attempt?: string;
-  /**
-   * An instance that was lost to another claim: the attempt's reservation of it is given up for
-   * this one.
-   */
+  /** An instance that another claim won. The attempt's reservation of it moves to this instance. */
   readonly from?: InstanceId;
   /**
-   * Fingerprint of the request, where it carries an Idempotency-Key: its entry names this instance
-   * from then on.
+   * Fingerprint of a request with an Idempotency-Key. Its entry names this instance from now on.
    */
   readonly request?: RequestFingerprint;
-  /** For whom the request is opened first, in the same step; without it it is open. */
+  /** Owner for whom the step first opens the request; absent if the request is already open. */
   readonly open?: RequestOwner;
   /**
-   * Set once what an earlier request of the key may have claimed was read uncached, after
-   * `look-first` was answered.
+   * Set after `look-first`, once the caller has read uncached what an earlier request of the key
+   * may have claimed.
    */
   readonly looked?: boolean;
 }
 
 /**
- * `full`: the owner's quota is used up. `not-its-turn`: as many wait before it as are idle, or it
- * waits and another replica tries for this instance. `opened`: nothing was done but to open the
- * request, which is not new, or new with an instance that is to be looked at first. `look-first`:
- * requests were lost a moment ago, so that an earlier one of the key may have claimed what no
- * mirror shows yet; nothing was done but to open the request and withdraw `from`.
+ * `full`: the owner's quota is used up. `not-its-turn`: at least as many claims wait ahead as
+ * instances are idle, or the claim waits and another replica tries for this instance. `opened`: the
+ * step only opened the request, which is not new, or is new with an instance to check first.
+ * `look-first`: requests were lost recently, so an earlier request of the key may have claimed an
+ * instance that mirrors don't show yet. The step only opened the request and withdrew `from`.
  */
 export type Admission =
   | 'admitted'
@@ -69,26 +65,27 @@ export type Admission =
   | { readonly opened: OpenedRequest };
 
 /**
- * Claims, first come first served over all replicas. The one of rank r tries for the r-th idle
- * instance, so nobody waits for whoever is before; one that doesn't wait counts as last. Skipped is
- * who waits on a replica that is dead, or that lets what others see idle lie, each for
- * 3 s; it keeps its place for when it comes back.
+ * Claims, first come first served over all replicas. The claim of rank r tries for the r-th idle
+ * instance, so no claim waits for those ahead of it. A claim that does not wait ranks last. The
+ * queue skips, for 3 s each, claims on a dead replica, and claims on a replica that leaves idle
+ * instances unused. A skipped claim keeps its position.
  */
 export interface Claims {
   /**
-   * Takes the last place of the pool's order. Refuses with TOO_MANY_WAITING where there are
-   * MAX_WAITING_OF_POOL.
+   * Takes the last position of the pool's queue. Refuses with TOO_MANY_WAITING if the queue has
+   * MAX_WAITING_OF_POOL claims.
    */
   joinWaiting(pool: WaitedPool): Promise<WaitingPlace>;
-  /** May be repeated. What it could not tell is known to all after 3 s. */
+  /** Leaves the queue. Idempotent. If the call fails, the queue drops the claim after 3 s. */
   leaveWaiting(place: WaitingPlace): Promise<void>;
-  /** Counts how many wait for the pool, on all replicas. */
+  /** Number of claims that wait for the pool, over all replicas. */
   waiting(pool: WaitedPool): Promise<number>;
   /**
-   * All that a claim must have before it is written, in one step: the request is opened; `from` is
-   * withdrawn; then, if it is its turn, a seat of the owner's quota is reserved under the
-   * instance's name, and its place given up. Without its turn it has its place again. Rejects with
-   * `unavailable` as `reserve` does, and where `request` is no longer this replica's to carry out.
+   * Does all that a claim needs before it is written, in one step. Opens the request and withdraws
+   * `from`. If it is the claim's turn, reserves one sandbox of the owner's quota under the
+   * instance's name, and gives up the position. Otherwise the claim keeps its position, or gets it
+   * back. Rejects with `unavailable` like `reserve`, and if `request` no longer belongs to this
+   * replica.
    */
   admitClaim(entry: ClaimEntry): Promise<Admission>;
 }

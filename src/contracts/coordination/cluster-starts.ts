@@ -1,28 +1,35 @@
-/** A start is held for so long after a replica of the manager last said that it is linked there. */
+/** Time that a start stays linked after a manager replica last confirmed its link, in ms. */
 export const START_HELD_MS = 5_000;
-/** Another start asks for its place at least so often, as long as it wants it. */
+/**
+ * Time that a start stays wanted after it last asked to link, in ms. Waiting starts ask at least
+ * this often.
+ */
 export const START_WANTED_MS = 5_000;
 
-/** One start of the daemon of a worker cluster whose store is one machine's. */
+/** One start of the daemon of a worker cluster with a single-machine store. */
 export interface ClusterStart {
   readonly clusterId: string;
   readonly start: string;
 }
 
 export interface HeldStart {
-  /** The start that is linked. */
+  /** The linked start. */
   readonly start: string;
-  /** Another one asked for its place within START_WANTED_MS. */
+  /** Another start asked to link within START_WANTED_MS. */
   readonly isWanted: boolean;
 }
 
-/** Which start of a worker cluster is linked, at all replicas of its manager. */
+/** The linked start of each worker cluster, shared by all replicas of its manager. */
 export interface ClusterStarts {
   /**
-   * Notes that each start is linked to this replica, for START_HELD_MS, unless another start of the
-   * cluster is linked to any: that one is wanted from now on. Answers in the same order.
+   * Records for START_HELD_MS that each start is linked to this replica. If another start of the
+   * cluster is linked to any replica, marks the requested start as wanted instead. Results are in
+   * the order of the input.
    */
   holdStarts(asked: readonly ClusterStart[]): Promise<readonly HeldStart[]>;
-  /** The start is not linked to this replica any more. May be repeated, also by who holds none. */
+  /**
+   * Records that the start is no longer linked to this replica. Idempotent, also for a start that
+   * is not linked.
+   */
   releaseStart(given: ClusterStart): Promise<void>;
 }

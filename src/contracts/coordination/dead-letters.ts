@@ -1,27 +1,27 @@
 import type { DeadLetter } from '../../model/approvals/webhook-report.ts';
 
-/** Dead letters that are kept of one receiver. */
+/** Most dead letters that are kept for one receiver. */
 export const MAX_DEAD_LETTERS = 100;
-/** A dead letter is forgotten after so long, in ms. */
+/** Retention of a dead letter, in ms. */
 export const DEAD_LETTER_MS = 7 * 24 * 60 * 60_000;
 
-/** A dead letter with what was to be sent, so that it can be sent again. */
+/** A dead letter with its message, so that the message can be sent again. */
 export interface KeptDeadLetter extends DeadLetter {
   readonly body: string;
 }
 
 /**
- * Keeps messages that receivers did not take, common to all replicas, over restarts. `receiver` is
- * a name that tells receivers apart. Rejects with `unavailable` where the place is out of reach.
+ * Keeps undelivered messages, shared by all replicas and durable over restarts. `receiver` is a
+ * unique name. Rejects with `unavailable` if the store is unreachable.
  */
 export interface DeadLetters {
   /**
-   * Keeps the letter, in place of the one of its id. Of one receiver the oldest go past
-   * MAX_DEAD_LETTERS, and each goes after DEAD_LETTER_MS.
+   * Keeps the letter, and replaces a letter with the same id. Drops a receiver's oldest letters
+   * beyond MAX_DEAD_LETTERS, and each letter after DEAD_LETTER_MS.
    */
   keep(receiver: string, letter: KeptDeadLetter): Promise<void>;
-  /** Returns those of a receiver, the newest first. */
+  /** Returns the letters of a receiver, newest first. */
   of(receiver: string): Promise<readonly KeptDeadLetter[]>;
-  /** Forgets one; not an error where there is none. */
+  /** Forgets a letter; succeeds if it does not exist. */
   forget(receiver: string, id: string): Promise<void>;
 }

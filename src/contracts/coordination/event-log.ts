@@ -1,19 +1,20 @@
 import type { EventBatch, EventRecord } from '../../model/event.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Keeps what happens, in one order for all replicas. */
+/** The events of all replicas, in one order. */
 export interface EventLog {
   /**
-   * Tells an event to all who follow, within a second: never throws, never waits; while it can't be
-   * told it waits, the oldest of 10,000 go. What several replicas tell under one `key` at about the
-   * same time is there once. `told`, with the number it has on each replica: it is there.
+   * Publishes an event to all followers within a second; never throws or waits. During an outage it
+   * buffers 10,000 events and drops the oldest. Events that several replicas publish under one
+   * `key` at about the same time appear once. Calls `told` once the event is stored, with its
+   * number, which is the same on each replica.
    */
   publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void;
   /**
-   * A tenant's events, or everybody's, after the one with the number `after`, or from now on, where
-   * the first batch is empty and says where that `begins`, if it is known; ends at an abort. Reads
-   * no faster than it is asked. Of the last 8,192 of all tenants none lacks; where some do they are
-   * `missed`, said once. While the place that keeps them is out of reach there are none.
+   * Follows a tenant's events, or all events, after number `after`, or from now on. In the latter
+   * case the first batch is empty, and `begins` gives its position if known. Ends at an abort.
+   * Reads no faster than its consumer. The last 8,192 events of all tenants are complete; a gap is
+   * reported once as `missed`. Yields no events during an outage of the store.
    */
   followEvents(
     owner: Tenant | undefined,

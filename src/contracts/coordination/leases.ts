@@ -1,49 +1,50 @@
 /**
- * Where a lease stands. `epoch` moves each time it is won; what carries an older one must not be
+ * A held lease. `epoch` grows each time the lease is won; work of an older epoch must not be
  * carried out.
  */
 export interface Lease {
   readonly epoch: number;
-  /** Still ours at this very moment. */
+  /** Whether this replica holds the lease at this moment. */
   held(): boolean;
 }
 
-/** Called when it has happened, in order for each shard. What it throws is logged. */
+/** Called after each change, in order per shard. Exceptions are logged. */
 export interface LeaseListener {
   gained(shard: number): void;
   /**
-   * It is no more, or another replica is to have it: then `lease` is held until `giveUp` is called,
-   * which is to be soon; after some seconds it is gone.
+   * `gone`: the lease has ended. `wanted-elsewhere`: another replica is to have it. This replica
+   * then still holds it until `giveUp`, which must come soon; the lease ends by itself after some
+   * seconds.
    */
   lost(shard: number, because: 'gone' | 'wanted-elsewhere'): void;
 }
 
 /**
- * Who leads which shard (src/model/shards.ts). A lease saves double work; nothing is safe because
- * of it.
+ * Which replica leads which shard (src/model/shards.ts). A lease avoids duplicate work; safety
+ * never depends on it.
  */
 export interface Leases {
-  /** The shard's lease if this replica holds it. */
+  /** The shard's lease, if this replica holds it. */
   lease(shard: number): Lease | undefined;
   /**
-   * Reports each lease that is held now, at once, then each change. Returns how to end it. Leases
-   * are taken while somebody follows.
+   * Reports each held lease at once, then each change. Returns a function that unsubscribes. Takes
+   * leases only while there is a listener.
    */
   follow(listener: LeaseListener): () => void;
   /**
-   * Gives the lease back, for another replica to take at once. One that isn't held counts as given
-   * up. Never rejects.
+   * Releases the lease, so that another replica can take it at once. Does nothing if this replica
+   * does not hold it. Never rejects.
    */
   giveUp(shard: number): Promise<void>;
   /**
-   * Takes no more leases, and offers what is held to other replicas, so that all can be given up in
-   * order. May be repeated.
+   * Takes no more leases, and offers the held ones to other replicas, for an orderly handover.
+   * Idempotent.
    */
   leave(): void;
-  /** Takes leases again after `leave`. May be repeated. */
+  /** Takes leases again after `leave`. Idempotent. */
   join(): void;
-  /** The live replicas, this one among them, as last seen; sorted. */
+  /** Last seen live replicas, including this replica; sorted. */
   replicas(): readonly string[];
-  /** Who holds which shard, as last seen; a shard that nobody holds is left out. */
+  /** Last seen holder of each shard; omits shards without a holder. */
   holders(): ReadonlyMap<number, string>;
 }

@@ -1,7 +1,7 @@
 export interface RateLimits {
   /**
-   * Counts one; false where the name has more than `limit` in the window, which begins with its
-   * first. Never rejects: where the count is out of reach, it is this replica's own.
+   * Counts one call; false if the name exceeds `limit` in the window, which begins with its first
+   * call. Never rejects: if the store is unreachable, this replica counts by itself.
    */
   countWithin(
     name: string,

@@ -2,11 +2,14 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** For whom a request under an Idempotency-Key is kept, and for how long from now. */
+/** Tenant for whom a request under an Idempotency-Key is kept, and for how long from now. */
 export interface RequestOwner {
   readonly tenant: Tenant;
   readonly ttlMs: number;
-  /** A manager made its key: it is kept apart from clients' requests, and pushes none out. */
+  /**
+   * A manager made the key. Such requests are kept apart from clients' requests, and never evict
+   * them.
+   */
   readonly isOfManager?: true;
 }
 
@@ -15,42 +18,42 @@ export type OpenedRequest =
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
-/** Describes what earlier requests of the key, which were given up or lost, may have done. */
+/** Possible effects of earlier requests of the key that were given up or lost. */
 export interface EarlierRequest {
-  /** One may have claimed this instance, or may yet. */
+  /** A request may have claimed this instance, or may still claim it. */
   readonly instance?: InstanceId;
-  /** One went there, or was about to: see `placeRequest`. */
+  /** A request was sent to this location, or was about to be: see `placeRequest`. */
   readonly place?: string;
   /**
-   * Requests were lost a moment ago, so that one of the key may have claimed what no mirror shows
-   * yet.
+   * Requests were lost recently, so one of this key may have claimed an instance that mirrors don't
+   * show yet.
    */
   readonly isUnsure?: true;
 }
 
-/** The longest answer that is kept, in characters. */
+/** Longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
-/** Bytes that an answer counts beside its text: what is kept to find it. */
+/** Bytes that an answer counts beside its text, for its index. */
 export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {
   /**
-   * Opens a request under an Idempotency-Key. `new`: it is the caller's to carry out, and stays in
-   * flight until it is answered or given up; a request whose replica died is nobody's and new
-   * again. `reused`: the key has another body, in flight, answered or placed.
+   * Opens a request under an Idempotency-Key. `new`: the caller must carry it out, and the request
+   * stays in flight until it is answered or given up. A request of a dead replica becomes new
+   * again. `reused`: the key has another body, whether in flight, answered or placed.
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
   /**
-   * Tells whether a request that was opened here still is this replica's, and keeps it so for some
-   * seconds more. False: it may be another replica's by now. Rejects where that can't be told.
+   * Returns whether this replica still owns a request that it opened, and extends the ownership by
+   * some seconds. False: another replica may own it now. Rejects if the store is unreachable.
    */
   confirmRequest(mark: RequestFingerprint): Promise<boolean>;
   /**
-   * Notes where a request that is in flight goes, before it is sent there: whoever opens it next is
-   * told. A place is a short text; undefined: it went nowhere, and never will. Durable when it
-   * resolves, save that it went nowhere; kept for `ttlMs`. Resolves with false if the request is
-   * another replica's by now, and notes nothing: it must not be sent.
+   * Records the destination of a request in flight before the request is sent there, for the next
+   * opener. A place is a short text; undefined means that it was not sent and never will be. A
+   * place is durable when the call resolves, and is kept for `ttlMs`. Resolves with false and
+   * records nothing if another replica owns the request: it must not be sent.
    */
   placeRequest(
     mark: RequestFingerprint,
@@ -58,18 +61,16 @@ export interface Requests {
     place: string | undefined,
   ): Promise<boolean>;
   /**
-   * Ends a request that is in flight and keeps its answer, a text without NUL of at most
-   * MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it resolves, and before any write of this
-   * replica that comes later. Past the bytes that a tenant may have its oldest answers are
-   * forgotten early, past those of all the oldest of the tenant that has most. May be repeated.
-   * Resolves with false where it was not kept: it is too long, or the request is another replica's
-   * by now, whose answer stands or is to come.
+   * Ends a request in flight and keeps its answer for `ttlMs` from now: a text without NUL of at
+   * most MAX_KEPT_ANSWER. Durable when it resolves, and ordered before any later write of this
+   * replica. Beyond a tenant's bytes, evicts its oldest answers early; beyond the bytes of all, the
+   * oldest of the largest tenant. Idempotent. Resolves with false if the answer was not kept: it is
+   * too long, or another replica owns the request, and its answer stands.
    */
   keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean>;
   /**
-   * Ends a request that is in flight without an answer: its repetition is carried out anew, and is
-   * told of its place, and of the instance that was admitted to be claimed under it. May be
-   * repeated.
+   * Ends a request in flight without an answer. A repeated request is carried out again. Its opener
+   * receives the place, and the instance that was admitted for a claim under it. Idempotent.
    */
   giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void>;
 }

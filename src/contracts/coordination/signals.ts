@@ -1,23 +1,23 @@
 /**
- * Which API keys were revoked a moment ago. The records show it too, perhaps later; what is not
- * told here is seen there.
+ * Recent revocations of API keys. The records show them too, perhaps later, and also those that
+ * were not published.
  */
 export interface Revocations {
   /**
-   * Tells every replica, this one too, as soon as may be; nobody where that can't be. Called once
-   * the record is gone. Never throws, never waits.
+   * Publishes the revocation to every replica, including this replica, as soon as possible; drops
+   * it during an outage. Called once the record is gone. Never throws or waits.
    */
   publishRevocation(keyId: string): void;
   /**
-   * Reports what is told from now on. Calls `missed` where some may not have been reported: then
-   * the records say what was revoked. Returns how to end it. Neither must throw.
+   * Reports further revocations. Calls `missed` if some may be missing; the records then show them.
+   * Returns a function that unsubscribes. Neither callback may throw.
    */
   subscribeRevocations(report: (keyId: string) => void, missed?: () => void): () => void;
 }
 
 /**
- * Describes what became of a claim for which nothing was idle: it waits, or was refused; or who was
- * refused before has got one since. `principal`: who claims.
+ * State of a claim that found no idle instance: it waits or was refused, or a refused claimant has
+ * been served since. `principal` is the claimant.
  */
 export interface DemandSignal {
   readonly kind: 'waits' | 'refused' | 'served';
@@ -26,15 +26,15 @@ export interface DemandSignal {
 }
 
 /**
- * Tells what claims lack to whoever sizes pools. A word that is lost is made up for by the claims
- * that come after it.
+ * Reports unmet demand of claims to the code that sizes pools. Later claims make up for a lost
+ * signal.
  */
 export interface DemandSignals {
   /**
-   * Tells every replica, this one too, as soon as may be and in no promised order; nobody where
-   * that can't be. Never throws, never waits.
+   * Publishes to every replica, including this replica, as soon as possible and in any order; drops
+   * the signal during an outage. Never throws or waits.
    */
   publishDemand(word: DemandSignal): void;
-  /** Reports what is told from now on. Answers the way to end it. `report` must not throw. */
+  /** Reports further signals. Returns a function that unsubscribes. `report` must not throw. */
   subscribeDemand(report: (word: DemandSignal) => void): () => void;
 }

@@ -2,90 +2,93 @@ import type { Duplex } from 'node:stream';
 import type { LinkStatus } from '../../model/fleet/cluster.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Describes a worker cluster as its manager sees it. */
+/** A worker cluster from its manager's view. */
 export interface LinkedCluster {
   readonly clusterId: string;
   readonly isConnected: boolean;
-  /** When it was heard of last, in ms; undefined: not since the manager started. */
+  /**
+   * Time of the last heartbeat in ms; undefined if there was no heartbeat since the manager
+   * started.
+   */
   readonly lastHeartbeat: number | undefined;
-  /** Those to this replica of the manager: of each replica of the cluster one. */
+  /** Links to this replica of the manager, one per replica of the cluster. */
   readonly links: readonly LinkView[];
   /**
-   * When a daemon on a copy of its data was last refused, in ms; undefined: none asks at this time.
+   * Time in ms at which a daemon on a copy of the cluster's data was last refused; undefined if
+   * there is no such daemon at present.
    */
   readonly copyRefusedAt: number | undefined;
 }
 
-/** Names a cluster that may join by a token, and has never joined. */
+/** A cluster with a join token that has never joined. */
 export interface InvitedCluster {
   readonly clusterId: string;
-  /** When the token ends, in ms. */
+  /** Expiry of the token in ms. */
   readonly endsAt: number;
 }
 
-/** Describes one link, of one replica of a cluster, as the manager's end sees it. */
+/** A link of one replica of a cluster, from the manager's end. */
 export interface LinkView {
   readonly linkId: string;
-  /** The cluster's replica, as that one says. */
+  /** The cluster's replica, as reported by the cluster. */
   readonly replica: string;
-  /** Only `Open` ones take what is new. */
+  /** Only `Open` links take new requests. */
   readonly status: LinkStatus;
   /** In ms. */
   readonly openedAt: number;
-  /** How long the last heartbeat took there and back, in ms; undefined: none came back yet. */
+  /** Round trip of the last heartbeat in ms; undefined before the first. */
   readonly latencyMs: number | undefined;
   /**
-   * Copies of promoted keys that the replica, as it says, had kept with another pepper than it has,
-   * and made anew since the link was opened.
+   * Copies of promoted keys that the replica rebuilt since the link opened, because they were kept
+   * with another pepper. Reported by the replica.
    */
   readonly keysRemade: number;
 }
 
-/** Names the one request that a signed identity is good for. */
+/** The only request for which a signed identity is valid. */
 export interface RoutedRequest {
   readonly method: string;
-  /** Path and query as they are sent. */
+  /** Path and query as sent. */
   readonly target: string;
-  /** The client sent it, or the manager made it. */
+  /** The client's key, or a key that the manager made. */
   readonly idempotencyKey: string | undefined;
 }
 
 /**
- * The way to one worker cluster, as long as its link stands. Deliberately absent: any word about
- * what is sent; the worker's own HTTP server answers it.
+ * Route to one worker cluster, valid while its link is open. Deliberately absent: requests and
+ * answers; the worker's own HTTP server handles them.
  */
 export interface ClusterRoute {
   readonly clusterId: string;
-  /** Tells this link from the one before it and after it. */
+  /** Distinguishes this link from earlier and later links. */
   readonly linkId: string;
-  /** How long a heartbeat takes there and back, in ms, as it last did; 0: none came back yet. */
+  /** Round trip of the last heartbeat in ms; 0 before the first. */
   readonly latencyMs: () => number;
   /**
-   * Opens a connection to the worker's HTTP server. It passes no more than is read at its other
-   * end, and ends with the link. Where the worker takes none, it is destroyed. Refuses with
-   * CLUSTER_UNAVAILABLE where the link does not stand any more.
+   * Opens a connection to the worker's HTTP server. Accepts bytes only as fast as the other end
+   * reads them, and ends with the link. Destroyed if the worker accepts no connection. Refuses with
+   * CLUSTER_UNAVAILABLE if the link is closed.
    */
   readonly dial: () => Duplex;
-  /** Signs who asks; good once, for this request, on this link, for some seconds. */
+  /** Signs the caller; valid once, for this request, on this link, for some seconds. */
   readonly identify: (caller: Caller, request: RoutedRequest) => string;
   /**
-   * Looks whether anything still comes from the other end, and calls `silent` where nothing does
-   * within 2 s: nothing is sent over the link then, until something does. May be called for each
-   * request: one look at a time is taken. Returns the way to call it off.
+   * Checks that the other end is alive, and calls `silent` if nothing arrives within 2 s. The link
+   * then sends nothing until it receives something. May be called for each request: one check runs
+   * at a time. Returns a function that cancels the check.
    */
   readonly probe: (silent: () => void) => () => void;
 }
 
-/** The worker clusters of a manager. */
 export interface FleetLinks {
-  /** This replica of the manager. */
   readonly replica: string;
-  /** Every cluster that has joined, by its id in order. */
+  /** Every joined cluster, sorted by id. */
   list(): readonly LinkedCluster[];
-  /** Those that a token was made for and that never joined, by id in order: no clusters yet. */
+  /** Clusters with a join token that never joined, sorted by id. */
   invited(): readonly InvitedCluster[];
   /**
-   * A way over one of the links to it, in turn; undefined where none stands, or takes anything now.
+   * A route over one of the cluster's links, chosen round robin; undefined if no link is open and
+   * accepts requests.
    */
   find(clusterId: string): ClusterRoute | undefined;
 }

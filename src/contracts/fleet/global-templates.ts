@@ -1,52 +1,51 @@
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { ToldCopies, ToldSource } from './told-records.ts';
 
-/** The most templates of a manager that go to all its clusters. */
+/** Most templates of a manager that are replicated to all its clusters. */
 export const MOST_GLOBAL_TEMPLATES = 100;
-/** Characters of them together, as JSON, with the versions that are kept. */
+/** Most characters of all these templates as JSON, including kept versions. */
 export const MOST_GLOBAL_CHARACTERS = 16 << 20;
 
 /**
- * A template of a manager that is the same on all its clusters, with the versions before it that
- * are kept. `globalId` is its own: another template of the name, made later, has another one.
+ * A manager's template that is the same on all its clusters, with its kept earlier versions.
+ * `globalId` is unique: a later template of the same name has another id.
  */
 export type GlobalTemplate = Omit<TemplateRecord, 'revision' | 'sourceHash' | 'managedBy'> & {
   readonly globalId: string;
 };
 
-/** Tells the links of a manager of its global templates, by their `globalId`. */
+/** Publishes a manager's global templates to its links, by `globalId`. */
 export type GlobalTemplateSource = ToldSource<GlobalTemplate>;
 
-/** A template as a worker hears of it: of a manager that may be of another version. */
+/** A template as a worker receives it, from a manager of perhaps another version. */
 export type ToldTemplate = Omit<GlobalTemplate, 'document'> & { readonly document: unknown };
 
-/** Says what a manager has to tell of its global templates. */
+/** A manager's message about its global templates. */
 export interface GlobalTemplateChange {
   readonly templates: readonly ToldTemplate[];
   readonly gone: readonly string[];
   /**
-   * It is of the list that a link begins with, which is no older than the link: then it counts also
-   * where a later version is known, as when the manager was restored.
+   * The message belongs to the list with which a link begins. The list is no older than the link.
+   * So it counts even over a later known version, as after a restore of the manager.
    */
   readonly whole?: 'more' | 'end';
 }
 
-/** Says how a worker stands to a global template. */
+/** A worker's state of a global template. */
 export interface CopyReport {
   /**
-   * `Conflict`: a template of that name which is not the manager's is in its way; `Refused`: the
-   * cluster can't run it; `Pending`: it is not kept yet, or not gone yet; `Absent`: nothing is
-   * known of it.
+   * `Conflict`: a template of that name exists that is not the manager's. `Refused`: the cluster
+   * can't run it. `Pending`: not stored or not removed yet. `Absent`: unknown to the cluster.
    */
   readonly state: 'Synced' | 'Pending' | 'Conflict' | 'Refused' | 'Absent';
-  /** The one that the cluster has. */
+  /** Version on the cluster. */
   readonly version?: string;
   readonly message?: string;
-  /** Pools that are made from it, the first 50. */
+  /** The first 50 pools that use the template. */
   readonly pools: readonly { readonly name: string; readonly namespace: string }[];
 }
 
-/** Keeps copies of global templates at a worker, among the cluster's own templates. */
+/** A worker's copies of global templates, among the cluster's own templates. */
 export interface GlobalTemplateCopies extends ToldCopies<GlobalTemplateChange> {
   report(manager: string, globalId: string): Promise<CopyReport>;
 }

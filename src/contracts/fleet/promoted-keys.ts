@@ -1,12 +1,12 @@
 import type { Role } from '../../model/tenant.ts';
 import type { ToldCopies, ToldSource, ToldVisit } from './told-records.ts';
 
-/** The most keys of a manager that count on all its clusters. */
+/** Most keys of a manager that count on all its clusters. */
 export const MOST_PROMOTED = 1_000;
 
 /**
- * A promoted key as a manager tells its workers of it: never its secret, nor the manager's pepper
- * or anything that was made with it. Times in ms, by the manager's clock.
+ * A promoted key as a manager sends it to its workers. It never has the secret, nor the manager's
+ * pepper or a value derived from the pepper. Times in ms, by the manager's clock.
  */
 export interface PromotedKey {
   readonly keyId: string;
@@ -15,7 +15,7 @@ export interface PromotedKey {
   readonly user: string;
   readonly role: Role;
   readonly description: string;
-  /** Hash of the secret, of 256 random bits, hex. */
+  /** Hash of the secret (256 random bits), hex. */
   readonly verifier: string;
   readonly gated?: true;
   readonly makers?: readonly string[];
@@ -23,25 +23,25 @@ export interface PromotedKey {
   readonly expiresAt: number;
 }
 
-/** Tells the links of a manager of its promoted keys that are good, by their `keyId`. */
+/** Publishes a manager's valid promoted keys to its links, by `keyId`. */
 export type PromotedKeySource = ToldSource<PromotedKey>;
 
-/** Says what a manager has to tell of its promoted keys. */
+/** A manager's message about its promoted keys. */
 export interface PromotedChange {
   readonly keys: readonly PromotedKey[];
-  /** Ids of keys that are not promoted, or not good any more. */
+  /** Ids of keys that are no longer promoted or valid. */
   readonly gone: readonly string[];
-  /** The manager's time. */
+  /** The manager's time in ms. */
   readonly now: number;
 }
 
-/** Keeps copies of promoted keys at a worker. */
+/** A worker's copies of promoted keys. */
 export type PromotedKeyCopies = ToldCopies<PromotedChange>;
 
 /**
- * Takes in what one link tells of promoted keys. What it took holds for requests under way too,
- * when `take` resolves, and durably as soon as the store takes it: until then it is tried again.
- * Once caught up, its copies are up to date. Where the manager does not know the cluster any more,
- * none of its keys is good, durably when `left` resolves.
+ * Applies the messages of one link about promoted keys. A change is in force when `take` resolves,
+ * also for requests in progress. It is durable once the store accepts it; until then it is retried.
+ * Once caught up, the copies are up to date. If the manager no longer knows the cluster, all its
+ * keys become invalid, durably when `left` resolves.
  */
 export type PromotedKeyVisit = ToldVisit<PromotedChange>;

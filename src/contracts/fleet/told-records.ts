@@ -1,35 +1,38 @@
-/** Tells the links of a manager of those of its records that workers keep copies of. */
+/** Publishes to a manager's links the records of which workers keep copies. */
 export interface ToldSource<T> {
-  /** Every such record as it is now; no older than the call. Rejects where that is not known. */
+  /** Every such record now; no older than the call. Rejects if the records are unknown. */
   list(): Promise<readonly T[]>;
-  /** Undefined where there is none of this id, or it is told of no more. */
+  /** Undefined if there is no such record, or if it is no longer published. */
   find(id: string): T | undefined;
-  /** Calls `changed` with each id of which `find` says something else from then on. */
+  /** Calls `changed` with an id each time `find` returns something else for it. */
   follow(changed: (id: string) => void): () => void;
 }
 
-/** Keeps a worker's copies of what its managers tell. */
+/** A worker's copies of its managers' records. */
 export interface ToldCopies<Change> {
   /**
-   * A manager proved to be at one of the addresses that the worker dials. Once each of them is
-   * known to lead to one, copies of any other manager to which no link leads end. `manager`:
-   * fingerprint of its key.
+   * A manager proved its identity at one of the addresses that the worker dials. Once every address
+   * has its manager, copies of unlinked other managers end. `manager` is the fingerprint of its
+   * key.
    */
   leadsTo(address: string, manager: string): void;
-  /** Begins with a link whose manager proved to be it. `manager`: fingerprint of its key. */
+  /**
+   * Begins a session for a link whose manager proved its identity. `manager` is the fingerprint of
+   * its key.
+   */
   begin(manager: string): ToldVisit<Change>;
 }
 
-/** Takes in what one link tells. */
+/** Applies the messages of one link. */
 export interface ToldVisit<Change> {
-  /** How many copies it made anew, since they were kept with another pepper; absent: none. */
+  /** Number of copies rebuilt because they were kept with another pepper; absent if none. */
   readonly remade?: number;
-  /** Has it hold here. */
+  /** Puts the change into force here. */
   take(change: Change): Promise<void>;
-  /** Ends all copies of this manager besides these, which are all that there are. */
+  /** Ends all copies of this manager except these ids, which are complete. */
   caughtUp(ids: ReadonlySet<string>): Promise<void>;
-  /** The manager does not know this cluster any more. */
+  /** The manager no longer knows this cluster. */
   left(): Promise<void>;
-  /** The link is over. */
+  /** The link has closed. */
   end(): void;
 }
