@@ -1,17 +1,17 @@
 import type { TemplateState } from '../model/fleet/cluster.ts';
 import type { Caller } from '../model/tenant.ts';
 
-/** Shows a worker's managers, and whether it lets them in. */
+/** A worker's managers, and whether they are cut off. */
 export interface ManagersView {
-  /** Addresses, as the settings have them. */
+  /** Addresses from the settings. */
   readonly addresses: readonly string[];
-  /** Since when they are cut off, in ms; undefined: they are not. */
+  /** Time of the cut-off in ms; undefined if they are not cut off. */
   readonly cutOffAt: number | undefined;
-  /** Counts the links of the replica that answers. */
+  /** Number of the answering replica's links. */
   readonly links: number;
 }
 
-/** The use cases of a worker's managers, for its own admins. */
+/** Use cases of a worker's managers, for its own admins. */
 export interface ManagersOperations {
   readonly getManagers: () => ManagersView;
   /** Durable when it resolves. */
@@ -21,13 +21,16 @@ export interface ManagersOperations {
   ) => Promise<ManagersView>;
 }
 
-/** Shows how one cluster stands to a global template of its manager. */
+/** A cluster's state of a global template of its manager. */
 export interface TemplateClusterView {
   readonly clusterId: string;
   readonly state: TemplateState;
-  /** The one that it has; undefined: none, or it does not say. */
+  /** Version on the cluster; undefined if it has none or does not report it. */
   readonly version: string | undefined;
   readonly message: string | undefined;
-  /** When it said so, or was heard of last, in ms; undefined: never since the daemon started. */
+  /**
+   * Time of the report, or of the cluster's last message, in ms; undefined if there was neither
+   * since the daemon started.
+   */
   readonly at: number | undefined;
 }

@@ -11,8 +11,8 @@ import type { EnvOperations } from '../actors/env/commands/env-operations.ts';
 import type { TemplateOperations } from './templates/template-operations.ts';
 
 /**
- * Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with
- * a Refusal for an expected "no".
+ * Every use case, each in a file beside this one; the HTTP layer calls nothing else. Each rejects
+ * with a Refusal for an expected "no".
  */
 export interface Operations
   extends
@@ -29,15 +29,15 @@ export interface Operations
     ManagersOperations,
     TemplateOperations {
   readonly readiness: () => Readiness;
-  /** How each cluster of a manager stands to a global template. */
+  /** State of a global template on each cluster of a manager. */
   readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
 }
 
 export interface Readiness {
   readonly ready: boolean;
-  /** `PART: what is wrong with it`; empty when all is well. */
+  /** `PART: PROBLEM`; empty if all is well. */
   readonly problems: readonly string[];
-  /** Names what works but gives less than it should. */
+  /** Degraded parts that still work. */
   readonly warnings: readonly string[];
   readonly isolation: string;
 }

@@ -18,7 +18,7 @@ import { Grant, type GrantDeps } from './grant.ts';
 import type { SealedContents } from './sealed-contents.ts';
 import { Permits } from '../../lib/permits.ts';
 
-/** A request that a rule holds, as it is bound and shown. */
+/** A request that a rule gates, as it is bound and displayed. */
 export interface HeldRequest extends Pick<
   ApprovalRecord,
   | 'operation'
@@ -48,23 +48,23 @@ export interface ApprovalGateDeps extends GrantDeps {
   readonly terms: ApprovalTerms;
 }
 
-/** Requests of one user that wait for a person. */
+/** Most pending requests of one user. */
 export const MOST_PENDING = 20;
-/** Counts those of all, with the grants that nobody has used yet. */
+/** Most pending requests of all users, plus unused grants. */
 const MOST_OPEN = 500;
-/** A repetition of what was just used up comes from a client that missed the answer. */
+/** A repeat soon after use comes from a client that missed the answer. */
 const USED_LATELY_MS = 10_000;
 
 /**
- * Holds requests until a person has approved them: it finds the grant for a request, or asks for
- * one. Where the store is away it refuses; it lets nothing pass that it does not know to be
+ * Holds requests until a person has approved them: finds the grant for a request, or creates a
+ * pending approval. If the store is unreachable, refuses; passes only requests that are known to be
  * granted.
  */
 export class ApprovalGate {
   readonly waits: ApprovalWaits;
   readonly #deps: ApprovalGateDeps;
   readonly #rules = new Map<string, readonly PolicyRule[]>();
-  /** By user: who asks is let in one at a time. */
+  /** By user: serializes the requests of each user. */
   readonly #asking = new Map<string, Promise<unknown>>();
 
   constructor(deps: ApprovalGateDeps) {
@@ -72,7 +72,7 @@ export class ApprovalGate {
     this.waits = new ApprovalWaits(deps);
   }
 
-  /** The rules that may hold for requests of an operation, in order. */
+  /** The rules that may apply to requests of an operation, in order. */
   rulesFor(operation: string, method: string): readonly PolicyRule[] {
     const key = `${method} ${operation}`;
     const known = this.#rules.get(key);
@@ -83,8 +83,8 @@ export class ApprovalGate {
   }
 
   /**
-   * The grant for the request; undefined where there is none as yet. Refuses with APPROVAL_DENIED
-   * what was denied lately.
+   * The grant for the request, if there is one. Refuses with APPROVAL_DENIED a request that was
+   * denied recently.
    */
   find(request: HeldRequest): Grant | undefined {
     const { mirror, clock, terms } = this.#deps;
@@ -103,9 +103,9 @@ export class ApprovalGate {
   }
 
   /**
-   * Asks for a grant, once for all that are alike, and waits for it for so long. Refuses with
-   * APPROVAL_REQUIRED where there is none by then, past 20 that wait for a person with
-   * RATE_LIMITED.
+   * Requests a grant, shared by equal requests, and waits for it up to `waitMs`. Refuses with
+   * APPROVAL_REQUIRED if the wait ends without a grant, and with RATE_LIMITED beyond 20 pending
+   * requests.
    */
   async ask(request: HeldRequest, waitMs: number, signal: () => AbortSignal): Promise<Grant> {
     const asked = await this.#inTurn(tenantKey(request.caller), () => this.#pendingFor(request));
@@ -132,7 +132,7 @@ export class ApprovalGate {
     if (waiting.length >= MOST_PENDING) throw tooManyPending(MOST_PENDING);
     if (mirror.count('pending') + mirror.count('approved') >= MOST_OPEN) throw tooManyOpen();
     const made = await approvals.create(this.#draft(request, now));
-    // Other replicas may have made some meanwhile: the store's order says which of them stand.
+    // Other replicas may have created approvals too: the store's order decides which of them stand.
     await mirror.caughtUp();
     const pending = this.#pending(request);
     const first = pending.find((record) => isOf(request, record));
@@ -177,7 +177,7 @@ export class ApprovalGate {
     };
   }
 
-  /** Where it can't be removed it expires. */
+  /** If the removal fails, the approval expires. */
   async #withdraw(record: ApprovalRecord): Promise<void> {
     try {
       await this.#deps.approvals.remove(record);
@@ -198,16 +198,16 @@ export class ApprovalGate {
   }
 }
 
-/** It is approved once and unused, or so lately used that the same request may go on. */
+/** Approved for one use, and unused or used so recently that the same request may continue. */
 const isGrantedOnce = ({ status, scope, use }: ApprovalRecord, now: number): boolean =>
   (status === 'approved' && scope === 'once') ||
   (use !== undefined && (!use.settled || now < use.at + USED_LATELY_MS));
 
-/** Whether the approval is for this request, as it was asked. */
+/** Whether the approval is for exactly this request. */
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
   binding === request.binding && route === request.route;
 
-/** Requests of one tenant that hold the line, on one replica; and of all. */
+/** Most requests that wait on one replica: of one tenant, and of all. */
 const MOST_OF_TENANT = 16;
 const MOST = 1_024;
 
@@ -217,12 +217,12 @@ interface WaitTerms {
   readonly signal: () => AbortSignal;
 }
 
-/** Lets requests wait until a person has decided, without asking the store. */
+/** Lets requests wait for a decision, without reading the store. */
 class ApprovalWaits {
   readonly #mirror: ApprovalMirror;
   readonly #clock: Clock;
   readonly #places = new Permits({ all: MOST, tenant: MOST_OF_TENANT });
-  /** By approval: whom to tell. */
+  /** Callbacks by approval. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
 
@@ -240,8 +240,8 @@ class ApprovalWaits {
   }
 
   /**
-   * Resolves once the approval is decided or over, or after that time; rejects with the reason of
-   * the signal.
+   * Resolves once the approval is decided or over, or after `waitMs`; rejects with the signal's
+   * reason.
    */
   async decided({ id }: ApprovalRecord, { waitMs, tenant, signal }: WaitTerms): Promise<void> {
     const release = this.#places.take({ all: '', tenant }, (kind, most) =>

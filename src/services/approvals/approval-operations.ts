@@ -7,7 +7,7 @@ import type {
 import type { Caller } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** Who looks: a key, or a person at the console. */
+/** The viewer: a key, or a person at the console. */
 export type ApprovalViewer = Caller | ConsoleSession;
 
 export interface ApprovalDecision {
@@ -17,20 +17,20 @@ export interface ApprovalDecision {
 }
 
 export interface ApprovalOperations {
-  /** One's own, newest first; admins' and sessions' are everybody's. */
+  /** Lists the viewer's own approvals, newest first; admins and sessions see all. */
   readonly listApprovals: (
     viewer: ApprovalViewer,
     status: ApprovalStatus | undefined,
     page: PageRequest,
   ) => Promise<Page<ApprovalRecord>>;
-  /** Refuses with APPROVAL_NOT_FOUND, whether it is another's or none. */
+  /** Refuses with APPROVAL_NOT_FOUND if the approval is missing or belongs to another user. */
   readonly getApproval: (viewer: ApprovalViewer, id: string) => Promise<ApprovalRecord>;
   /**
-   * Returns what was sent with the request, byte for byte; undefined where it is over, or nothing
-   * was sent, and for who doesn't decide: it may hold secrets.
+   * Returns the request's content, byte for byte. Undefined if the approval is over, had no
+   * content, or the session may not decide: the content may hold secrets.
    */
   readonly approvalContent: (session: ConsoleSession, id: string) => Promise<Buffer | undefined>;
-  /** Durable when it resolves. Refuses with ALREADY_DECIDED once it is decided or over. */
+  /** Durable when it resolves. Refuses with ALREADY_DECIDED if the approval is decided or over. */
   readonly decideApproval: (
     session: ConsoleSession,
     id: string,

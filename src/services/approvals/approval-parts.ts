@@ -20,7 +20,7 @@ export interface ApprovalPartsDeps {
   readonly severalDecide: () => boolean;
 }
 
-/** Holds what holds requests, and what decides on them, over one mirror. */
+/** The gate for requests and the operations that decide on them, over one mirror. */
 export interface ApprovalParts {
   readonly mirror: ApprovalMirror;
   readonly gate: ApprovalGate;

@@ -3,7 +3,7 @@ import { expired, isExpired, settled } from '../../model/approvals/approval-chan
 
 type Amending = Pick<ApprovalMirror, 'amend'>;
 
-/** Ends an approval whose time is over. */
+/** Expires an approval after its deadline. */
 export const expireApproval =
   (mirror: Amending, now: () => number) =>
   async (id: string, permitted: () => boolean): Promise<void> => {
@@ -15,8 +15,8 @@ export const expireApproval =
   };
 
 /**
- * Notes that the effect of a grant is there, or that nobody tries to bring it about again.
- * `answeredAt`: of its answer, where there is one.
+ * Records that the effect of a grant exists, or that nobody will attempt it again. `answeredAt` is
+ * the time of its answer, if any.
  */
 export const settleApproval =
   (mirror: Amending, answeredAt?: number) =>

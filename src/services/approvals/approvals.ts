@@ -20,14 +20,14 @@ export interface ApprovalsDeps {
   readonly contents: SealedContents;
   readonly clock: Clock;
   readonly terms: ApprovalTerms;
-  /** Whether there is more than one person who decides. */
+  /** Whether more than one person decides. */
   readonly severalDecide: () => boolean;
 }
 
-/** Longer ago than this, and who decides must log in again. */
+/** Age of a login in ms after which deciding requires a new login. */
 export const STEP_UP_MS = 15 * 60_000;
 
-/** Looks at approvals and decides them (operations on `/approvals`). */
+/** Lists, shows and decides approvals (operations on `/approvals`). */
 export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
   const { mirror, contents, clock } = deps;
   const shown = (record: ApprovalRecord): ApprovalRecord =>
@@ -58,7 +58,7 @@ export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
         if (isExpired(standing, clock.now())) throw alreadyDecided('expired');
         if (severalDecide && isOwn(standing, session)) throw ownApproval();
         if (decision === 'approve' && scope === 'session') checkSession(standing);
-        // nobody approves what nobody can read
+        // refuses to approve unreadable content
         if (decision === 'approve' && standing.content !== undefined)
           contents.open(id, standing.content);
         return decided(
@@ -76,7 +76,7 @@ export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
 const maySee = (viewer: ApprovalViewer, { principal }: ApprovalRecord): boolean =>
   'kind' in viewer || viewer.role === 'admin' || sameTenant(viewer, principal);
 
-/** By name, whatever its case: whoever might be the same person is. */
+/** Compares names without case: a person who may be the requester counts as the requester. */
 const isOwn = ({ principal }: ApprovalRecord, session: ConsoleSession): boolean => {
   const names = new Set(
     [session.operator, ...(session.users ?? [])].map((name) => name.toLowerCase()),

@@ -19,26 +19,26 @@ export interface GrantDeps {
 }
 
 export interface EffectUnderGrant {
-  /** Somebody set out to bring it about before: it may be there, or may have been. */
+  /** An earlier attempt began: its effect may exist, or may have existed. */
   readonly mayBeDone: boolean;
 }
 
-/** Tells of an effect that there may be any number of. */
+/** For an effect that may happen any number of times. */
 export const NOT_FOR_ONCE: EffectUnderGrant = { mayBeDone: false };
 
-/** How the effect of a grant is brought about. */
+/** Carries out the effect of a grant. */
 export interface GrantedWork<T> {
   /**
-   * Repeated under the approval's id it has the same effect. What can't be repeated
-   * is tried once, whatever comes of it.
+   * A repeat under the approval's id has the same effect. Work that is not repeatable is attempted
+   * once, whatever its outcome.
    */
   readonly isRepeatable: boolean;
   readonly carryOut: (use: EffectUnderGrant) => Promise<T> | T;
-  /** Whether the error says that there was no effect, and never will be. */
+  /** Whether the error proves that there was no effect and never will be. */
   readonly hadNoEffect: (error: unknown) => boolean;
 }
 
-/** An approval that a request was found to have. */
+/** The approval that was found for a request. */
 export class Grant {
   readonly #deps: GrantDeps;
   readonly #record: ApprovalRecord;
@@ -52,16 +52,16 @@ export class Grant {
     return this.#record.id;
   }
 
-  /** It is good for one effect. */
+  /** Whether the grant allows only one effect. */
   get isForOnce(): boolean {
     return this.#record.scope !== 'session';
   }
 
   /**
-   * Uses the grant up and brings its effect about. The note that it is used is durable first; what
-   * died between the two is repeated under the same id, so that the effect is there once. What can
-   * be repeated is to be settled once its answer is kept. Refuses with CONFLICT where another
-   * request used it.
+   * Uses up the grant and carries out its effect. The use is durable before the effect begins.
+   * After a crash between the two, the work is repeated under the same id, so the effect happens
+   * once. Callers of repeatable work call `settle` once its answer is stored. Refuses with CONFLICT
+   * if another request used the grant.
    */
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
     if (!this.isForOnce) {
@@ -69,7 +69,7 @@ export class Grant {
       return await carryOut(NOT_FOR_ONCE);
     }
     const taken = await this.#take(isRepeatable);
-    // One that took over does not know what came of the first attempt.
+    // A request that took over does not know the outcome of the first attempt.
     const isFirst = taken.use?.attempt === 1;
     try {
       return await carryOut({ mayBeDone: !isFirst });
@@ -81,7 +81,7 @@ export class Grant {
   }
 
   /**
-   * Notes that the effect is there, and its answer known. Never rejects: a repetition finds the
+   * Records that the effect exists and its answer is known. Never rejects: a repeat finds the
    * effect, too.
    */
   async settle(): Promise<void> {
@@ -94,7 +94,7 @@ export class Grant {
     }
   }
 
-  /** Asks the store, too: where that is away nothing passes. */
+  /** Also reads the store: if it is unreachable, nothing passes. */
   async #requireStanding(): Promise<void> {
     const record = await this.#deps.mirror.whole(this.id);
     const stands = record?.status === 'approved' && !isExpired(record, this.#deps.clock.now());
@@ -113,7 +113,7 @@ export class Grant {
     return taken;
   }
 
-  /** Unless somebody took it over. */
+  /** Does nothing if another request took over. */
   async #giveBack(taken: ApprovalRecord): Promise<void> {
     try {
       await this.#deps.approvals.update(givenBack(taken));

@@ -5,14 +5,17 @@ import type { ApprovalGate } from './approval-gate.ts';
 
 type Gate = Pick<ApprovalGate, 'rulesFor'>;
 
-/** Names the requests that a connection, or a call of another protocol, stands for. */
+/** The requests that correspond to a connection, or to a call of another protocol. */
 export interface StoodFor {
   readonly operations: readonly string[];
-  /** Says what stands in their paths; a param that is not known is left out. */
+  /** Path parameters of the requests, without unknown ones. */
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Refuses with APPROVAL_DENIED if a rule denies or holds one of them: no connection can wait. */
+/**
+ * Refuses with APPROVAL_DENIED if a rule denies or gates one of the requests: a connection can't
+ * wait.
+ */
 export const refuseHeld = (gate: Gate, caller: Caller, { operations, params }: StoodFor): void => {
   for (const operation of operations) {
     const subject = subjectOf(operation, params, caller);
@@ -22,7 +25,7 @@ export const refuseHeld = (gate: Gate, caller: Caller, { operations, params }: S
   }
 };
 
-/** Whether rules let one of them pass, whatever the params are that are left out. */
+/** Whether the rules can pass one of the requests, depending on its unknown parameters. */
 export const mayAnyPass = (gate: Gate, caller: Caller, { operations, params }: StoodFor): boolean =>
   operations.some((operation) => {
     const subject = subjectOf(operation, params, caller);

@@ -8,8 +8,8 @@ import { withPipes } from '../../lib/processes.ts';
 import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 /**
- * Takes a line, which has no end, to where the owner of the machine wants it. Rejects where it
- * could not. Once `signal` aborts, what it runs is ended.
+ * Sends a line, without line end, to the destination of the machine's owner. Rejects on failure. An
+ * abort of `signal` ends the program that it runs.
  */
 export type AnchorPlace = (line: string, signal: AbortSignal) => Promise<void>;
 
@@ -20,7 +20,7 @@ export interface AuditAnchorOptions {
   readonly log: Log;
 }
 
-/** From one line to the next, where the chain went on; also until it is tried again. */
+/** Interval between lines while the chain grows, also before a retry. */
 const ANCHOR_MS = 60_000;
 const TELL_MS = 10_000;
 const STOP_MS = 2_000;
@@ -28,9 +28,10 @@ const MOST_STDERR = 500;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Tells a place that the audit's owner chose where the chain stands: when it begins, once a minute
- * while it grows, when it ends. Whoever writes the chain anew later can't take that back. A line is
- * `TIME REPLICA NUMBER:HASH`, and its line of the chain is on the disk already.
+ * Reports the end of the audit chain to a destination that the audit's owner chose. It reports at
+ * start, once a minute while the chain grows, and at the end. A later rewrite of the chain can't
+ * change these reports. A line is `TIME REPLICA NUMBER:HASH`, and its line of the chain is already
+ * on disk.
  */
 export class AuditAnchor {
   readonly #options: AuditAnchorOptions;
@@ -40,19 +41,19 @@ export class AuditAnchor {
   #problem: string | undefined;
   #cancel: (() => void) | undefined;
   #telling: Promise<void> | undefined;
-  /** Gives up the telling under way. */
+  /** Cancels the report in progress. */
   #giveUp: (afterMs: number) => void = () => {};
 
   constructor(options: AuditAnchorOptions) {
     this.#options = options;
   }
 
-  /** Why it was not told the last time; undefined where all is well. */
+  /** Reason why the last report failed; undefined if it succeeded. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** The chain is on the disk up to there. */
+  /** The chain is on disk up to this point. */
   moved(end: ChainEnd): void {
     this.#end = end;
     const { clock } = this.#options;
@@ -62,12 +63,12 @@ export class AuditAnchor {
     });
   }
 
-  /** Resolves when no telling is under way. */
+  /** Resolves when no report is in progress. */
   async settled(): Promise<void> {
     await this.#telling;
   }
 
-  /** Tells where the chain ended; within 2 s, whatever is under way. */
+  /** Reports the end of the chain; takes at most 2 s. */
   async stop(): Promise<void> {
     const { clock } = this.#options;
     const until = clock.now() + STOP_MS;
@@ -118,7 +119,7 @@ export class AuditAnchor {
   }
 }
 
-/** The socket at which the machine's syslog listens. */
+/** Socket of the machine's syslog. */
 const SYSLOG = '/dev/log';
 
 /** Parses a setting: `file:/PATH`, `syslog`, `command:/PATH`. */
@@ -132,8 +133,8 @@ export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
 };
 
 /**
- * Returns arguments by which `logger` fails where nobody listens. Without them it drops the line
- * and ends with 0 wherever systemd is not the first process, as in a container.
+ * Arguments with which `logger` fails if nothing listens. Otherwise it drops the line and exits
+ * with 0 if systemd is not the init process, as in a container.
  */
 const loggerArgs = (socket: string): readonly string[] => [
   ...['--socket', socket, '--socket-errors=on'],
@@ -141,8 +142,8 @@ const loggerArgs = (socket: string): readonly string[] => [
 ];
 
 /**
- * A program that reads the line, and ends with 0. It has no variable of the daemon's, and the
- * system's PATH. Where it takes too long, its process group is ended.
+ * Runs a program that reads the line from stdin and exits with 0. The program gets the system's
+ * PATH and no variable of the daemon. If it takes too long, its process group is killed.
  */
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>
@@ -151,7 +152,7 @@ const told =
       spawn(program, args, {
         stdio: ['pipe', 'ignore', 'pipe'],
         env: { PATH },
-        detached: true, // a group of its own
+        detached: true, // its own group
       }),
     );
     const end = (): void => killGroup(child.pid);
@@ -160,9 +161,9 @@ const told =
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(0, MOST_STDERR);
     });
-    child.stdin.on('error', () => {}); // it may end without reading
+    child.stdin.on('error', () => {}); // it may exit without reading
     child.stdin.end(`${line}\n`);
-    // what it left behind may hold the other end for ever
+    // a left-behind child may hold the pipe open for ever
     child.once('exit', () => setImmediate(() => child.stderr.destroy()));
     const [code, by] = (await once(child, 'close').finally(() =>
       signal.removeEventListener('abort', end),
@@ -177,6 +178,6 @@ const killGroup = (pid: number | undefined): void => {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // it has ended
+    // already exited
   }
 };

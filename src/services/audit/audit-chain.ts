@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { AuditLine } from '../../contracts/audit.ts';
 
 /**
- * The chain: each line is JSON that ends with the hash of the line before it and with its own,
- * `…,"prev":"<hex>","hash":"<hex>"}`. Its own is the SHA-256 of the line without `,"hash":"<hex>"`,
- * so that whoever changes a line must change all that follow it.
+ * End of the chain. Each line is JSON that ends with the previous line's hash and its own,
+ * `…,"prev":"<hex>","hash":"<hex>"}`. A line's own hash is the SHA-256 of the line without
+ * `,"hash":"<hex>"`. So a changed line requires changes of all later lines.
  */
 export interface ChainEnd {
   readonly seq: number;
@@ -13,16 +13,16 @@ export interface ChainEnd {
 
 export interface ChainedLine extends ChainEnd {
   readonly prev: string;
-  /** Whether the hash is that of the line. */
+  /** Whether the hash matches the line. */
   readonly whole: boolean;
   readonly kind: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The end that the first line of a chain follows. */
+/** The end before the first line of a chain. */
 export const CHAIN_START: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
 
-/** The next line of the chain, and where the chain ends with it. */
+/** The next line of the chain, and the new end. */
 export const chainLine = (
   end: ChainEnd,
   fields: Readonly<Record<string, unknown>>,
@@ -33,7 +33,7 @@ export const chainLine = (
   return { line: `${hashed.slice(0, -1)},"hash":"${hash}"}`, end: { seq, hash } };
 };
 
-/** Undefined for what is no line of a chain. */
+/** Undefined if the text is not a chain line. */
 export const readChainLine = (line: AuditLine): ChainedLine | undefined => {
   const match = ENDING.exec(line);
   const hash = match?.[1];

@@ -3,10 +3,7 @@ import { basename, join } from 'node:path';
 import type { AuditLine } from '../../contracts/audit.ts';
 import { CHAIN_START, type ChainEnd, type ChainedLine, readChainLine } from './audit-chain.ts';
 
-/**
- * Files of an audit are named by the number of their first line, so that their names tell their
- * order.
- */
+/** Names a file by the number of its first line, so that names sort in order. */
 export const auditFileName = (firstSeq: number): string =>
   `audit-${String(firstSeq).padStart(16, '0')}.jsonl`;
 export const firstSeqOf = (name: string): number | undefined => {
@@ -15,21 +12,21 @@ export const firstSeqOf = (name: string): number | undefined => {
 };
 
 /**
- * The file that says where the chain stands. It shows that lines were cut off the end, unless
- * whoever did so changed this file too.
+ * The file with the end of the chain. It reveals lines that were cut off the end, unless this file
+ * was changed too.
  */
 export const HEAD_FILE = 'head';
 export const headText = ({ seq, hash }: ChainEnd): string =>
   `${String(seq).padStart(16, '0')} ${hash}\n`;
 
-/** The files of an audit in their order, by path. */
+/** Paths of an audit's files, in order. */
 export const auditFiles = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => FILE_NAME.test(name))
     .sort()
     .map((name) => join(folder, name));
 
-/** Undefined where there is none, or it is none of ours. */
+/** Undefined if the file does not exist or is malformed. */
 export const readHead = (folder: string): ChainEnd | undefined => {
   try {
     const match = /^(\d{16}) ([0-9a-f]{64})\n$/.exec(
@@ -42,21 +39,21 @@ export const readHead = (folder: string): ChainEnd | undefined => {
 };
 
 export interface AuditTail {
-  /** The last line that is one; of an empty audit CHAIN_START. */
+  /** Last valid line; CHAIN_START for an empty audit. */
   readonly end: ChainEnd;
   readonly endKind: string | undefined;
   /**
-   * The file to go on in; undefined: a new one, for there is none, or the last one does not end
-   * with that line.
+   * The file to continue. Undefined to begin a new file, because no file exists or the last file
+   * does not end with `end`.
    */
   readonly file: { readonly path: string; readonly bytes: number } | undefined;
-  /** The number that the name of the last file has; 0: there is none. */
+  /** Number in the last file's name; 0 if there is no file. */
   readonly lastFileSeq: number;
-  /** The last lines, the oldest first. */
+  /** The last lines, oldest first. */
   readonly lines: readonly AuditLine[];
 }
 
-/** Reads the end of what an earlier run left: TAIL_BYTES of it, of as many files as that takes. */
+/** Reads the end of an earlier run's files: TAIL_BYTES, over as many files as necessary. */
 export const readAuditTail = (folder: string): AuditTail => {
   const files = auditFiles(folder);
   let lines: AuditLine[] = [];
@@ -67,7 +64,7 @@ export const readAuditTail = (folder: string): AuditTail => {
     const { text, read, bytes } = readEnd(path, left);
     last ??= { path, bytes, ended: text.endsWith('\n') };
     const found = text.split('\n');
-    found.pop(); // what has no end is no line
+    found.pop(); // drop an incomplete line
     if (read < bytes) found.shift();
     lines = [...found, ...lines];
     left -= read;

@@ -23,46 +23,46 @@ export interface AuditTrailOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly recent: RecentAudit;
-  /** Told how far the chain is on the disk. */
+  /** Receives the end of the chain on disk. */
   readonly anchor?: AuditAnchor;
-  /** Given whole lines, each once, after they are in the file. It must not wait. */
+  /** Receives complete lines, each once, after they are in the file. It must not wait. */
   readonly copy?: (text: string) => void;
 }
 
-/**
- * Milliseconds for which lines are gathered and then written together, so that a request costs no
- * write of its own.
- */
+/** Delay in ms to batch lines into one write, so that a request costs no write of its own. */
 export const WRITE_DELAY_MS = 50;
-/** Milliseconds after which lines are on the disk. */
+/** Time in ms after which lines are on disk. */
 const SYNC_MS = 1_000;
 const AGAIN_MS = 1_000;
 const MOST_UNWRITTEN = 10_000;
 const WRITTEN_AT_ONCE = 500;
 const STOP_MS = 2_000;
 
-/** Reads the id of the machine's boot: with pid and moment it names one run of the daemon. */
+/**
+ * Reads the boot id of the machine; together with pid and start time it identifies a run of the
+ * daemon.
+ */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Counts of what became of the lines of one run, its own `begin` and `end` among them. */
+/** Outcome of the lines of one run, including its own `begin` and `end`. */
 export interface AuditCounts {
   readonly written: number;
-  /** Did not fit among those that wait to be written. */
+  /** Dropped because the queue was full. */
   readonly lost: number;
-  /** That earlier runs wrote, and that the files lacked at the start. */
+  /** Lines of earlier runs that the files lacked at start. */
   readonly missing: number;
   readonly waiting: number;
-  /** For how long, in milliseconds, nothing could be written; 0: it can. */
+  /** Time in ms since writing began to fail; 0 if it works. */
   readonly unwritableMs: number;
 }
 
 /**
- * The audit of one daemon: every write is a line of a chain, in files of a folder that is this
- * process's alone. Requests do not wait for it: lines are in the file about 50 ms later and on the
- * disk within about a second. What can't be written is kept and tried again, 10,000 lines of it; of
- * what came after those the chain has the count.
+ * The audit of one daemon: every write is a line of a chain, in files of a folder that only this
+ * process uses. Requests do not wait for it. Lines are in the file about 50 ms later, and on disk
+ * within about a second. Up to 10,000 lines wait and are retried while writing fails; beyond that,
+ * the chain records only their number.
  */
 export class AuditTrail implements AuditSink {
   readonly #options: AuditTrailOptions;
@@ -70,7 +70,7 @@ export class AuditTrail implements AuditSink {
   #writer: AuditWriter | undefined;
   #end: ChainEnd = CHAIN_START;
   #unwritten: Fields[] = [];
-  /** Lines that did not fit in: how many, and since when. */
+  /** Number of dropped lines, and since when. */
   #lost: { count: number; readonly since: number } | undefined;
   #failing: { readonly why: string; readonly since: number } | undefined;
   readonly #counts = { written: 0, lost: 0, missing: 0 };
@@ -88,8 +88,8 @@ export class AuditTrail implements AuditSink {
   }
 
   /**
-   * Why lines can't be written now, and how many wait, or the anchor can't be told; undefined when
-   * all is well.
+   * Reason why lines can't be written, with the number of waiting lines, or why the anchor fails;
+   * undefined if all is well.
    */
   get problem(): string | undefined {
     if (this.#failing === undefined) return this.#options.anchor?.problem;
@@ -109,8 +109,8 @@ export class AuditTrail implements AuditSink {
   }
 
   /**
-   * Goes on with the chain of the folder. Rejects where the folder can't be used. Writes nothing
-   * where it was stopped meanwhile.
+   * Continues the chain of the folder. Rejects if the folder can't be used. Writes nothing if
+   * stopped during the start.
    */
   async start(): Promise<void> {
     const { files, version, recent } = this.#options;
@@ -160,12 +160,12 @@ export class AuditTrail implements AuditSink {
     if (!this.#stopped) this.#minute.count(entry);
   }
 
-  /** Resolves when no write is under way. */
+  /** Resolves when no write is in progress. */
   async settled(): Promise<void> {
     await this.#writing;
   }
 
-  /** Ends the chain in order; waits 2 s at most for what is not written yet. May be repeated. */
+  /** Ends the chain in order; waits at most 2 s for unwritten lines. Idempotent. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -230,7 +230,7 @@ export class AuditTrail implements AuditSink {
     const { log, recent, clock, copy } = this.#options;
     try {
       for (let left = this.#unwritten.length; left > 0; left -= WRITTEN_AT_ONCE) {
-        // what comes meanwhile waits for the next time
+        // lines that arrive during the write wait for the next
         const batch = this.#unwritten.slice(0, Math.min(left, WRITTEN_AT_ONCE));
         const { lines, end } = this.#chained(batch);
         await this.#writer?.append(lines, this.#end.seq + 1, end);
@@ -268,7 +268,10 @@ export class AuditTrail implements AuditSink {
     return { lines, end };
   }
 
-  /** Once there is room again, in the place where they would have been. */
+  /**
+   * Records the number of dropped lines once there is space, in the position that they would have
+   * had.
+   */
   #tellOfLost(): void {
     if (!this.#lost || this.#unwritten.length >= MOST_UNWRITTEN) return;
     const { count, since } = this.#lost;
@@ -300,6 +303,6 @@ export class AuditTrail implements AuditSink {
   }
 }
 
-/** A tool's own entry is none, nor is what a good key was granted. */
+/** Entries of local tools, and successes of valid keys, are not refusals. */
 const isRefused = ({ caller, via, status }: AuditEntry): boolean =>
   via === undefined && (caller === undefined || status >= 400);

@@ -6,15 +6,15 @@ import type { ChainEnd } from './audit-chain.ts';
 
 export interface AuditFiles {
   readonly folder: string;
-  /** A file that has so many bytes is followed by another. */
+  /** Size in bytes at which a new file begins. */
   readonly fileBytes: number;
-  /** The number of files that are kept; the oldest go. */
+  /** Number of kept files; older files are deleted. */
   readonly files: number;
 }
 
 /**
- * The files of one audit: lines go to the end of the last, all of a call or none. One call at a
- * time. After a call that rejected, the next one begins where the last good one ended.
+ * The files of one audit. Each call appends all of its lines to the last file, or none. One call at
+ * a time. After a rejection, the next call continues at the end of the last successful call.
  */
 export class AuditWriter {
   readonly #options: AuditFiles;
@@ -27,7 +27,7 @@ export class AuditWriter {
     this.#head = head;
   }
 
-  /** Goes on in the file that is named, as long as it was. */
+  /** Continues the given file at its given length. */
   static async open(
     options: AuditFiles,
     last: { readonly path: string; readonly bytes: number } | undefined,
@@ -45,7 +45,7 @@ export class AuditWriter {
     return writer;
   }
 
-  /** In the file, though perhaps not yet on the disk, when it resolves. */
+  /** When it resolves, the lines are in the file, but perhaps not yet on disk. */
   async append(lines: readonly AuditLine[], firstSeq: number, end: ChainEnd): Promise<void> {
     const file =
       this.#file !== undefined && this.#bytes < this.#options.fileBytes
@@ -57,7 +57,7 @@ export class AuditWriter {
         at += (await file.write(text, at, text.length - at, this.#bytes + at)).bytesWritten;
       await this.#head.write(headText(end), 0, 'latin1');
     } catch (error) {
-      // written over by the next call anyway
+      // the next call overwrites it anyway
       await file.truncate(this.#bytes).catch(() => undefined);
       throw error;
     }
@@ -75,7 +75,7 @@ export class AuditWriter {
 
   async #next(firstSeq: number): Promise<FileHandle> {
     const { folder, files } = this.#options;
-    // One of that name has nothing but what an earlier attempt could not finish.
+    // An existing file of that name only has the remains of a failed attempt.
     const next = await open(join(folder, auditFileName(firstSeq)), 'w', 0o600);
     const full = this.#file;
     this.#file = next;

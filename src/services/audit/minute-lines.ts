@@ -4,34 +4,34 @@ import type { Clock } from '../../contracts/clock.ts';
 type Who = NonNullable<AuditEntry['caller']>;
 type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
 
-/** Counts of what a key has been refused and what it has looked at, in one minute. */
+/** Counts of a key's refusals and reads in one minute. */
 interface OfKey {
   readonly who: Who | undefined;
   refused: number;
-  /** By what makes them one line. */
+  /** By the fields that share a line. */
   readonly counted: Map<string, { readonly fields: Omit<CountedEntry, 'caller'>; count: number }>;
-  /** Further ones that have no place in `counted`. */
+  /** Reads that do not fit in `counted`. */
   uncounted: number;
 }
 
 /**
- * Lines of a minute for what one key, or all without a good key, was refused; and as many for what
- * a key looks at.
+ * Audit lines per minute for the refusals of one key, and the same for its reads. Callers without a
+ * valid key share one limit.
  */
 const MOST_A_MINUTE = 60;
-/** Beyond so many in one minute keys share a bound … */
+/** Keys per minute with a limit of their own; further keys share one. */
 const MOST_KEYS = 1_000;
 /**
- * … and all have no more lines for what they look at: the end of a minute does not write more than
- * waits to be written anyway.
+ * Lines for reads per minute over all keys, so that the end of a minute never writes more than the
+ * queue holds.
  */
 const MOST_COUNTED = 2_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Bounds the lines of what costs its client nothing and can come without end: the first 60 refusals
- * of a key in a minute have a line each, the others are counted in one, so that nobody can push out
- * of the files what others did. What is only looked at is counted, by key and by what it was.
+ * Limits the lines of cheap, unlimited requests. The first 60 refusals of a key in a minute have a
+ * line each, and further refusals are counted in one line. So nobody can push others' actions out
+ * of the files. Reads are counted by key and by kind.
  */
 export class MinuteLines {
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class MinuteLines {
     this.#tell = tell;
   }
 
-  /** Whether what the caller was refused is to have a line of its own. */
+  /** Whether the caller's refusal gets a line of its own. */
   letIn(caller: AuditEntry['caller']): boolean {
     const key = this.#of(caller);
     key.refused += 1;
@@ -66,7 +66,7 @@ export class MinuteLines {
     }
   }
 
-  /** Tells what was counted so far. */
+  /** Writes the current counts. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -5,10 +5,10 @@ import {
   RECENT_AUDIT_LINES,
 } from '../../contracts/audit.ts';
 
-/** The last lines of the only daemon there is. */
+/** Recent lines of a daemon without replicas. */
 export class RecentAuditRing implements RecentAudit {
   #lines: AuditLine[] = [];
-  /** The number of the first line in `#lines`, as cursors have it. */
+  /** Number of the first line in `#lines`, as used in cursors. */
   #number = 0;
 
   add(lines: readonly AuditLine[]): void {

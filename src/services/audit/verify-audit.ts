@@ -5,14 +5,14 @@ import { readChainLine } from './audit-chain.ts';
 import { firstSeqOf } from './audit-folder.ts';
 
 /**
- * `cut`: the end is gone. `changed`: a line is not what was written. `missing`: lines are gone.
- * `reordered`: a line or file is not in its place. `lost`: the daemon itself says that it could not
- * write some.
+ * `cut`: the end is missing. `changed`: a line was altered. `missing`: lines are missing.
+ * `reordered`: a line or file is out of order. `lost`: the daemon recorded that it could not write
+ * some lines.
  */
 export interface AuditFinding {
   readonly kind: 'cut' | 'changed' | 'missing' | 'reordered' | 'lost';
   readonly file: string;
-  /** From 1. */
+  /** Counts from 1. */
   readonly line: number;
   readonly problem: string;
 }
@@ -21,12 +21,12 @@ export interface AuditReport {
   readonly files: number;
   readonly lines: number;
   /**
-   * The number of the first line that was read; where it is more than 1, the lines before it were
-   * rotated away or removed.
+   * Number of the first line read. If it is more than 1, earlier lines were rotated away or
+   * removed.
    */
   readonly first?: number;
   readonly last?: ChainEnd;
-  /** Runs that did not end in order: what they did in their last moments may have no line. */
+  /** Runs without an orderly end: their last actions may have no line. */
   readonly crashes: number;
   /** The first MOST_FINDINGS. */
   readonly findings: readonly AuditFinding[];
@@ -35,9 +35,9 @@ export interface AuditReport {
 const MOST_FINDINGS = 1_000;
 
 /**
- * Reads the files of one chain in the order given. `known` is where the chain is known to have
- * been, such as by the file `head`, or by lines of its anchor: what does not reach that far was
- * cut. Rejects where a file can't be read.
+ * Reads the files of one chain in the given order. `known` has earlier ends of the chain, as from
+ * the file `head` or the anchor's lines: a chain that does not reach them was cut. Rejects if a
+ * file can't be read.
  */
 export const verifyAudit = async (
   files: readonly string[],
@@ -51,11 +51,11 @@ export const verifyAudit = async (
   return verifier.report(files);
 };
 
-/** A line is never longer; what is, is none. */
+/** Length of the longest valid line. */
 const MOST_LINE = 65_536;
 
 class Verifier {
-  /** Hashes of lines, by their numbers. */
+  /** Known hashes by line number. */
   readonly #known = new Map<number, readonly string[]>();
   #furthest = 0;
   readonly #findings: AuditFinding[] = [];
@@ -65,7 +65,7 @@ class Verifier {
   #crashes = 0;
   #first: number | undefined;
   #last: ChainEnd | undefined;
-  /** The line before was none: how many there were, nobody knows. */
+  /** The previous line was invalid, so the number of missing lines is unknown. */
   #afterGarbage = false;
 
   constructor(known: readonly ChainEnd[]) {
@@ -163,7 +163,7 @@ class Verifier {
   }
 }
 
-/** Lines longer than MOST_LINE come cut. */
+/** Truncates lines longer than MOST_LINE. */
 async function* linesOf(
   file: string,
 ): AsyncGenerator<{ readonly text: string; readonly ended: boolean }, void, undefined> {

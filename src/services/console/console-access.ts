@@ -29,9 +29,9 @@ export interface ConsoleAccessDeps {
   readonly operators: Operators;
   readonly passwords: Passwords;
   readonly limits: LoginLimits;
-  /** Absent: nobody logs in by OpenID Connect. */
+  /** Absent if OpenID Connect is not configured. */
   readonly provider: IdentityProvider | undefined;
-  /** Seals what the browser carries to the provider and back. */
+  /** Key to seal the browser's state during a login at the provider. */
   readonly sealKey: Buffer;
   readonly clock: Clock;
   readonly audit: AuditSink | undefined;
@@ -40,21 +40,21 @@ export interface ConsoleAccessDeps {
 const IDLE_MS = 30 * 60_000;
 const LIFE_MS = 12 * 60 * 60_000;
 const LINK_MS = 5 * 60_000;
-/** The user of the keys that the daemon makes, which whoever owns its folder has. */
+/** User of the keys that the daemon makes; the owner of its folder has them. */
 const OWNERS_USERS = ['default'];
 const LINK_PREFIX = 'console-login ';
 const LONGEST_NAME = 63;
 const LONGEST_PASSWORD = 256;
 
-/** Holds what a session is kept with; the rest of a local operator is read anew at each use. */
+/** Stored part of a session; the other fields of a local operator are read again at each use. */
 interface SessionValue extends Pick<ConsolePerson, 'name' | 'role' | 'users' | 'authenticatedAt'> {
   readonly method: LoginMethod;
   readonly address: string;
-  /** Tells which local operator of that name it is, and with which password. */
+  /** Fingerprint of the local operator and the password. */
   readonly of?: string;
 }
 
-/** People at the console: who they are, and their sessions. */
+/** People at the console, and their sessions. */
 export class ConsoleAccess implements ConsoleOperations {
   readonly #deps: ConsoleAccessDeps;
   readonly #answers: ExpectedAnswers;
@@ -98,8 +98,8 @@ export class ConsoleAccess implements ConsoleOperations {
   };
 
   /**
-   * Makes a link's token for the owner of the data folder, or for one of the operators, where there
-   * are any. Refuses an operator that is not there or locked.
+   * Issues a link's token for the owner of the data folder, or for an operator if there are any.
+   * Refuses a missing or locked operator.
    */
   async issueLink(as: string | undefined): Promise<string> {
     const { operators, tokens } = this.#deps;
@@ -119,7 +119,7 @@ export class ConsoleAccess implements ConsoleOperations {
   readonly loginByLink = async (link: string, terms: LoginTerms): Promise<LoggedIn> => {
     const { operators, tokens, clock, limits } = this.#deps;
     const isGood = await this.isLinkGood(link);
-    // a good link is no guess: whoever guesses from the same address does not keep its owner out
+    // a valid link is no guess, so an attacker at the same address can't lock its owner out
     if (!isGood) await limits.countLink(terms.from);
     const value = isGood ? await tokens.redeemToken(link) : undefined;
     if (value === undefined) throw this.#refused('link', terms);
@@ -164,7 +164,7 @@ export class ConsoleAccess implements ConsoleOperations {
   readonly loginByOpenId: ConsoleOperations['loginByOpenId'] = async (sealed, callback, terms) => {
     const { provider, operators, clock, limits } = this.#deps;
     const waited = this.#answers.open(sealed);
-    // nothing of this browser's: it counts for nobody, and is not worth a line of the audit
+    // not this browser's login: neither counted nor audited
     if (!provider || !waited) throw forbidden(REFUSED.openid);
     await limits.countAnswer(waited.expected.state);
     const { identity, role, name, users, authenticatedAt } = await provider
@@ -263,7 +263,7 @@ export class ConsoleAccess implements ConsoleOperations {
     return { token, person: session.person };
   }
 
-  /** Undefined where nobody may have the session any more. */
+  /** Undefined if the session is no longer permitted. */
   #personOf(kept: KeptConsoleSession): ConsolePerson | undefined {
     const { operators } = this.#deps;
     const { of, method, address, ...value } = JSON.parse(kept.value) as SessionValue;
@@ -279,7 +279,7 @@ export class ConsoleAccess implements ConsoleOperations {
     return { ...session, ...value, name, role, users };
   }
 
-  /** The owner's link is for a daemon that knows nobody else. */
+  /** The owner's link is only for a daemon without operators. */
   #isOwnerWhereThereAreOthers({ operator }: KeptConsoleSession): boolean {
     return operator === OWNER && this.#deps.operators.list().length > 0;
   }
@@ -332,11 +332,11 @@ const pick = (operator: OperatorLike): Pick<SessionValue, 'name' | 'role' | 'use
   of: markOf(operator),
 });
 
-/** Another person of the name, and another password, have another mark. */
+/** Changes with the person behind the name, and with the password. */
 const markOf = ({ passwordHash, addedAt }: OperatorLike): string =>
   idOf(`${passwordHash} ${addedAt}`);
 
-/** A session as lists show it: nothing of it lets anybody in. */
+/** A session as listed, without any credential. */
 export const listed = ({
   id,
   operator,

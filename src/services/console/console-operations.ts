@@ -4,35 +4,35 @@ import type { LoginSource } from './login-limits.ts';
 
 export type LoginMethod = 'password' | 'link' | 'openid';
 
-/** A login that was good. */
+/** A successful login. */
 export interface LoggedIn {
-  /** For the session's cookie; known to the browser alone. */
+  /** For the session's cookie; only the browser knows it. */
   readonly token: string;
-  /** For the browser's next login; absent where there was a link. */
+  /** For the browser's next login; absent after a login by link. */
   readonly device?: string;
-  /** The page that the person was going to when a login at a provider began. */
+  /** The person's destination page when a login at a provider began. */
   readonly next?: string;
   readonly person: ConsolePerson;
 }
 
-/** Describes a login, besides what shows who it is. */
+/** Options of a login, beside its credentials. */
 export interface LoginTerms {
   readonly requestId: string;
   readonly from: LoginSource;
-  /** Token of the session that the browser had until now, which ends. */
+  /** Token of the browser's previous session, which ends. */
   readonly replaces: string | undefined;
 }
 
-/** The session behind a cookie. */
+/** The session of a cookie. */
 export interface OpenSession {
   readonly person: ConsolePerson;
-  /** Goes with every write of this session, beside the cookie. */
+  /** Required with every write of this session, beside the cookie. */
   readonly csrf: string;
-  /** The person logged in lately enough to decide approvals. */
+  /** Whether the login is recent enough to decide approvals. */
   readonly isFresh: boolean;
 }
 
-/** A session as lists show it. */
+/** A session as listed. */
 export interface ListedSession extends Pick<
   KeptConsoleSession,
   'openedAt' | 'seenAt' | 'endsAt' | 'operator'
@@ -43,48 +43,51 @@ export interface ListedSession extends Pick<
   readonly address: string;
 }
 
-/** Where OpenID Connect sends the browser, and what is to come back with it, sealed. */
+/** The provider's URL for the browser, and the sealed state that must come back. */
 export interface OpenIdStart {
   readonly url: string;
   readonly sealed: string;
 }
 
-/** People at the console: who they are, and their sessions. */
+/** People at the console, and their sessions. */
 export interface ConsoleOperations {
-  /** Whether there are people with a password, and a provider of OpenID Connect. */
+  /** Whether password logins and an OpenID Connect provider are configured. */
   readonly loginWays: () => { readonly password: boolean; readonly openId: boolean };
-  /** Refuses with FORBIDDEN, the same for every cause, and with RATE_LIMITED. */
+  /** Refuses with FORBIDDEN, which is the same for every cause, and with RATE_LIMITED. */
   readonly loginByPassword: (
     name: string,
     password: string,
     terms: LoginTerms,
   ) => Promise<LoggedIn>;
-  /** Whether the link may still be used. Uses nothing up. */
+  /** Whether the link is still valid. Does not use up the link. */
   readonly isLinkGood: (link: string) => Promise<boolean>;
-  /** Each link once. Refuses with FORBIDDEN. */
+  /** Each link works once. Refuses with FORBIDDEN. */
   readonly loginByLink: (link: string, terms: LoginTerms) => Promise<LoggedIn>;
-  /** `again`: the provider asks for a password whatever session the person has there. */
+  /** `again`: the provider requires a new login despite an existing session. */
   readonly startOpenId: (start: {
     readonly redirectUri: string;
     readonly replaces: string | undefined;
     readonly again: boolean;
-    /** The page that the person is going to. */
+    /** The person's destination page. */
     readonly next: string | undefined;
     readonly from: LoginSource;
   }) => Promise<OpenIdStart>;
-  /** Refuses with FORBIDDEN what is not the answer to `sealed`, once. */
+  /** Accepts each answer once. Refuses with FORBIDDEN an answer that does not match `sealed`. */
   readonly loginByOpenId: (
     sealed: string,
     callback: URL,
     terms: Omit<LoginTerms, 'replaces'>,
   ) => Promise<LoggedIn>;
-  /** The session, which counts as used; undefined where nobody has it, or may have it. */
+  /**
+   * Returns the session and records its use; undefined if it does not exist or is no longer
+   * permitted.
+   */
   readonly openSession: (token: string) => Promise<OpenSession | undefined>;
   readonly logOut: (token: string) => Promise<void>;
-  /** All sessions for an admin, else the person's own; the latest first. */
+  /** All sessions for an admin, else the person's own; latest first. */
   readonly listSessions: (person: ConsolePerson) => Promise<readonly ListedSession[]>;
-  /** Refuses with NOT_FOUND what the person does not see. */
+  /** Refuses with NOT_FOUND a session that the person can't see. */
   readonly endSession: (person: ConsolePerson, sessionId: string) => Promise<void>;
-  /** Ends all sessions of the person; returns how many. */
+  /** Ends all sessions of the person; returns their number. */
   readonly endSessionsOf: (person: ConsolePerson) => Promise<number>;
 }

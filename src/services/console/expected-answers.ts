@@ -2,23 +2,23 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
 import type { ExpectedAnswer } from '../../contracts/identity-provider.ts';
 
-/** How long a person may take to log in at the provider. */
+/** Longest login at the provider, in ms. */
 const WAIT_MS = 10 * 60_000;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A login at the provider that is under way in one browser. */
+/** A browser's login at the provider that is in progress. */
 export interface WaitedAnswer {
   readonly expected: ExpectedAnswer;
-  /** The session that the browser had when it began, which the login ends. */
+  /** The browser's session at the start, which the login ends. */
   readonly replaces: string | undefined;
-  /** The page that the person was going to. */
+  /** The person's destination page. */
   readonly next?: string;
 }
 
 /**
- * Seals what the answer of a provider is held against into text that the browser carries, so that
- * any replica may take the answer, and only from the browser that began.
+ * Seals the expected values of a provider's answer into text that the browser carries. So any
+ * replica may accept the answer, and only from the browser that began.
  */
 export class ExpectedAnswers {
   readonly #key: Buffer;
@@ -37,7 +37,7 @@ export class ExpectedAnswers {
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
-  /** Undefined for what was not sealed here, or too long ago. */
+  /** Undefined if the text was not sealed here, or has expired. */
   open(text: string): WaitedAnswer | undefined {
     const bytes = Buffer.from(text, 'base64url');
     if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;

@@ -2,40 +2,37 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import { Refusal } from '../../model/refusals.ts';
 
-/** From where somebody tries to log in. */
+/** Origin of a login attempt. */
 export interface LoginSource {
-  /** An address, or what counts as one. */
+  /** An address, or an equivalent. */
   readonly address: string;
-  /** The mark that the browser got at an earlier login. */
+  /** Token that the browser got at an earlier login. */
   readonly device: string | undefined;
 }
 
 const MINUTE_MS = 60_000;
-/**
- * How many attempts there may be, in ms each: the more there were, the longer it takes until the
- * next ones.
- */
+/** Attempts per window in ms: the more attempts, the longer the delay. */
 const ATTEMPTS: readonly (readonly [number, number])[] = [
   [6, MINUTE_MS],
   [15, 15 * MINUTE_MS],
   [40, 4 * 60 * MINUTE_MS],
 ];
-/** Counts all addresses together, but no browsers that logged in before. */
+/** Over all addresses together, without browsers that logged in before. */
 const ATTEMPTS_ON_ACCOUNT = [200, 60 * MINUTE_MS] as const;
 const ATTEMPTS_OF_ADDRESS = [60, 15 * MINUTE_MS] as const;
 const ANSWERS = [5, 15 * MINUTE_MS] as const;
-/** For longer than a login at a provider may be under way. */
+/** Longer than a login at a provider may take. */
 const ONCE = [1, 15 * MINUTE_MS] as const;
-/** Stands for the account of browsers that logged in at a provider; no operator has the name. */
+/** Account for browsers that logged in at a provider; no operator has this name. */
 const AT_PROVIDER = 'at a provider';
-/** Accounts that don't exist share so many counts, so that made-up names push out no count. */
+/** Number of counters that unknown accounts share, so that made-up names evict no counter. */
 const UNKNOWN_ACCOUNTS = 64;
 
 /**
- * Counts attempts to log in, before their password is looked at, on all replicas together: by
- * account and address, by address, and by account. What counts on an account is counted apart for
- * each browser that logged in to it before (device cookies, as OWASP calls them), so that strangers
- * who try an account never keep its owner out.
+ * Counts login attempts before their password is checked, over all replicas: by account and
+ * address, by address, and by account. Each browser that logged in to an account before has its own
+ * counter for it (device cookies, in OWASP's term). So strangers who try an account never lock its
+ * owner out.
  */
 export class LoginLimits {
   readonly #limits: RateLimits;
@@ -47,8 +44,8 @@ export class LoginLimits {
   }
 
   /**
-   * Counts one; refuses with RATE_LIMITED where there were too many. `mark` tells the account's
-   * password from its earlier ones; undefined: there is no such account.
+   * Counts an attempt; refuses with RATE_LIMITED beyond the limit. `mark` changes with the
+   * account's password; undefined if the account does not exist.
    */
   async count(
     account: string,
@@ -69,34 +66,34 @@ export class LoginLimits {
     await this.#countAll(counts);
   }
 
-  /** Counts a link that is none; refuses as `count` does. */
+  /** Counts an invalid link; refuses like `count`. */
   async countLink({ address }: LoginSource): Promise<void> {
     await this.#countAll([[`login-link/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Counts a login that begins at a provider, by browser or address; refuses as `count` does. */
+  /** Counts the start of a login at a provider, by browser or address; refuses like `count`. */
   async countBegun({ address, device }: LoginSource): Promise<void> {
     const known = this.#deviceIn(AT_PROVIDER, device);
     const own = known === undefined ? address : `device ${hashOf(known)}`;
     await this.#countAll([[`login-provider/${own}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Counts an answer to a login that began, by its `state`; refuses as `count` does. */
+  /** Counts an answer to a login, by its `state`; refuses like `count`. */
   async countAnswer(state: string): Promise<void> {
     await this.#countAll([[`login-answer/${hashOf(state)}`, ...ANSWERS]]);
   }
 
   /**
-   * Whether a login that a provider proved, by its `state`, is proved for the first time: it is
-   * good once, also at a provider that takes its codes twice.
+   * Whether this is the first proof of the login with this `state`. A login is valid once, even if
+   * the provider accepts its codes twice.
    */
   async isFirst(state: string): Promise<boolean> {
     return (await this.#limits.countWithin(`login-proven/${hashOf(state)}`, ...ONCE)).within;
   }
 
   /**
-   * Makes what the browser shows at its next login to the account, or at a provider. It counts for
-   * nothing once the account has another password.
+   * Makes the token for the browser's next login to the account, or at a provider. It becomes
+   * invalid when the account's password changes.
    */
   deviceOf(account?: { readonly name: string; readonly mark: string }): string {
     const id = randomBytes(16).toString('base64url');
@@ -111,7 +108,7 @@ export class LoginLimits {
     }
   }
 
-  /** The browser's mark, which is counted on: it is told in one way alone. */
+  /** The key for the browser's counter. Only one spelling of a token is valid. */
   #deviceIn(account: string, device: string | undefined): string | undefined {
     const [id = ''] = (device ?? '').split('.', 1);
     const right = Buffer.from(`${id}.${this.#sealOf(account, id)}`);

@@ -6,9 +6,9 @@ import { invalidArgument, Refusal } from '../../model/refusals.ts';
 
 export interface OperatorCommandsDeps {
   readonly operators: Operators;
-  /** Absent: the file is not the daemon's to write. */
+  /** Absent if the daemon must not write the file. */
   readonly change: OperatorsChange | undefined;
-  /** Makes an operator of what was given for one, and refuses what is wrong with it. */
+  /** Validates and builds an operator entry from input; refuses invalid input. */
   readonly entryOf: (given: unknown) => Promise<LocalOperator>;
   readonly sessions: Pick<ConsoleSessions, 'endConsoleSessionsOf'>;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface ShownOperator {
   readonly locked: boolean;
 }
 
-/** Does what the owner of the data folder asks about operators. */
+/** Commands about operators from the owner of the data folder. */
 export class OperatorCommands {
   readonly #deps: OperatorCommandsDeps;
 
@@ -29,7 +29,7 @@ export class OperatorCommands {
     this.#deps = deps;
   }
 
-  /** Operators by name, then identities that are locked and no operator's. */
+  /** Operators by name, then locked identities that are not operators. */
   list(): { readonly operators: readonly ShownOperator[]; readonly locked: readonly string[] } {
     const { operators } = this.#deps;
     const known = operators.list();
@@ -41,7 +41,10 @@ export class OperatorCommands {
     };
   }
 
-  /** Adds one, or gives the one of that name another password, role and users. Sessions end. */
+  /**
+   * Adds an operator, or changes an existing operator's password, role and users. Ends the
+   * sessions.
+   */
   async add(given: unknown): Promise<{ readonly name: string; readonly replaced: boolean }> {
     const change = this.#change();
     const addedAt = new Date(this.#deps.clock.now()).toISOString();
@@ -59,7 +62,7 @@ export class OperatorCommands {
     return { name, sessionsEnded: await this.#deps.sessions.endConsoleSessionsOf(name) };
   }
 
-  /** Locks a person out, an operator by name or anybody by identity, and ends their sessions. */
+  /** Locks out an operator by name, or anybody by identity, and ends their sessions. */
   async lock(identity: string): Promise<object> {
     if (identity === '') throw invalidArgument('identity', 'is required');
     this.#change().lock(identity);

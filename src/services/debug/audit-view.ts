@@ -1,4 +1,4 @@
-/** Each that is given must fit. */
+/** All given filters must match. */
 export interface AuditRequest {
   readonly limit: number;
   readonly cursor?: string;
@@ -7,11 +7,11 @@ export interface AuditRequest {
   readonly user?: string;
   readonly keyId?: string;
   readonly operation?: string;
-  /** By the status: below 400, below 500, above. */
+  /** By status: below 400, below 500, and from 500. */
   readonly outcome?: 'done' | 'refused' | 'failed';
 }
 
-/** A line of the audit, as its replica wrote it: see the schema of the API. */
+/** A line of the audit as its replica wrote it: see the schema of the API. */
 export interface AuditRecord {
   readonly seq: number;
   readonly time: string;
@@ -42,7 +42,7 @@ export interface AuditRecord {
   readonly hash: string;
 }
 
-/** `cursor`: where the lines before it begin. */
+/** `cursor` continues with the lines before this line. */
 export type ListedAuditRecord = AuditRecord & { readonly cursor: string };
 
 export interface AuditList {

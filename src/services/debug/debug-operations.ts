@@ -16,34 +16,34 @@ import type { AuditList, AuditRequest } from './audit-view.ts';
 import type { LogLevels } from './log-levels.ts';
 
 /**
- * Shows what an operator looks at. For keys with the admin role; what is shown is this replica's
- * own view unless it says otherwise.
+ * Views for debugging, for keys with the admin role. Each shows this replica's own view unless
+ * stated otherwise.
  */
 export interface DebugOperations {
   /**
-   * A page of actors; there is more as long as there is a `next`. Those that move meanwhile may be
-   * shown twice, or not.
+   * A page of actors; there are more pages while `next` is set. An actor that changes during the
+   * listing may appear twice or not at all.
    */
   readonly listActors: (caller: Caller, request: ActorsRequest) => ActorsPage;
   /**
-   * Shows the actor of the replica that leads it, or of the one that is named; this one's own where
-   * that does not answer. Refuses with NOT_FOUND.
+   * Shows the actor as seen by its leader or by the given replica. If that replica does not answer,
+   * shows this replica's view. Refuses with NOT_FOUND.
    */
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /**
-   * Makes the actor anew from its facts, and shows it then. Refuses with NOT_FOUND, with CONFLICT
-   * while an answer is awaited, or with UNAVAILABLE.
+   * Rebuilds the actor from its facts, then shows it. Refuses with NOT_FOUND, with CONFLICT while
+   * an answer is pending, or with UNAVAILABLE.
    */
   readonly rebuildActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /**
-   * Each of its transitions once this has resolved, as the replica sees them that leads it. Refuses
-   * with NOT_FOUND or TOO_MANY_STREAMS.
+   * Follows each transition after this resolves, as its leader sees them. Refuses with NOT_FOUND or
+   * TOO_MANY_STREAMS.
    */
   readonly followActor: (caller: Caller, name: ActorName) => Promise<ActorFollow>;
   readonly getMachine: (kind: ActorKind) => MachineView;
   /**
-   * These three of any replica, or of this one. Refuse with INVALID_ARGUMENT for one that does not
-   * live, with UNAVAILABLE where it says nothing.
+   * These three report on any replica; default is this replica. They refuse with INVALID_ARGUMENT
+   * if the replica is not alive, and with UNAVAILABLE if it does not answer.
    */
   readonly getQueues: (replica?: string) => Promise<QueuesReport>;
   readonly getDriver: (replica?: string) => Promise<DriverReport>;
@@ -51,9 +51,9 @@ export interface DebugOperations {
 }
 
 export interface ActorsRequest {
-  /** Absent: of all kinds, one kind after the other. */
+  /** Defaults to all kinds, one after another. */
   readonly kind?: ActorKind;
-  /** A state with what is inside it. */
+  /** A state and its substates. */
   readonly state?: string;
   /** The uid of a pool, its name, or `{namespace}/{name}`. */
   readonly pool?: string;
@@ -61,7 +61,7 @@ export interface ActorsRequest {
   readonly after?: ActorsCursor;
 }
 
-/** The place where the last page ended. */
+/** Position at the end of the last page. */
 export interface ActorsCursor {
   readonly kind: ActorKind;
   readonly group: string;
@@ -75,10 +75,7 @@ export interface ActorsPage {
   readonly replica: string;
 }
 
-/**
- * `text`: the actor's key, or what people call it; a name without a namespace is one of the
- * caller's.
- */
+/** `text` is the actor's key or display name; a name without a namespace is in the caller's. */
 export interface ActorName {
   readonly kind: ActorKind;
   readonly text: string;
@@ -94,8 +91,8 @@ export interface ActorView {
   readonly paused?: true;
   readonly why: readonly string[];
   /**
-   * `replica`: who holds the lease of its shard, where that is known; `epoch`: of the lease, where
-   * the replica that answers holds it.
+   * `replica` is the holder of its shard's lease, if known. `epoch` is the lease's, if the
+   * answering replica holds it.
    */
   readonly leader: { readonly shard: number; readonly replica?: string; readonly epoch?: number };
   readonly context: ShownFields;
@@ -103,9 +100,9 @@ export interface ActorView {
   readonly transitions: readonly Transition[];
   readonly pending: readonly PendingIntent[];
   readonly record: {
-    /** As the actor knows it. */
+    /** The actor's own view. */
     readonly known: ShownFields;
-    /** As it stands in the store; absent: there is none, or it could not be read. */
+    /** Stored value; absent if there is no record, or if it could not be read. */
     readonly stored?: ShownFields;
     readonly unread?: string;
     readonly differs: readonly {
@@ -116,15 +113,15 @@ export interface ActorView {
   };
   readonly seenBy: {
     readonly replica: string;
-    /** Why it is not seen by whom it should be. */
+    /** Reason why the view is not the intended replica's. */
     readonly note?: string;
   };
 }
 
 /**
- * `seen-by`: whose view follows, told at the beginning and when that changes; `note`: why it is not
- * its leader's, or why nothing follows. `missed`: some transitions in this place are not known any
- * more. `ended`: the actor is no more, and this was all.
+ * `seen-by`: the replica whose view follows, sent at the start and after each change. `note`:
+ * reason why the view is not the leader's, or why nothing follows. `missed`: some transitions at
+ * this point are lost. `ended`: the actor has ended, and nothing follows.
  */
 export type ActorNews =
   | { readonly kind: 'transition'; readonly transition: Transition }
@@ -133,9 +130,9 @@ export type ActorNews =
   | { readonly kind: 'seen-by'; readonly replica: string; readonly note?: string };
 
 export interface ActorFollow {
-  /** To be called once; ends when the actor is no more, or at an abort. */
+  /** Call it once; ends when the actor ends, or at an abort. */
   readonly news: (signal: AbortSignal) => AsyncIterable<ActorNews>;
-  /** Gives the seat back. May be repeated. */
+  /** Releases the permit. Idempotent. */
   readonly close: () => void;
 }
 
@@ -148,7 +145,7 @@ export interface MachineView {
 
 export interface QueuesReport {
   readonly replica: string;
-  /** That it leads, and under which epoch. */
+  /** Shards that the replica leads, with the epoch. */
   readonly shards: readonly { readonly shard: number; readonly epoch: number }[];
   readonly outboxes: Readonly<Record<'sandboxesAndPools' | 'members' | 'groups', OutboxReport>>;
   readonly deadlines: { readonly count: number; readonly next?: number };
@@ -170,11 +167,11 @@ export interface ReflectorsReport {
   readonly reflectors: readonly MirrorReport[];
 }
 
-/** The audit, and what the replica that answers says of itself. */
+/** The audit, and the answering replica's reports about itself. */
 export interface ReplicaOperations {
-  /** Refuses with FEATURE_DISABLED where nothing is taken down. */
+  /** Refuses with FEATURE_DISABLED if there is no audit. */
   readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
-  /** The level of the log of the replica that answers. */
+  /** Log level of the answering replica. */
   readonly getLogLevel: LogLevels['getLogLevel'];
   readonly setLogLevel: LogLevels['setLogLevel'];
   readonly shards: () => ShardReport;
@@ -183,7 +180,7 @@ export interface ReplicaOperations {
 export interface ShardReport {
   readonly replica: string;
   readonly replicas: readonly string[];
-  /** `leading`: by this replica. `replica`: who holds its lease, where that is known. */
+  /** `leading`: by this replica. `replica`: holder of the lease, if known. */
   readonly shards: readonly {
     readonly shard: number;
     readonly leading: boolean;

@@ -32,13 +32,13 @@ export type DebugDeps = ListActorsDeps &
     >;
   };
 
-/** Shows what operators look at. Also answers what other replicas ask this one, from now on. */
+/** Views for operators. Also answers questions of other replicas from now on. */
 export const debug = (deps: DebugDeps): DebugOperations => {
   const { kinds, coordination, replica: own } = deps;
   const sessions = new TransitionSubscriptions(deps);
   coordination.answerReplicas((text) =>
     answerText(() => {
-      const question = JSON.parse(text) as ReplicaQuestion; // of a replica of the same service
+      const question = JSON.parse(text) as ReplicaQuestion; // from a replica of the same service
       return question.about === 'transitions' ? sessions.page(question) : lookInto(deps, question);
     }),
   );
@@ -105,8 +105,8 @@ const leaderOf = (
 };
 
 /**
- * As whoever leads it sees the actor; this replica where that one does not answer, or knows nothing
- * of it yet.
+ * The leader's view of the actor; this replica's if the leader does not answer, or does not know
+ * the actor yet.
  */
 const leadersView = async (deps: DebugDeps, actor: KeyedActor): Promise<ActorView> => {
   const leader = leaderOf(deps, actor);

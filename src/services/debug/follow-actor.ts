@@ -21,21 +21,21 @@ import {
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
-/** Pause after which another replica is asked again, and it is looked again who leads. */
+/** Interval in ms between polls of another replica, and between checks for a new leader. */
 export const LOOK_MS = 250;
 
 export interface FollowActorDeps {
   readonly kinds: InspectedKinds;
   readonly coordination: Pick<Coordination, 'askReplica' | 'replicas' | 'lease' | 'holders'>;
   readonly clock: Clock;
-  /** This one's name. */
+  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * One actor's transitions as they come (operation `GET /debug/actors/{kind}/{key}/inspect`), as the
- * replica sees them that leads it: this one at once, another is asked every 250 ms. At most 16 at a
- * time of one tenant's admins.
+ * Follows an actor's transitions (operation `GET /debug/actors/{kind}/{key}/inspect`), as its
+ * leader sees them. Follows at once if this replica leads, and polls another leader every 250 ms.
+ * At most 16 streams for one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
   const followers = new Permits({ tenant: MOST_STREAMS_OF_TENANT });
@@ -64,7 +64,7 @@ export const followActor = (deps: FollowActorDeps): DebugOperations['followActor
   };
 };
 
-/** `page` is absent where the leader says nothing; the note says why. */
+/** `page` is absent if the leader does not answer; the note gives the reason. */
 interface Look {
   readonly by: string;
   readonly note?: string;
@@ -77,7 +77,7 @@ function* newsOf(page: TransitionPage | undefined): Generator<ActorNews, void, u
   if (page?.ended) yield { kind: 'ended' };
 }
 
-/** One stream. Wherever the lead goes it goes on after what it has told. */
+/** One stream. After a change of leader it continues at its last position. */
 class Following {
   readonly #deps: FollowActorDeps;
   readonly #actor: KeyedActor & { readonly shard: number };
@@ -93,7 +93,7 @@ class Following {
     this.#actor = actor;
   }
 
-  /** Begins to follow: what comes after this has resolved is told. */
+  /** Subscribes: the stream includes all transitions after this resolves. */
   async begin(): Promise<void> {
     const { kinds, clock, replica } = this.#deps;
     const { kind, key } = this.#actor;
@@ -206,7 +206,7 @@ class Following {
     this.#wake();
   }
 
-  /** Until something has changed here, or it is time to look again. */
+  /** Waits until there is a local change, or the next poll is due. */
   async #pause(signal: AbortSignal): Promise<void> {
     if (this.#changed || signal.aborted) return;
     const { clock } = this.#deps;

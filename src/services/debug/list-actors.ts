@@ -22,8 +22,8 @@ export interface ListActorsDeps {
 }
 
 /**
- * A page of actors (operation `GET /debug/actors`): read off ordered indexes from where the last
- * one ended, however many there are.
+ * A page of actors (operation `GET /debug/actors`), read from ordered indexes at the end of the
+ * last page. So its cost does not grow with the number of actors.
  */
 export const listActors =
   ({ kinds, supervisor, replica }: ListActorsDeps): DebugOperations['listActors'] =>
@@ -59,7 +59,7 @@ const pageOf = (
   const from = after?.kind === kind ? after : undefined;
   const those = poolUid === undefined ? { group: undefined } : actors.ofPool(poolUid);
   if ('keys' in those) {
-    if (from) return { found: [], next: undefined }; // there is one at most, and it was shown
+    if (from) return { found: [], next: undefined }; // at most one, which was shown
     if (limit === 0) return { found: [], next: those.keys.length > 0 ? startOf(kind) : undefined };
     return {
       found: those.keys

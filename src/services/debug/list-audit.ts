@@ -4,8 +4,8 @@ import type { AuditRecord, ListedAuditRecord } from './audit-view.ts';
 import type { ReplicaOperations } from './debug-operations.ts';
 
 /**
- * Who changed what lately, on all replicas, the newest first (operation `GET /admin/audit`). Looks
- * at 5,000 lines at most.
+ * Recent changes on all replicas, newest first (operation `GET /admin/audit`). Reads at most 5,000
+ * lines.
  */
 export const listAudit =
   ({ recent }: { readonly recent: RecentAudit | undefined }): ReplicaOperations['listAudit'] =>
@@ -39,7 +39,7 @@ const fits = (record: AuditRecord, named: Readonly<Record<string, unknown>>): bo
 const outcomeOf = ({ status }: AuditRecord): 'done' | 'refused' | 'failed' | undefined =>
   status === undefined ? undefined : status < 400 ? 'done' : status < 500 ? 'refused' : 'failed';
 
-/** Undefined for what is none. */
+/** Undefined if the line is malformed. */
 const recordOf = (line: string): AuditRecord | undefined => {
   try {
     return JSON.parse(line) as AuditRecord;

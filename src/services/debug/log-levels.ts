@@ -3,8 +3,8 @@ import type { LevelledLog, LogLevel } from '../../contracts/log.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 /**
- * `until`: then it is `configured` again; undefined: never. Without `forMs` it stays until a
- * restart.
+ * `until`: time at which `configured` applies again; undefined if never. Without `forMs` the level
+ * stays until a restart.
  */
 export interface LogLevelView {
   readonly replica: string;
@@ -23,8 +23,8 @@ export interface LogLevels {
 }
 
 /**
- * The level of this replica's log (operations `GET` and `PUT /debug/log-level`). A restart has that
- * of the settings again.
+ * The level of this replica's log (operations `GET` and `PUT /debug/log-level`). A restart restores
+ * the configured level.
  */
 export const logLevels = ({
   log,

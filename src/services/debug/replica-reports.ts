@@ -14,7 +14,7 @@ export interface ReplicaReportsDeps {
   readonly replica: string;
 }
 
-/** Shows what waits in this replica. */
+/** Shows this replica's queues. */
 export const queuesReport = ({
   supervisor,
   coordination,

@@ -3,10 +3,10 @@ import { type ActorKind, replicaSilent } from '../../model/inspection.ts';
 import { invalidArgument, Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
-/** How long a replica is waited for. */
+/** Timeout of a question to a replica, in ms. */
 const ASKED_MS = 1_000;
 
-/** Describes what one replica may ask another. */
+/** A question from one replica to another. */
 export type ReplicaQuestion =
   | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
   | TransitionQuestion
@@ -18,14 +18,13 @@ type Answered<T> =
 
 export interface ReplicaViewsDeps {
   readonly coordination: Pick<Coordination, 'askReplica' | 'replicas'>;
-  /** This one's name. */
+  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * Asks that replica, this one or another, and returns its answer. Refuses as it does there; with
- * INVALID_ARGUMENT for a replica that does not live, and with UNAVAILABLE where it says nothing
- * within a second.
+ * Queries the given replica, this or another. Refuses as that replica does. Also refuses with
+ * INVALID_ARGUMENT if it is not alive, and with UNAVAILABLE if it does not answer within a second.
  */
 export const viewOf = async <T>(
   { coordination, replica: own }: ReplicaViewsDeps,
@@ -38,7 +37,7 @@ export const viewOf = async <T>(
     throw invalidArgument('replica', 'is not the name of a live replica', live);
   const text = await coordination.askReplica(replica, JSON.stringify(asked.question), ASKED_MS);
   if (text === undefined) throw replicaSilent(replica);
-  const answered = JSON.parse(text) as Answered<T>; // of a replica of the same service
+  const answered = JSON.parse(text) as Answered<T>; // from a replica of the same service
   if ('refused' in answered)
     throw new Refusal(
       answered.refused.code,
@@ -49,8 +48,8 @@ export const viewOf = async <T>(
 };
 
 /**
- * The text of an answer to another replica. Rejects where the fault is neither the question's nor
- * expected.
+ * The text of an answer to another replica. Rejects on unexpected errors that the question did not
+ * cause.
  */
 export const answerText = async (look: () => unknown): Promise<string> => {
   try {

@@ -16,7 +16,7 @@ export interface ShowActorDeps {
   readonly kinds: InspectedKinds;
   readonly coordination: Pick<Coordination, 'lease' | 'holders'>;
   readonly clock: Clock;
-  /** This one's name. */
+  /** This replica's name. */
   readonly replica: string;
 }
 
@@ -31,7 +31,7 @@ export const showActor = async (
   const { kinds, coordination, clock, replica } = deps;
   const actors = kinds[kind];
   const { stored, unread } = await storedOf(deps, { kind, key });
-  const actor = actors.inspect(key); // after the read, or what it taught would seem to differ
+  const actor = actors.inspect(key); // after the read, which may update the actor
   if (!actor) throw actorNotFound();
   const shard = shardOf(actor.shardKey);
   const lease = coordination.lease(shard);
@@ -56,7 +56,7 @@ export const showActor = async (
   };
 };
 
-/** Makes the actor anew, and shows it then. Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
+/** Rebuilds the actor, then shows it. Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
 export const rebuildActor = async (
   deps: ShowActorDeps,
   { kind, key }: KeyedActor,

@@ -1,41 +1,38 @@
 import type { InspectedActors } from '../../actors/inspection/inspected-actors.ts';
 import type { Transition } from '../../model/inspection.ts';
 
-/** Transitions of one page at most. */
+/** Most transitions of one page. */
 export const MOST_OF_PAGE = 50;
-/** Transitions of one reading that wait to be read; where there are more the oldest go. */
+/** Most unread transitions of one cursor; beyond this the oldest are dropped. */
 const MOST_KEPT = 1_000;
 
-/**
- * Up to where an actor's transitions were told: the last of them, as the replica `by` counts and
- * dates it.
- */
+/** Last reported transition of an actor, with the number and time of replica `by`. */
 export interface TransitionPosition extends Pick<Transition, 'number' | 'at' | 'to'> {
   readonly by: string;
 }
 
 export interface TransitionPage {
   readonly transitions: readonly Transition[];
-  /** Some before these are not known any more. */
+  /** Some transitions before these are lost. */
   readonly missed: boolean;
-  /** The actor is no more, and this is the last page. */
+  /** The actor has ended, and this is the last page. */
   readonly ended: boolean;
-  /** For the next page. */
+  /** Mark for the next page. */
   readonly mark: TransitionPosition;
 }
 
 export interface TransitionCursorOptions {
   readonly transitions: InspectedActors['transitions'];
   readonly key: string;
-  /** The replica of which these trails are. */
+  /** Replica that recorded these transitions. */
   readonly by: string;
   readonly now: number;
   readonly changed?: () => void;
 }
 
 /**
- * One actor's transitions from the moment on that this is made, page by page; what was not read is
- * kept, up to a bound, and also when the actor is no more. To be closed.
+ * An actor's transitions from now on, page by page. Keeps unread transitions up to a limit, also
+ * after the actor has ended. Must be closed.
  */
 export class TransitionCursor {
   readonly #by: string;
@@ -49,7 +46,7 @@ export class TransitionCursor {
     this.#kept = transitions.of(key);
     this.#start = positionIn({ transitions, key, by, now });
     this.#unfollow = transitions.follow(key, (transition) => {
-      if (this.#ended) return; // another of the same key
+      if (this.#ended) return; // another actor of the same key
       if (transition) this.#kept = [...this.#kept, transition].slice(-MOST_KEPT);
       else this.#ended = true;
       changed?.();
@@ -57,8 +54,8 @@ export class TransitionCursor {
   }
 
   /**
-   * Gives what came after the mark, which may be another replica's; without one, nothing yet. The
-   * same mark may be asked for again, an older one not.
+   * Returns the transitions after the mark, which may come from another replica; without a mark,
+   * nothing yet. A caller may repeat the latest mark, but not an older one.
    */
   page(mark: TransitionPosition | undefined): TransitionPage {
     if (!mark) return { transitions: [], missed: false, ended: false, mark: this.#start };
@@ -80,7 +77,7 @@ export class TransitionCursor {
   }
 }
 
-/** Tells where the actor stands now. */
+/** Position at the actor's current state. */
 export const positionIn = ({
   transitions,
   key,
@@ -100,9 +97,10 @@ const positionOf = ({ number, at, to }: Transition, by: string): TransitionPosit
 });
 
 /**
- * Each replica counts for itself, and dates by its own clock. So of another replica, and where
- * counting has begun anew, what is later than the mark comes after it; the first of that is left
- * out where it leads to where the actor was seen to stand: both have told of the same move.
+ * Each replica numbers transitions itself, and dates them by its own clock. So after a change of
+ * replica or a restart of numbering, transitions with a later time than the mark follow it. The
+ * first is omitted if it leads to the last seen state, because both replicas recorded the same
+ * move.
  */
 const restAfter = (
   kept: readonly Transition[],

@@ -8,18 +8,18 @@ import {
   type TransitionPage,
 } from './transition-cursor.ts';
 
-/** Describes what one replica asks another again and again while somebody there reads. */
+/** A question that a replica repeats while it has a reader. */
 export interface TransitionQuestion {
   readonly about: 'transitions';
   readonly kind: ActorKind;
   readonly key: string;
-  /** Who asks: an id of the stream. */
+  /** Id of the reading stream. */
   readonly follower: string;
-  /** Up to where it was told; absent: it begins. */
+  /** Last reported position; absent at the start. */
   readonly mark?: TransitionPosition;
 }
 
-/** One that is not asked for so long is over. */
+/** Time in ms after which an unused session ends. */
 export const SESSION_MS = 5_000;
 const MOST_SESSIONS = 256;
 
@@ -31,13 +31,13 @@ interface Session {
 export interface TransitionSubscriptionsDeps {
   readonly kinds: InspectedKinds;
   readonly clock: Clock;
-  /** This one's name. */
+  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * Keeps what other replicas' readers follow here. Between two questions a session keeps what
- * happens, so that an actor's last moves are told too.
+ * Sessions for readers on other replicas. A session buffers transitions between two questions, so
+ * that it also reports an actor's last moves.
  */
 export class TransitionSubscriptions {
   readonly #deps: TransitionSubscriptionsDeps;

@@ -14,7 +14,7 @@ import type {
 } from '../../contracts/files.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Names a file of a sandbox: `path` is bytes that `filePathOf` has let pass. */
+/** A file of a sandbox: `path` is bytes that `filePathOf` accepted. */
 export interface FileTarget {
   readonly sandboxId: string;
   readonly container?: string;
@@ -23,7 +23,7 @@ export interface FileTarget {
 
 export interface OpenFileRequest {
   readonly range?: ByteRange;
-  /** Says what is wanted: a file, a folder as an archive, or whichever is there. */
+  /** The requested kind: a file, a folder as an archive, or either. */
   readonly as: 'file' | 'tree' | 'either';
 }
 
@@ -33,11 +33,11 @@ export type OpenedContent =
 
 export interface WriteFileRequest {
   readonly mode?: number;
-  /** `refused`: 409 where something is there; `condition`: 412, as a condition that failed. */
+  /** For an existing name, `refused` gives 409, and `condition` gives 412 as a failed condition. */
   readonly overwrite: 'allowed' | 'refused' | 'condition';
   readonly ifMatch?: readonly FileVersion[] | 'any';
   readonly parents: boolean;
-  /** As the contract of files bounds it. */
+  /** Limited by the contract of files. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -50,19 +50,19 @@ export interface FilesFollow {
 }
 
 /**
- * The use cases of files in the caller's running sandboxes. Each is activity of the sandbox, and
- * rejects with a Refusal. A tenant has at most 128 of them under way, a sandbox 32; content that is
- * read counts until it is over.
+ * Use cases of files in the caller's running sandboxes. Each call counts as activity of the
+ * sandbox, and rejects with a Refusal. A tenant has at most 128 calls in progress, a sandbox 32; a
+ * read counts until its content ends.
  */
 export interface FileOperations {
-  /** Says what is at the place; the last link is not followed. */
+  /** Returns the stat of the path; does not follow the last link. */
   readonly statFile: (caller: Caller, target: FileTarget, signal: AbortSignal) => Promise<FileStat>;
   readonly openFile: (
     caller: Caller,
     target: FileTarget,
     request: Abortable<OpenFileRequest>,
   ) => Promise<OpenedContent>;
-  /** A reader of the name sees what was there before, or all of what is new. */
+  /** A reader of the name sees all of the old or all of the new content. */
   readonly writeFile: (
     caller: Caller,
     target: FileTarget,
@@ -93,7 +93,7 @@ export interface FileOperations {
     target: FileTarget,
     request: Abortable<FolderRequest>,
   ) => Promise<WrittenFile>;
-  /** Follows what changes from now on; `close` gives its place back. */
+  /** Follows further changes; `close` releases the permit. */
   readonly watchFiles: (
     caller: Caller,
     target: FileTarget,

@@ -21,17 +21,17 @@ import { fileRefusalOf } from '../../actors/sandbox/commands/file-refusal.ts';
 
 export interface FileDeps {
   readonly files: SandboxFiles;
-  /** Rejects unless the caller's sandbox runs, and has that container. */
+  /** Rejects unless the caller's sandbox is running and has the container. */
   readonly requireRunning: (
     caller: Caller,
     sandboxId: string,
     container: string | undefined,
   ) => Promise<void>;
-  /** Has the sandbox not idle until what it answers is called. */
+  /** Keeps the sandbox from being idle until the returned function is called. */
   readonly begin: (sandboxId: string) => () => void;
 }
 
-/** Requests for files of one sandbox, and of one tenant's all together. */
+/** Most concurrent file requests of one sandbox, and of one tenant. */
 const MOST_OF_SANDBOX = 32;
 const MOST_OF_TENANT = 128;
 
@@ -64,7 +64,7 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
     makeFolder: (caller, target, { signal, ...request }) =>
       turns.run(caller, target, (place) => files.mkdir(place, request, signal)),
     watchFiles: async (caller, target, request) => {
-      // To look is not to use: a watch keeps no sandbox from being idle.
+      // Watching is not use: a watch does not keep a sandbox from being idle.
       const close = await turns.take(caller, target);
       const leaving = new AbortController();
       const end = (): void => {
@@ -88,7 +88,9 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
   };
 };
 
-/** Opens a file, or a folder as an archive, as the request says; its content is held. */
+/**
+ * Opens a file, or a folder as an archive, as requested; the permit lasts as long as its content.
+ */
 const openedContent = async (
   files: SandboxFiles,
   place: FilePlace,
@@ -115,8 +117,8 @@ const openedContent = async (
 };
 
 /**
- * Ends where what is watched can be followed no further: its sandbox has ended, or the way to it
- * was lost. Whoever watches looks anew.
+ * Ends if the watch is lost because the sandbox or the link ended. The watcher must read the folder
+ * again.
  */
 async function* untilLost<T>(batches: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
   try {
@@ -132,7 +134,7 @@ const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
   container,
 });
 
-/** Bounds what is under way. */
+/** Limits concurrent file requests. */
 class FileTurns {
   readonly #deps: FileDeps;
   readonly #permit = sandboxPermits(
@@ -144,7 +146,9 @@ class FileTurns {
     this.#deps = deps;
   }
 
-  /** Takes a turn in which the sandbox is not idle. Returns a function that gives it back. */
+  /**
+   * Takes a permit, and keeps the sandbox from being idle. Returns a function that releases both.
+   */
   async begin(caller: Caller, target: FileTarget): Promise<() => void> {
     const leave = await this.take(caller, target);
     const end = this.#deps.begin(target.sandboxId);
@@ -157,7 +161,7 @@ class FileTurns {
     };
   }
 
-  /** Takes a turn, and returns a function that gives it back. */
+  /** Takes a permit. Returns a function that releases it. */
   async take(caller: Caller, { sandboxId, container }: FileTarget): Promise<() => void> {
     const { files, requireRunning } = this.#deps;
     await requireRunning(caller, sandboxId, container);
@@ -180,7 +184,7 @@ class FileTurns {
     }
   }
 
-  /** The turn lasts until the content that is `held` is over. */
+  /** Keeps the permit until the `held` content ends. */
   async hold<T>(
     caller: Caller,
     target: FileTarget,

@@ -13,22 +13,25 @@ export interface OpenIdSettings {
   readonly clientId: string;
   readonly clientSecret: string | undefined;
   readonly scopes: readonly string[];
-  /** The claim, a text or a list of them, by whose values roles are given. */
+  /** Claim with the roles, a text or a list of texts. */
   readonly roleClaim: string;
-  /** Values of the role's claim that give each role. */
+  /** Values of the role claim for each role. */
   readonly roles: Readonly<Record<ConsoleRole, readonly string[]>>;
-  /** The claim that says which user's API keys are the person's. */
+  /** Claim with the user whose API keys belong to the person. */
   readonly userClaim: string;
 }
 
 const TIMEOUT_SECONDS = 10;
-/** Between a login there and the exchange of its code here. */
+/** Longest time between a login at the provider and the exchange of its code. */
 const FRESH_SECONDS = 300;
-/** The oldest login there that will do; to name one has the provider say how old it is. */
+/**
+ * Maximum age of a login at the provider. A request with a maximum age also makes the provider
+ * report the age.
+ */
 const OLDEST_SECONDS = 12 * 3_600;
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** People by OpenID Connect; the library is loaded with the first login. */
+/** People by OpenID Connect. Loads the library at the first login. */
 export class OpenIdProvider implements IdentityProvider {
   readonly #settings: OpenIdSettings;
   readonly #log: Log;
@@ -89,7 +92,7 @@ export class OpenIdProvider implements IdentityProvider {
     const has = (role: ConsoleRole): boolean => roles[role].some((value) => values.includes(value));
     const role = (['admin', 'operator', 'viewer'] as const).find(has);
     const users = textsOf(claims[userClaim]);
-    // nobody could tell what such a person asked for: they decide nothing
+    // such a person's requests are not attributable, so the person decides nothing
     const mustOnlyLook = users.length === 0 || users.length > MOST_USERS;
     if (mustOnlyLook && role !== undefined)
       this.#log.warn(
@@ -123,7 +126,7 @@ interface Configured {
   readonly config: OpenIdClient.Configuration;
 }
 
-/** Plain HTTP for a provider on this machine alone. */
+/** Allows plain HTTP only for a provider on this machine. */
 const configure = async ({
   issuer,
   clientId,
@@ -146,7 +149,7 @@ const configure = async ({
   return { library, config };
 };
 
-/** Its message and code alone: causes may hold what the provider sent, tokens among it. */
+/** Only message and code: causes may contain the provider's response, including tokens. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';

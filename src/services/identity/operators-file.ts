@@ -9,7 +9,7 @@ const MOST_BYTES = 1024 * 1024;
 const MOST_OPERATORS = 256;
 const MOST_LOCKED = 1_000;
 
-/** One operator of the file, by the names that it has there. */
+/** One operator of the file, with the file's field names. */
 export const OperatorEntry = z.strictObject({
   name: OperatorName,
   role: OperatorRole,
@@ -30,8 +30,8 @@ const OperatorsDocument = z.strictObject({
 type Document = z.infer<typeof OperatorsDocument>;
 
 /**
- * The operators in a file (JSON), which is read again once it has changed. Without the file there
- * are none.
+ * The operators in a JSON file, which is read again after a change. A missing file means no
+ * operators.
  */
 export class OperatorsFile implements Operators, OperatorsChange {
   readonly #path: string;
@@ -95,7 +95,7 @@ export class OperatorsFile implements Operators, OperatorsChange {
     this.#known = undefined;
   }
 
-  /** A file that is being replaced shows its old content or its new, never a part. */
+  /** The file is replaced atomically, so a read sees all of the old or all of the new content. */
   #document(): Document {
     const stat = statOf(this.#path);
     if (!stat) return { operators: [], locked: [] };

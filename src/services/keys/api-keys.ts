@@ -11,13 +11,13 @@ import { KeyEnds } from './key-ends.ts';
 import type { PromotedTrust } from './promoted-trust.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** Live keys that one user may have. */
+/** Most live keys of one user. */
 const MAX_KEYS_PER_TENANT = 1_000;
-/** Keys that the daemon keeps in memory, about 0.7 KB each. */
+/** Most keys in memory, about 0.7 KB each. */
 const MAX_KEYS = 100_000;
-/** Requests that wait for a key to be looked up. */
+/** Most requests that wait for the lookup of a key. */
 const MOST_LOOKED_UP = 256;
-/** Removed ones, of which a late word may still come. */
+/** Removed keys for which a late message may still arrive. */
 const MOST_REMOVED = 10_000;
 const MOST_REMOVALS = 4;
 const LOOK_AGAIN_MS = 1_000;
@@ -26,14 +26,14 @@ export interface ApiKeyMirrorDeps {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly clock: Clock;
   readonly revocations: Revocations;
-  /** Says whether copies of promoted keys are good at this time; absent: there are none. */
+  /** Decides whether copies of promoted keys are valid now; absent if there are no copies. */
   readonly trust?: Pick<PromotedTrust, 'check' | 'endsAt'>;
 }
 
 /**
- * Every live API key in memory, so that a request needs no read. `start()` reads the store once;
- * afterwards it follows what anybody writes, and hears what anybody revokes. Expired keys leave it,
- * and the store, when their owner's limit is reached.
+ * Every live API key in memory, so that a request needs no read. `start()` reads the store once.
+ * The mirror then follows all writes and revocations. Expired keys are removed from mirror and
+ * store when their owner reaches the limit.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
@@ -44,7 +44,7 @@ export class ApiKeyMirror {
   readonly #mirror: RecordMirror<ApiKeyRecord>;
   readonly #byName = new Map<string, ApiKeyRecord>();
   readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
-  /** By the moment of issue: everyone's under '', and each tenant's. */
+  /** By time of issue: all keys under '', and each tenant's. */
   readonly #lists = new Map<string, OrderedIndex>();
 
   #lookingUp = 0;
@@ -59,7 +59,7 @@ export class ApiKeyMirror {
       keyOf: ({ keyId }) => keyId,
       storeKeyOf: ({ keyId }) => keyId,
       mostRemoved: MOST_REMOVED,
-      // a copy of a manager's key; PromotedTrust says which are refused
+      // a copy of a manager's key; PromotedTrust refuses invalid copies
       comesAgain: ({ promotedBy }) => promotedBy !== undefined,
     });
     this.#mirror.follow(({ kind, record }, before) => {
@@ -83,7 +83,7 @@ export class ApiKeyMirror {
   async start(): Promise<void> {
     this.#revocations.subscribeRevocations(
       (keyId) => {
-        // a copy may have been made anew since
+        // the copy may have been created again since
         if (this.find(keyId)?.promotedBy === undefined) this.#mirror.forget(keyId);
         else this.#mirror.refresh(keyId).catch(() => undefined);
       },
@@ -99,7 +99,7 @@ export class ApiKeyMirror {
   }
 
   /**
-   * Until the next key ends that was made to last, in ms, by role; of a role that has none nothing.
+   * Time in ms until the next expiry among long-lived keys, by role; omits roles without such keys.
    */
   nextEnds(): ReadonlyMap<Role, number> {
     const now = this.#clock.now();
@@ -120,7 +120,7 @@ export class ApiKeyMirror {
     return this.#byName.get(`${namespace}/${shortName}`);
   }
 
-  /** Every key as the store has it, uncached. */
+  /** Every stored key, uncached. */
   stored(): Promise<readonly ApiKeyRecord[]> {
     return this.#store.list();
   }
@@ -130,7 +130,9 @@ export class ApiKeyMirror {
     return (await this.#store.get(keyId)) !== undefined;
   }
 
-  /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
+  /**
+   * The tenant's keys, or all keys, newest first. Expired keys are listed until they are removed.
+   */
   list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
     const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
     const items = (list?.newest(offset, limit) ?? []).flatMap((keyId) => this.find(keyId) ?? []);
@@ -138,10 +140,10 @@ export class ApiKeyMirror {
   }
 
   /**
-   * Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth
-   * nothing here, and the error passes on. A promoted key goes once that is durable: its workers,
-   * once they were told, refuse it for good. So does a copy of one: who ends it has PromotedTrust
-   * refuse it before.
+   * Invalidates the key at once; durable when it resolves. If the outcome is unknown, the key stays
+   * invalid here, and the error is rethrown. A promoted key is removed after the revocation is
+   * durable: its workers then refuse it permanently. Before a copy is removed, its remover makes
+   * PromotedTrust refuse it.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
     if (record.promotedBy !== undefined) {
@@ -162,7 +164,7 @@ export class ApiKeyMirror {
     this.#revocations.publishRevocation(record.keyId);
   }
 
-  /** Whatever it says by now. */
+  /** Removes the record at any revision. */
   async #removeStanding(record: ApiKeyRecord): Promise<void> {
     for (let standing: ApiKeyRecord | undefined = record, attempt = 1; standing; attempt += 1) {
       try {
@@ -177,14 +179,14 @@ export class ApiKeyMirror {
   }
 
   /**
-   * Calls `ended` once the key is revoked or has expired, as far as is known here; at once where it
-   * is. Answers the way to end it.
+   * Calls `ended` once this replica learns that the key was revoked or expired; at once if it
+   * already is. Returns a function that unsubscribes.
    */
   followEnd(keyId: string, ended: () => void): () => void {
     return this.#ends.follow(keyId, ended);
   }
 
-  /** The key, if it is good now; read where the mirror doesn't show it. Refuses as `check` does. */
+  /** The key, if valid. Reads the store if the mirror lacks it. Refuses like `check`. */
   async good(keyId: string): Promise<ApiKeyRecord | undefined> {
     const record = this.find(keyId) ?? (await this.lookUp(keyId));
     if (!record || record.expiresAt <= this.#clock.now()) return undefined;
@@ -192,32 +194,32 @@ export class ApiKeyMirror {
     return record;
   }
 
-  /** Refuses a copy of a promoted key that is not good at this time, as PromotedTrust does. */
+  /** Refuses an invalid copy of a promoted key, like PromotedTrust. */
   check(record: ApiKeyRecord): void {
     if (record.promotedBy !== undefined) this.#trust?.check(record);
   }
 
-  /** Resolves once the mirror shows all that was written before this call. */
+  /** Resolves once the mirror includes all writes from before this call. */
   async caughtUp(): Promise<void> {
     await this.#mirror.caughtUp();
   }
 
-  /** Reports each change from now on, and before that what the mirror shows already. */
+  /** Reports the mirror's current content, then each change. */
   follow(follower: MirrorFollower<ApiKeyRecord>): void {
     this.#mirror.follow(follower);
   }
 
   /**
-   * Keeps a copy of a promoted key, which counts towards no limit. Durable when it resolves.
-   * Rejects with RecordExists where its id or name is taken.
+   * Stores a copy of a promoted key, which counts towards no limit. Durable when it resolves.
+   * Rejects with RecordExists if its id or name is taken.
    */
   async keepCopy(record: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
     this.#mirror.take(await this.#store.create(record));
   }
 
   /**
-   * Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with
-   * a Refusal at a limit.
+   * Durable and usable when it resolves. Rejects with RecordExists if the name is taken, and with a
+   * Refusal at a limit.
    */
   async create(record: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
     const owned = this.#byTenant.get(tenantKey(record));
@@ -230,16 +232,16 @@ export class ApiKeyMirror {
   }
 
   /**
-   * With what it says now, in place of what the mirror shows. Rejects with RecordConflict where
-   * somebody changed it meanwhile.
+   * Replaces the record, in store and mirror. Rejects with RecordConflict if it was changed in the
+   * meantime.
    */
   async renew(record: ApiKeyRecord): Promise<void> {
     this.#mirror.take(await this.#store.update(record));
   }
 
   /**
-   * Reads a key that the mirror doesn't show yet, by its id or its `namespace/shortName`; at most
-   * once in 250 ms for all who bring it.
+   * Reads a key that the mirror lacks, by its id or its `namespace/shortName`; at most once in 250
+   * ms for all requests with this key.
    */
   async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
     if (this.#mirror.isRemoved(key)) return undefined;
@@ -273,15 +275,16 @@ export class ApiKeyMirror {
     const now = this.#clock.now();
     for (const record of owned) {
       if (record.expiresAt > now) continue;
-      // First here, so that no other request removes it too. It has expired: should the store keep
-      // it, it opens nothing.
+      // Removed from the mirror first, so that no other request removes it too. The key has
+      // expired, so it is useless even if it stays in the store.
       this.#mirror.forget(record.keyId);
       await this.#removeStanding(record);
     }
   }
 
   /**
-   * Forgets the keys that the store has no more, where nobody may have told of them. Never rejects.
+   * Removes keys that are gone from the store, in case a revocation was not published. Never
+   * rejects.
    */
   async #lookForRevoked(): Promise<void> {
     if (this.#looksForRevoked) {

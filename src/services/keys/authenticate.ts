@@ -14,10 +14,10 @@ export interface AuthenticateDeps {
   readonly clock: Clock;
 }
 
-/** Keys that were found good lately, and need not be taken apart again. */
+/** Recently verified keys that need no parsing. */
 const MOST_REMEMBERED = 10_000;
 
-/** The two ways to know a caller. */
+/** Both ways to authenticate a caller. */
 export const authentication = (
   deps: AuthenticateDeps,
 ): Pick<KeyOperations, 'authenticate' | 'authenticateAfresh'> => {
@@ -26,7 +26,7 @@ export const authentication = (
     authenticate: known,
     authenticateAfresh: async (key) => {
       const text = key === undefined ? undefined : parseApiKey(key);
-      // One that is known and not good gets no better by reading it.
+      // Reading the store again does not help a known, invalid key.
       if (text && !deps.apiKeys.find(text.keyId)) await deps.apiKeys.lookUp(text.keyId);
       return known(key);
     },
@@ -34,10 +34,10 @@ export const authentication = (
 };
 
 /**
- * Returns the caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is
- * not good: malformed, unknown, wrong or expired; 503 for a copy of a promoted key that may be out
- * of date. A bad checksum is refused before anything is looked up. Good keys are remembered by a
- * hash that only this process can make, so that a caller of many requests costs one hash each.
+ * Returns the caller of a `SERVICE-API-KEY` header. Refuses malformed, unknown, wrong and expired
+ * keys alike, and with 503 a copy of a promoted key that may be outdated. Refuses a bad checksum
+ * before any lookup. Remembers valid keys by a hash that only this process can make, so a frequent
+ * caller costs one hash per request.
  */
 export const authenticate = (deps: AuthenticateDeps) => {
   const salt = randomBytes(32).toString('hex');
@@ -62,7 +62,7 @@ export const authenticate = (deps: AuthenticateDeps) => {
   };
 };
 
-/** Returns who asks by a key that is good. */
+/** Returns the caller of a valid key. */
 export const callerOf = (record: ApiKeyRecord): Caller => {
   const { keyId, namespace, team, user, role, expiresAt, gated, makers } = record;
   return {
@@ -77,7 +77,7 @@ export const callerOf = (record: ApiKeyRecord): Caller => {
   };
 };
 
-/** Beyond any key's length, so that what is cut is no key. */
+/** Longer than any key, so a truncated text is never a key. */
 const LONGEST_KEY = 256;
 
 const check = ({ apiKeys, pepper, clock }: AuthenticateDeps, key: string): ApiKeyRecord => {

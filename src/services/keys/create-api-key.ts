@@ -25,19 +25,19 @@ export interface CreateApiKeyDeps {
   readonly clock: Clock;
   /** The namespace of a team. */
   readonly namespaceOf: (team: string) => string;
-  /** Lifetime of a key whose request names no end. */
+  /** Lifetime of a key if its request gives no expiry. */
   readonly defaultLifetimeMs: number;
   readonly maxLifetimeMs: number;
-  /** Who may make keys. */
+  /** Callers who may create keys. */
   readonly creation: 'everyone' | 'admins';
   readonly coordination: Pick<Quotas, 'expectUse'>;
-  /** Whether the request came over a link of a worker, with whatever key its manager says. */
+  /** Whether the request came over a worker's link, with a key that its manager claims. */
   readonly isLinked: (caller: Caller) => boolean;
 }
 
 /**
- * A key for the caller, with the caller's own role. Like any key that a key makes it knows that
- * one, and ends with it at the latest.
+ * Creates a key for the caller, with the caller's role. Like any key made by a key, it records its
+ * maker, and expires with it at the latest.
  */
 export const createApiKey =
   (deps: CreateApiKeyDeps) =>
@@ -50,8 +50,8 @@ export const createApiKey =
     });
 
 /**
- * A key for any team and user; they default to the caller's, the role to `user`. That the caller is
- * an admin is the edge's to check.
+ * Creates a key for any team and user (default: the caller's); the default role is `user`. The HTTP
+ * layer must check that the caller is an admin.
  */
 export const createApiKeyForTenant =
   (deps: CreateApiKeyDeps) =>
@@ -82,14 +82,15 @@ const issue = async (deps: CreateApiKeyDeps, wanted: Wanted): Promise<IssuedApiK
   const before = seeded && (await recordOf(deps.apiKeys, seeded.keyId));
   const isRepeated = before && before.issuedAt > issuedAt - REQUEST_KEPT_MS;
   if (isRepeated) return issuedAgain(deps, before, { ...wanted, text: seeded });
-  const text = before ? undefined : seeded; // its own is given
+  const text = before ? undefined : seeded; // uses its own text
   return await issueNamed(deps, { ...wanted, maker, issuedAt, expiresAt, text });
 };
 
-/** The caller's key, if it may make keys here. */
+/** The caller's key, if it may create keys here. */
 const makerOf = async (deps: CreateApiKeyDeps, caller: Caller): Promise<ApiKeyRecord> => {
   if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
-  // A manager could say the key of an admin of this cluster, and keep what it makes when cut off.
+  // A manager could claim the key of an admin of this cluster, and keep the keys that it makes
+  // after a cut-off.
   if (deps.isLinked(caller)) throw madeAtManager();
   const maker = await deps.apiKeys.good(caller.keyId);
   if (!maker) throw invalidApiKey();
@@ -102,11 +103,11 @@ interface Issuing extends Wanted {
   readonly maker: ApiKeyRecord;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Its key and secret, if the request says them. */
+  /** Key id and secret, if the request determines them. */
   readonly text: ApiKeyText | undefined;
 }
 
-/** Issues the key under the name of the request, or under a generated one that is free. */
+/** Issues the key under the requested name, or under a free generated name. */
 const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<IssuedApiKey> => {
   const { name } = issuing.request;
   for (let attempt = 1; ; attempt += 1)
@@ -119,7 +120,7 @@ const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<Iss
     }
 };
 
-/** Rejects with RecordExists if the tenant has a key of that name. */
+/** Rejects with RecordExists if the tenant has a key with that name. */
 const issueAs = async (
   { apiKeys, coordination, pepper }: CreateApiKeyDeps,
   shortName: string,
@@ -138,8 +139,8 @@ const issueAs = async (
   };
   const minted = mintApiKey(spec, pepper, text);
   const record = await apiKeys.create(minted.record);
-  // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two
-  // sees the other.
+  // A concurrent revocation of the maker looks for its keys after the maker is gone, and this check
+  // runs after the new key exists. So at least one of them sees the other.
   if (!(await apiKeys.stands(maker.keyId))) {
     await apiKeys.remove(record);
     throw invalidApiKey();
@@ -148,7 +149,7 @@ const issueAs = async (
   return { record, apiKey: minted.apiKey };
 };
 
-/** Beyond so many persons one of them is told anew by each key anyway. */
+/** Most users recorded as makers of a key, beginning with its direct maker. */
 const MOST_MAKERS = 32;
 
 const makersOf = ({ user, makers = [] }: ApiKeyRecord): readonly string[] =>
@@ -160,9 +161,7 @@ interface Asking {
   readonly maker: ApiKeyRecord;
 }
 
-/**
- * Who names an end gets that one or a refusal; who names none gets no later one than the maker's.
- */
+/** A requested expiry is granted or refused. The default expiry is never later than the maker's. */
 const endOf = (
   { defaultLifetimeMs, maxLifetimeMs }: CreateApiKeyDeps,
   { asked, issuedAt, maker }: Asking,
@@ -195,8 +194,8 @@ const recordOf = async (
 };
 
 /**
- * Finds what an earlier request of the same seed issued, whose answer was lost. Refuses with
- * IDEMPOTENCY_KEY_REUSED where that was another one.
+ * Finds the key that an earlier request with the same seed issued, if its answer was lost. Refuses
+ * with IDEMPOTENCY_KEY_REUSED if that request differed.
  */
 const issuedAgain = (
   { pepper }: CreateApiKeyDeps,

@@ -4,9 +4,9 @@ import { tenantKey } from '../../model/tenant.ts';
 import type { KeyOperations } from './key-operations.ts';
 
 /**
- * Says as whom a request comes to a port that is open to everyone (ports of the compatible API):
- * guests of one tenant share one allowance, and that tenant's connections. On the host's network
- * are ports of others too: there nobody is a guest.
+ * Identifies callers of a port that is open to everyone (ports of the compatible API). All guests
+ * of a tenant share one allowance and the tenant's connections. A sandbox on the host's network has
+ * no guests, because the host has ports of others.
  */
 export const guests = ({
   supervisor,

@@ -3,21 +3,21 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 
 export interface KeyEndsDeps {
   readonly clock: Clock;
-  /** The key as it stands; undefined: it is revoked. */
+  /** Returns the current key; undefined if it was revoked. */
   readonly find: (keyId: string) => ApiKeyRecord | undefined;
-  /** When it ends, as far as is known; absent: when it expires. */
+  /** End of the key as far as is known; defaults to its expiry. */
   readonly endsAt?: (record: ApiKeyRecord) => number;
 }
 
-/** The followers of one key, and what ends the wait for its expiry. */
+/** Followers of one key, and a function that cancels the timer for its expiry. */
 interface Followed {
   readonly ended: Set<() => void>;
   cancel: () => void;
 }
 
 /**
- * Tells whoever goes on under a key when it is worth nothing any more: revoked, or expired, or of a
- * manager that is not heard. What is followed is bounded by its followers.
+ * Notifies users of a key when it becomes invalid: revoked, expired, or its manager is silent for
+ * too long. Memory is bounded by the number of followers.
  */
 export class KeyEnds {
   readonly #deps: KeyEndsDeps;
@@ -27,16 +27,19 @@ export class KeyEnds {
     this.#deps = deps;
   }
 
-  /** Keys that somebody follows. */
+  /** Number of followed keys. */
   get size(): number {
     return this.#followed.size;
   }
 
-  /** Calls `ended` once; at once where the key is worth nothing now. Answers the way to end it. */
+  /**
+   * Calls `ended` once; at once if the key is already invalid. Returns a function that
+   * unsubscribes.
+   */
   follow(keyId: string, ended: () => void): () => void {
     const own = (): void => {
       ended();
-    }; // each counts, also one given twice
+    }; // a function given twice counts twice
     const known = this.#followed.get(keyId);
     if (known) known.ended.add(own);
     else {
@@ -51,7 +54,7 @@ export class KeyEnds {
     };
   }
 
-  /** To be called when what `find` says of the key is another than before. */
+  /** Must be called when the result of `find` changes for the key. */
   changed(keyId: string): void {
     const followed = this.#followed.get(keyId);
     if (!followed) return;

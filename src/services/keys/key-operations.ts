@@ -3,105 +3,105 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { Caller, Role } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** The use cases of API keys, and who is behind one. */
+/** Use cases of API keys and callers. */
 export interface KeyOperations {
-  /**
-   * The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or
-   * INVALID_API_KEY.
-   */
+  /** The caller of a `SERVICE-API-KEY` header. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
   readonly authenticate: (key: string | undefined) => Caller;
-  /** Authenticates a key again that was refused: another replica may have made it a moment ago. */
+  /** Authenticates a refused key again, because another replica may have just created it. */
   readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
-  /** For `/admin`: the key of any team and user; they default to the caller's. */
+  /** For `/admin`: creates a key for any team and user; defaults to the caller's. */
   readonly createApiKeyForTenant: (
     caller: Caller,
     request: AdminApiKeyRequest,
   ) => Promise<IssuedApiKey>;
-  /** The keyId of the key of that name. Refuses with API_KEY_NOT_FOUND. */
+  /** The id of the key with that name. Refuses with API_KEY_NOT_FOUND. */
   readonly keyIdOf: (name: ApiKeyName) => Promise<string>;
-  /** Returns a key of the caller's; to an admin any of its namespace. Refuses as deleteApiKey. */
+  /**
+   * Returns a key of the caller's; an admin may get any key of the namespace. Refuses like
+   * deleteApiKey.
+   */
   readonly getApiKey: (caller: Caller, keyId: string) => Promise<ApiKeyRecord>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   /**
-   * Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too.
-   * Returns how many those are.
+   * When it resolves, the revocation is durable and the key invalid. With `cascade`, also revokes
+   * the keys that it made. Returns the number of those.
    */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
-  /** For `/admin`: deletes the key of that name as `deleteApiKey` does. */
+  /** For `/admin`: deletes the key with that name, like `deleteApiKey`. */
   readonly deleteApiKeyByName: (
     caller: Caller,
     name: ApiKeyName,
     cascade: boolean,
   ) => Promise<{ readonly keyId: string; readonly revoked: number }>;
   /**
-   * For `/admin`: all keys of a user, with `cascade` what they made too. Answers how many those
-   * are.
+   * For `/admin`: deletes all keys of a user, with `cascade` also the keys that they made. Returns
+   * the number of deleted keys.
    */
   readonly deleteApiKeysOf: (
     caller: Caller,
     of: { readonly team: string; readonly user: string; readonly cascade: boolean },
   ) => Promise<number>;
   /**
-   * For `/admin`: has the key count on all worker clusters; returns its id. Refuses with
+   * For `/admin`: makes the key valid on all worker clusters; returns its id. Refuses with
    * ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
    */
   readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
   /**
-   * Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers
-   * the way to end it.
+   * Calls `ended` once, when the key is revoked or expires; at once if it already is. Returns a
+   * function that unsubscribes.
    */
   readonly followKey: (keyId: string, ended: () => void) => () => void;
   /**
-   * Issues the tokens by which the caller's key is shown to the sandbox alone; `clusterId`: to one
-   * of that other cluster.
+   * Issues tokens that stand for the caller's key in one sandbox only. `clusterId` is set if the
+   * sandbox is on another cluster.
    */
   readonly sandboxTokens: (
     caller: Pick<Caller, 'keyId'>,
     sandboxId: InstanceId,
     clusterId?: string,
   ) => SandboxTokens;
-  /** Returns who brings such a token; undefined where it is none, or its key is not good now. */
+  /** Returns the bearer of a token; undefined if the token is malformed or its key is invalid. */
   readonly bearerOf: (token: string) => Promise<TokenBearer | undefined>;
   /**
-   * Returns who signed a link to a file; undefined where it can't be told, or its key is not good
-   * now. Refuses with RATE_LIMITED.
+   * Returns the signer of a link to a file; undefined if the signer can't be found or the key is
+   * invalid. Refuses with RATE_LIMITED.
    */
   readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
   /**
-   * Returns whoever comes to a running sandbox without a token as its owner's guest, who has no
-   * key; undefined where none runs, as far as is known here. Refuses with INVALID_TOKEN where it
-   * has the host's network.
+   * Returns the caller for a request without a token to a running sandbox: its owner's guest,
+   * without a key. Undefined if this replica knows no such running sandbox. Refuses with
+   * INVALID_TOKEN if the sandbox has the host's network.
    */
   readonly guestOf: (sandboxId: InstanceId) => Caller | undefined;
 }
 
 export interface SignedLink {
-  /** Undefined: the link does not say. */
+  /** Undefined if the link does not name a sandbox. */
   readonly sandboxId: InstanceId | undefined;
-  /** The other cluster that has it; absent: this one. */
+  /** Id of the cluster with the sandbox; absent for this cluster. */
   readonly clusterId?: string;
-  /** The group of addresses that it comes from, which have one share. */
+  /** Group of client addresses that shares one allowance. */
   readonly from: string;
   readonly signature: string;
-  /** Comes before the access token in what was signed, and `after` behind it. */
+  /** The signed text is `before`, the access token, then `after`. */
   readonly before: string;
   readonly after: string;
 }
 
-/** Tokens of one sandbox, for as long as the API key is good that they were issued to. */
+/** Tokens of one sandbox, valid as long as the API key to which they were issued. */
 export interface SandboxTokens {
-  /** Is asked for by what the daemon does in the sandbox: commands, files. */
+  /** For the daemon's operations in the sandbox: commands, files. */
   readonly access: string;
-  /** Is asked for by the sandbox's own ports. */
+  /** For the sandbox's own ports. */
   readonly traffic: string;
 }
 
 export interface TokenBearer {
   readonly caller: Caller;
   readonly sandboxId: InstanceId;
-  /** The other cluster that has the sandbox; absent: this one. */
+  /** Id of the cluster with the sandbox; absent for this cluster. */
   readonly clusterId?: string;
   readonly goodFor: keyof SandboxTokens;
 }
@@ -113,13 +113,13 @@ export interface ApiKeyName {
 
 export interface ApiKeyRequest {
   /**
-   * A secret that a request under an Idempotency-Key shares with its repetitions alone: they get
+   * A secret that only repeats of a request under the same Idempotency-Key share, so that they get
    * the same key.
    */
   readonly seed?: Buffer;
   readonly name?: string;
   readonly description?: string;
-  /** Requests of the key are gated; a key that a gated one makes is so in any case. */
+  /** Requests of the key need approval. A key made by a gated key is always gated. */
   readonly gated?: true;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;

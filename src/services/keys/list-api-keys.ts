@@ -16,19 +16,19 @@ export const listApiKeys =
   async (caller, page) =>
     deps.apiKeys.list(caller, page);
 
-/** Finds the key of a name; a DELETE by it that was approved is meant for that key alone. */
+/** Resolves a name to its key; an approved DELETE by name applies only to that key. */
 export const keyIdOf =
   (deps: ApiKeysDeps): KeyOperations['keyIdOf'] =>
   async (name) =>
     (await apiKeyNamed(deps, name)).keyId;
 
-/** Everyone's, for an admin (operation `GET /admin/api-keys`). */
+/** All users' keys, for an admin (operation `GET /admin/api-keys`). */
 export const listAllApiKeys =
   (deps: ApiKeysDeps): KeyOperations['listAllApiKeys'] =>
   async (_caller, page) =>
     deps.apiKeys.list(undefined, page);
 
-/** Admins reach every key of the namespace that they name, which is their own where they don't. */
+/** Admins reach every key of the given namespace, by default their own. */
 const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
   sameTenant(record, caller) || (caller.role === 'admin' && record.namespace === caller.namespace);
 
@@ -42,8 +42,8 @@ export const getApiKey =
   };
 
 /**
- * Revokes a key of the caller's own, also the one that asks; an admin's, any of the namespace
- * (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
+ * Revokes one of the caller's keys, including the caller's current key. An admin may revoke any key
+ * of the namespace (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
  */
 export const deleteApiKey =
   (deps: ApiKeysDeps): KeyOperations['deleteApiKey'] =>
@@ -53,7 +53,7 @@ export const deleteApiKey =
   };
 
 /**
- * Revokes anyone's by its name (operation `DELETE /admin/api-keys/{name}`). Durable when it
+ * Revokes any user's key by its name (operation `DELETE /admin/api-keys/{name}`). Durable when it
  * resolves.
  */
 export const deleteApiKeyByName =
@@ -64,8 +64,8 @@ export const deleteApiKeyByName =
   };
 
 /**
- * Revokes all keys of a user and, with `cascade`, what they made (operation `DELETE
- * /admin/api-keys`); copies of what a manager promoted stay. Durable when it resolves.
+ * Revokes all keys of a user and, with `cascade`, the keys that they made (operation `DELETE
+ * /admin/api-keys`). Copies of a manager's promoted keys stay. Durable when it resolves.
  */
 export const deleteApiKeysOf =
   (
@@ -86,9 +86,9 @@ interface Meant {
 }
 
 /**
- * Revokes a key, and with `cascade` what it made; returns how many those are. What a key with the
- * admin role made may be anyone's, so it takes one to revoke them. All else that a key made is of
- * its own user.
+ * Revokes a key, and with `cascade` the keys that it made; returns the number of those. A key with
+ * the admin role may have made keys of any user, so only an admin may revoke them. All other keys
+ * only make keys of their own user.
  */
 const revoked = async (
   { apiKeys }: ApiKeysDeps,
@@ -105,7 +105,7 @@ const revoked = async (
   return 1;
 };
 
-/** Anyone's, also where another replica made it a moment ago. Refuses with API_KEY_NOT_FOUND. */
+/** Any user's key, even if another replica has just created it. Refuses with API_KEY_NOT_FOUND. */
 export const apiKeyNamed = async (
   { apiKeys }: ApiKeysDeps,
   { namespace, shortName }: ApiKeyName,

@@ -4,7 +4,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { Role, Tenant } from '../../model/tenant.ts';
 import { seal, unseal } from './sealed-box.ts';
 
-/** Describes what a new key is for. Times in milliseconds since the epoch. */
+/** Attributes of a new key. Times in milliseconds since the epoch. */
 export interface ApiKeySpec {
   readonly tenant: Tenant;
   readonly role: Role;
@@ -12,20 +12,23 @@ export interface ApiKeySpec {
   readonly description: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** The key that makes it; absent: the daemon does. */
+  /** Key of the maker; absent if the daemon makes it. */
   readonly createdBy?: string;
   readonly gated?: true;
   readonly makers?: readonly string[];
 }
 
 export interface MintedApiKey {
-  /** To be stored; holds nothing that the secret could be told from. */
+  /** To be stored; does not reveal the secret. */
   readonly record: Omit<ApiKeyRecord, 'revision'>;
   /** To be shown once. */
   readonly apiKey: string;
 }
 
-/** Makes a key's text from a seed, the same each time; who knows the seed alone can not tell it. */
+/**
+ * Derives a key's text from a seed, always the same text. The seed without the pepper does not
+ * reveal it.
+ */
 export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   let drawn = 0;
   return newApiKeyText(
@@ -34,7 +37,7 @@ export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   );
 };
 
-/** A new key of 256 random bits. Nothing is stored. */
+/** Generates a key of 256 random bits. Stores nothing. */
 export const mintApiKey = (
   spec: ApiKeySpec,
   pepper: Buffer,
@@ -47,7 +50,7 @@ export const mintApiKey = (
 
 type Whose = Pick<ApiKeyRecord, 'keyId' | 'team' | 'user' | 'role' | 'gated'>;
 
-/** Makes what is kept of a new key's secret. */
+/** Derives the stored form of a new key's secret. */
 export const keptOf = (
   text: ApiKeyText,
   whose: Whose,
@@ -58,8 +61,8 @@ export const keptOf = (
 });
 
 /**
- * Makes what a key can be checked by where its cluster's pepper is not known: a hash of its 256
- * random bits, which nobody finds them by.
+ * Hash of the key's 256 random bits, which can't be reversed. A cluster without the pepper checks
+ * the key against it.
  */
 const verifierOf = ({ keyId, secret }: ApiKeyText): Buffer =>
   createHash('sha256').update(`sandpool promoted key 1\n${keyId}\n${secret}`).digest();
@@ -67,24 +70,26 @@ const verifierOf = ({ keyId, secret }: ApiKeyText): Buffer =>
 const verifierKey = (pepper: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool verifier of a key', 32));
 
-/** A record that was changed to be somebody else's, or more, has none. */
+/**
+ * Binds the verifier to the record: it does not open after a change of the key's owner or rights.
+ */
 const verifierPurpose = ({ keyId, team, user, role, gated }: Whose): string =>
   JSON.stringify([keyId, team, user, role, gated === true]);
 
 /**
- * Opens what other clusters can check a key by, hex; undefined where it was made by a version that
- * kept none, or the record is not as it was made.
+ * Opens the verifier for other clusters, hex. Undefined if an older version stored none, or if the
+ * record was altered.
  */
 export const openedVerifier = (record: ApiKeyRecord, pepper: Buffer): string | undefined =>
   record.verifier === undefined
     ? undefined
     : unseal(verifierKey(pepper), verifierPurpose(record), record.verifier)?.toString('hex');
 
-/** The hash that a promoted key is kept by on another cluster, under the pepper of that one. */
+/** Stored hash of a promoted key on another cluster, under that cluster's pepper. */
 export const promotedHashOf = (verifier: string, pepper: Buffer): string =>
   hashOf(verifier, pepper).toString('hex');
 
-/** Whether the secret is the record's, in a time that tells nothing of either. */
+/** Whether the secret is the record's; compares in constant time. */
 export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buffer): boolean => {
   const { keyId, promotedBy } = record;
   const expected = Buffer.from(record.hash, 'hex');
@@ -95,6 +100,5 @@ export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buff
   return expected.length === actual.length && timingSafeEqual(expected, actual);
 };
 
-/** Hashes a secret under the pepper. */
 const hashOf = (secret: string, pepper: Buffer): Buffer =>
   createHmac('sha256', pepper).update(secret).digest();

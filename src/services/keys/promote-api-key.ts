@@ -4,20 +4,20 @@ import type { ApiKeyMirror } from './api-keys.ts';
 import { apiKeyNamed } from './list-api-keys.ts';
 import type { KeyOperations } from './key-operations.ts';
 
-/** Has promoted keys count on the clusters of a manager. */
+/** Makes promoted keys valid on a manager's clusters. */
 export interface Promotions {
   /** Whether any worker cluster is connected. */
   readonly isLinked: () => boolean;
   /** Durable when it resolves. */
   readonly promote: (record: ApiKeyRecord) => Promise<void>;
-  /** Resolves once the workers that are connected know what changed before; within 5 s. */
+  /** Resolves once the connected workers have all earlier changes; within 5 s. */
   readonly settled: () => Promise<void>;
 }
 
 /**
- * Has a key count on all worker clusters (operation `POST /admin/api-keys/{name}/promote`). Durable
- * when it resolves, and good at the clusters that are connected; others learn of it as soon as they
- * are.
+ * Makes a key valid on all worker clusters (operation `POST /admin/api-keys/{name}/promote`). When
+ * it resolves, the key is durable, and valid at connected clusters. Other clusters receive it when
+ * they connect.
  */
 export const promoteApiKey =
   ({
@@ -25,7 +25,7 @@ export const promoteApiKey =
     promotions,
   }: {
     readonly apiKeys: ApiKeyMirror;
-    /** Absent: the daemon manages no clusters. */
+    /** Absent if the daemon manages no clusters. */
     readonly promotions: Promotions | undefined;
   }): KeyOperations['promoteApiKey'] =>
   async (_caller, name) => {
@@ -37,7 +37,7 @@ export const promoteApiKey =
     return record.keyId;
   };
 
-/** Has a call that revokes keys resolve once the workers that are connected know of it. */
+/** Delays the result of a revoking call until the connected workers have the revocation. */
 export const toldToWorkers =
   <Given extends readonly unknown[], Result>(
     promotions: Promotions | undefined,

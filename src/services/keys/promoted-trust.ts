@@ -3,24 +3,26 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { LinkReports } from '../../model/fleet/link-reports.ts';
 import { invalidApiKey, unavailable } from '../../model/refusals.ts';
 
-/** A daemon that starts has so long to hear from its managers what was revoked meanwhile. */
+/** Time after start in which the managers can report earlier revocations, in ms. */
 const FIRST_WORD_MS = 3_000;
 
 export interface PromotedTrustDeps {
   readonly clock: Clock;
-  /** Whether this cluster is a worker of any manager; of one that is not, no copy is good. */
+  /** Whether this cluster is a worker of any manager; if not, every copy is invalid. */
   readonly hasManagers: boolean;
-  /** How long a copy is good after its manager last said so, while that one is not heard. */
+  /**
+   * Time in ms for which a copy stays valid after its manager last confirmed it, while the manager
+   * is silent.
+   */
   readonly aloneMs: number;
 }
 
 type Copy = Pick<ApiKeyRecord, 'keyId' | 'promotedBy' | 'confirmedAt'>;
 
 /**
- * Says whether copies of promoted keys are good at a worker. While a link that comes back reports
- * them, and at first after a start, nobody knows which were revoked: then they are 503 until the
- * manager has said it, or can not be reached. A cluster without a link goes on by what it has, for
- * `aloneMs`.
+ * Decides whether a worker's copies of promoted keys are valid. After a start, and while a restored
+ * link reports its keys, revocations may be missing. Copies then get 503 until the manager has
+ * reported, or is unreachable. A cluster without a link uses its copies for `aloneMs`.
  */
 export class PromotedTrust {
   readonly reports = new LinkReports();
@@ -32,13 +34,15 @@ export class PromotedTrust {
     this.#deps = deps;
   }
 
-  /** Links are opened from now on. */
+  /** Links may open from now on. */
   start(): void {
     this.#startedAt = this.#deps.clock.now();
     this.#alone = this.#startedAt + FIRST_WORD_MS;
   }
 
-  /** Refuses with INVALID_API_KEY what is revoked, with UNAVAILABLE what may be. */
+  /**
+   * Refuses with INVALID_API_KEY a revoked copy, and with UNAVAILABLE a copy that may be revoked.
+   */
   check(copy: Copy): void {
     const { keyId, promotedBy = '' } = copy;
     const { clock, hasManagers } = this.#deps;
@@ -47,7 +51,7 @@ export class PromotedTrust {
       throw invalidApiKey();
     if (reports.isReported(promotedBy, keyId)) return;
     const isFirst = !reports.wasHeard(promotedBy) && clock.now() < this.#alone;
-    // a manager that proved to be there may not get to say anything, for as long as its store hangs
+    // a connected manager may be unable to report as long as its store hangs
     if (isFirst || reports.isSpeaking(promotedBy))
       throw unavailable(
         'the manager has not confirmed yet that this key is still valid; try again',
@@ -59,12 +63,12 @@ export class PromotedTrust {
       );
   }
 
-  /** When its manager last said that it is good; the daemon's start where it does not say so. */
+  /** Time of the manager's last confirmation; the daemon's start before the first. */
   confirmedAt({ confirmedAt = this.#startedAt }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return confirmedAt;
   }
 
-  /** Until when at least what goes on under the copy may go on, unless it is revoked. */
+  /** Earliest time at which work under the copy must end, unless it is revoked. */
   endsAt(copy: Copy): number {
     const { clock, aloneMs } = this.#deps;
     const { keyId, promotedBy = '' } = copy;
@@ -75,7 +79,7 @@ export class PromotedTrust {
       : lapses;
   }
 
-  /** When the copy is good no more, unless its manager says once more that it is. */
+  /** Expiry of the copy, unless its manager confirms it again. */
   #lapsesAt(copy: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return this.confirmedAt(copy) + this.#deps.aloneMs;
   }

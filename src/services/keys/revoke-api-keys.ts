@@ -2,24 +2,23 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { unavailable } from '../../model/refusals.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 
-/** Describes what to revoke: these keys and, with `cascade`, what they made, and what that made. */
+/** Keys to revoke and, with `cascade`, all keys that they made, directly or indirectly. */
 export interface Revocation {
   readonly isMeant: (record: ApiKeyRecord) => boolean;
   readonly cascade: boolean;
 }
 
-/** Keys that one call revokes. A user has no more; what an admin's key made may be more. */
+/** Most keys that one call revokes. A user has no more, but an admin's key may have made more. */
 export const MOST_REVOKED = 1_000;
 const AT_ONCE = 16;
-/** Each look but the last finds keys that were made meanwhile. */
+/** Each repeated read finds keys that were made in the meantime. */
 const MOST_LOOKS = 5;
 
 /**
- * Revokes keys and answers how many. Durable when it resolves. What a key made goes before it, so
- * that a call that was cut off, by a crash or an error, leaves no key whose maker is gone: the same
- * call finds what is left and goes on. It resolves once the store shows none of them, also none
- * that one of them made meanwhile. Refuses with UNAVAILABLE where more are left than one call
- * revokes.
+ * Revokes keys and returns their number. Durable when it resolves. Revokes the keys that a key made
+ * before the key itself. So after a crash or an error, the same call finds the remaining keys and
+ * continues. Resolves once the store shows none of them, including keys that they made during the
+ * call. Refuses with UNAVAILABLE if more keys remain than one call revokes.
  */
 export const revokeApiKeys = async (
   apiKeys: ApiKeyMirror,
@@ -49,7 +48,7 @@ export const revokeApiKeys = async (
 const unfinished = (revoked: number): Error =>
   unavailable(`${revoked} keys were revoked and some are left; repeat the request to continue`);
 
-/** Lists the keys that are meant, then what they made, then what that made: each key once. */
+/** Lists the given keys, then the keys that they made, and so on, each key once. */
 const layersOf = (
   records: readonly ApiKeyRecord[],
   { isMeant, cascade }: Revocation,
@@ -63,7 +62,7 @@ const layersOf = (
   }
   const depths = new Map<ApiKeyRecord, number>();
   const layers: ApiKeyRecord[][] = [];
-  // One that is meant may be made by another: it stands as deep as it is below any of them.
+  // A given key may be made by another given key: its depth is the largest below any of them.
   for (
     let layer = records.filter(isMeant), depth = 0;
     layer.length > 0 && depth <= records.length;

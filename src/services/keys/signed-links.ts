@@ -18,24 +18,23 @@ export interface SignedLinksDeps {
 }
 
 /**
- * Tokens that one link is tried with; and a second those of all links of one address, and of all
- * that name no sandbox of this cluster.
+ * Most tokens tried for one link. Per second: most tokens tried for all links of one address, and
+ * for all links that name no sandbox of this cluster.
  */
 const MOST_TRIED = 5_000;
 const TRIED_FROM_ADDRESS = 5_000;
 const TRIED_PER_SECOND = 20_000;
 const MOST_SANDBOXES = 1_000;
 const MOST_KEYS = 64;
-/** Sandboxes of other clusters of which it is known whose key signed last. */
+/** Sandboxes of other clusters with a remembered last signing key. */
 const MOST_SIGNED = 10_000;
 
 /**
- * Finds by which token a link to a file was signed (`/files` of the compatible API). No link says
- * by which key, and one under `E2B_SANDBOX_URL` not even in which sandbox it is: the newest
- * sandboxes are tried, each with the newest keys of its owner. Who has a sandbox of another cluster
- * is not known here: it is tried with the newest keys of all, and first, whatever else is tried at
- * the time, with the one that signed for it last. How much is tried is bounded, and no address has
- * more than its share of it.
+ * Finds the token that signed a link to a file (`/files` of the compatible API). A link does not
+ * name its key, and under `E2B_SANDBOX_URL` not even its sandbox. So the newest sandboxes are
+ * tried, each with its owner's newest keys. The owner of a sandbox on another cluster is unknown
+ * here. The last signing key is tried first, regardless of limits, and then the newest keys of all.
+ * The number of attempts is bounded, in total and per address.
  */
 export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] => {
   const { apiKeys, clock, tokensOf } = deps;
@@ -64,7 +63,8 @@ export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] =>
     const found = last && goodFor(last);
     if (found) return found;
     const own = ofAddress.of(from, now);
-    // One that says its sandbox is tried little, and waits for nobody else's.
+    // A link that names its sandbox needs few attempts, so only the allowance of its address
+    // applies.
     const isNamed = link.sandboxId !== undefined && clusterId === undefined;
     const allowances = isNamed ? [own] : [own, ofAll];
     const waitMs = Math.max(...allowances.map((each) => each.waitMs(now)));
@@ -83,7 +83,7 @@ export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] =>
   };
 };
 
-/** Yields the sandboxes and keys by which a link may be signed. */
+/** Yields the sandboxes and keys that may have signed a link. */
 function* candidatesOf(
   { apiKeys, supervisor }: SignedLinksDeps,
   { sandboxId, clusterId }: SignedLink,
@@ -106,7 +106,7 @@ const ownerOf = (supervisor: SignedLinksDeps['supervisor'], id: InstanceId): Ten
   return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
 };
 
-/** Returns what says whether a link was signed with a token; its path is hashed once. */
+/** Returns a function that checks whether a token signed a link; hashes the link's path once. */
 const signer = ({ signature, before, after }: SignedLink): ((token: string) => boolean) => {
   const given = Buffer.from(signature);
   const begun = createHash('sha256').update(before);
@@ -121,7 +121,7 @@ interface Candidate {
   readonly key: ApiKeyRecord;
 }
 
-/** Sets a value, and forgets the one that was set the longest ago where there are too many. */
+/** Sets a value, and evicts the oldest entry beyond the limit. */
 const keepLast = <T>(
   all: Map<string, T>,
   { name, value, most }: { readonly name: string; readonly value: T; readonly most: number },
@@ -132,7 +132,7 @@ const keepLast = <T>(
   if (oldest !== undefined && all.size > most) all.delete(oldest);
 };
 
-/** Signs as E2B's SDKs do. */
+/** Signs like E2B's SDKs. */
 export const signatureOf = (text: string): string => spelled(hash('sha256', text, 'base64'));
 
 const spelled = (digest: string): string => `v1_${digest.replace(/=+$/, '')}`;

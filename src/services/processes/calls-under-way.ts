@@ -1,17 +1,19 @@
 import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts';
 import { tooManyCalls } from '../../model/limit-refusals.ts';
 
-/** Starts and inputs at once, of a sandbox and of a tenant: each may wait for 20 s and more. */
+/**
+ * Most concurrent starts and inputs, of a sandbox and of a tenant: each may wait for 20 s and more.
+ */
 const MOST_CALLS = 128;
 const MOST_CALLS_OF_TENANT = 512;
 
-/** Carries out a call that may wait long, unless too many are under way. */
+/** Runs a call that may take long, unless too many are in progress. */
 export type CallsUnderWay = <T>(
   key: { readonly tenant: string; readonly sandboxId: string },
   call: () => Promise<T>,
 ) => Promise<T>;
 
-/** Rejects with TOO_MANY_COMMANDS, and then nothing was done. */
+/** Rejects with TOO_MANY_COMMANDS before anything is done. */
 export const callsUnderWay = (): CallsUnderWay => {
   const begin = sandboxPermits({ sandbox: MOST_CALLS, tenant: MOST_CALLS_OF_TENANT }, tooManyCalls);
   return async ({ tenant, sandboxId }, call) => {

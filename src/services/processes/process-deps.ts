@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { RunningSandboxes } from './running-sandboxes.ts';
 
-/** Names the parts that the operations of processes need. */
+/** Dependencies of the process operations. */
 export interface ProcessDeps {
   readonly sandboxes: RunningSandboxes;
   readonly driver: Pick<SandboxDriver, 'processes'>;

@@ -1,24 +1,24 @@
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** The use cases of processes in sandboxes. */
+/** Use cases of processes in sandboxes. */
 export interface ProcessOperations {
-  /** Starts a process, or finds the one that was started under the same key. */
+  /** Starts a process, or finds the process that was started under the same key. */
   readonly startProcess: (
     caller: Caller,
     sandboxId: string,
     request: StartProcessRequest,
   ) => Promise<ProcessFact>;
   /**
-   * Starts a process likewise, and reads it at once. Where it can't be read it runs all the same,
-   * and the reading rejects.
+   * Starts a process like `startProcess`, and reads it at once. If the reading fails, the process
+   * still runs, and the reading rejects.
    */
   readonly runProcess: (
     caller: Caller,
     sandboxId: string,
     request: StartProcessRequest & Omit<FollowProcessRequest, 'processId'>,
   ) => Promise<ProcessFollow>;
-  /** The latest start first. */
+  /** Latest start first. */
   readonly listProcesses: (caller: Caller, sandboxId: string) => Promise<readonly ProcessFact[]>;
   readonly getProcess: (
     caller: Caller,
@@ -30,9 +30,9 @@ export interface ProcessOperations {
     sandboxId: string,
     request: FollowProcessRequest,
   ) => Promise<ProcessFollow>;
-  /** Resolves once the process has the input, or will have it next; 64 KiB at most. */
+  /** Resolves once the process has the input, or once it is next in the queue; at most 64 KiB. */
   readonly giveInput: (caller: Caller, sandboxId: string, input: ProcessInput) => Promise<void>;
-  /** Does the same, and then tells of the process. */
+  /** Like `giveInput`, and then returns the process. */
   readonly writeToProcess: (
     caller: Caller,
     sandboxId: string,
@@ -48,7 +48,7 @@ export interface ProcessOperations {
     sandboxId: string,
     request: { readonly processId: ProcessId; readonly cols: number; readonly rows: number },
   ) => Promise<ProcessFact>;
-  /** Resolves once it has ended and is forgotten; the fact is of the moment before. */
+  /** Resolves once the process has ended and is forgotten, with its last state. */
   readonly deleteProcess: (
     caller: Caller,
     sandboxId: string,
@@ -62,11 +62,11 @@ export interface StartProcessRequest {
   readonly env?: Readonly<Record<string, string>>;
   readonly tty?: { readonly cols: number; readonly rows: number };
   readonly stdin: boolean;
-  /** Absent: none. */
+  /** In ms; absent for no timeout. */
   readonly timeoutMs?: number;
   readonly tag?: string;
   readonly container?: string;
-  /** Is the client's: under the same key the same process is meant. */
+  /** The client's key: the same key always means the same process. */
   readonly key?: string;
 }
 
@@ -79,15 +79,15 @@ export interface FollowProcessRequest {
 export interface ProcessInput {
   readonly processId: ProcessId;
   readonly bytes: Buffer;
-  /** Nothing comes behind it. */
+  /** Whether the input ends after this. */
   readonly last: boolean;
 }
 
-/** A reading that holds a place until it is closed. While it is open the sandbox isn't idle. */
+/** A reading with a permit until it is closed. While it is open, the sandbox is not idle. */
 export interface ProcessFollow {
   readonly fact: ProcessFact;
-  /** To be called once. */
+  /** Call it once. */
   readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
-  /** May be repeated. */
+  /** Idempotent. */
   readonly close: () => void;
 }

@@ -20,7 +20,7 @@ import {
   unavailable,
 } from '../../model/refusals.ts';
 
-/** Returns the refusal that a driver's error about processes means; any other error as it is. */
+/** Maps a driver's process error to a refusal; returns other errors unchanged. */
 export const processRefusalOf = (error: unknown): unknown => {
   if (error instanceof ProcessGone) return processNotFound();
   if (error instanceof ProcessEnded) return processEnded();
@@ -34,7 +34,7 @@ export const processRefusalOf = (error: unknown): unknown => {
   return error;
 };
 
-/** Carries out a call of the driver's processes, and words what it rejects with. */
+/** Awaits a call of the process driver, and maps its errors to refusals. */
 export const asked = async <T>(call: Promise<T>): Promise<T> => {
   try {
     return await call;
@@ -43,7 +43,7 @@ export const asked = async <T>(call: Promise<T>): Promise<T> => {
   }
 };
 
-/** The process, or the refusal that it is not found. */
+/** Returns the process, or throws the refusal for a missing process. */
 export const foundProcess = async (
   driver: Pick<SandboxDriver, 'processes'>,
   sandboxId: string,

@@ -7,12 +7,12 @@ import { asked, foundProcess } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 import { runProcess, startProcess } from './start-process.ts';
 
-/** Milliseconds that input waits for a process that reads none. */
+/** Time in ms that input waits for a process that does not read. */
 const INPUT_PATIENCE_MS = 20_000;
 
 /**
- * Starts processes in the caller's running sandbox, shows and signals them, gives them input and
- * removes them (operations under `/sandboxes/{sandboxId}/processes`).
+ * Process operations in the caller's running sandbox: start, show, signal, input, remove (under
+ * `/sandboxes/{sandboxId}/processes`).
  */
 export const processOperations = (
   deps: ProcessDeps,
@@ -55,7 +55,7 @@ export const processOperations = (
   },
 });
 
-/** Input is taken whole or not at all (operation `POST …/processes/{processId}/stdin`). */
+/** Takes input whole or not at all (operation `POST …/processes/{processId}/stdin`). */
 const giveInput =
   (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['giveInput'] =>
   async (caller, sandboxId, input) => {

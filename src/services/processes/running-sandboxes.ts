@@ -5,18 +5,18 @@ import type { Caller } from '../../model/tenant.ts';
 import type { ClaimEnv } from '../../actors/sandbox/claim-env.ts';
 import { requireContainer, runningSandbox } from '../../actors/sandbox/commands/exec-in-sandbox.ts';
 
-/** Tells what processes need to know of their sandboxes, and is told of them. */
+/** Sandboxes as the process operations need them, with their activity. */
 export interface RunningSandboxes {
-  /** Resolves for a Running sandbox of the caller's, which has the container if one is named. */
+  /** Resolves for a Running sandbox of the caller's; checks its `container` if given. */
   require(caller: Caller, sandboxId: string, container?: string): Promise<RunningSandbox>;
-  /** Something was done with it: its idle timeout begins anew. */
+  /** Records activity: restarts the idle timeout. */
   active(sandboxId: string): void;
-  /** It isn't idle until what is returned is called. */
+  /** Keeps the sandbox from being idle until the returned function is called. */
   busy(sandboxId: string): () => void;
 }
 
 export interface RunningSandbox {
-  /** Returns the variables of its claim, and these over them. Throws a Refusal. */
+  /** Returns the claim's variables, overridden by these. Throws a Refusal. */
   envOver(own: TextPairs | undefined): TextPairs | undefined;
 }
 

@@ -23,7 +23,7 @@ export const startProcess =
     );
   };
 
-/** Implements the same operation where the answer is the stream of what the process prints. */
+/** The same operation, if the answer streams the process's output. */
 export const runProcess =
   (
     deps: ProcessDeps,
@@ -67,7 +67,7 @@ const placeOf = (
   }
 };
 
-/** It runs: whoever can't read it is told its id all the same, and then why. */
+/** The process runs: a caller who can't read it gets its id, and then the error. */
 const unreadable = (fact: ProcessFact, why: Refusal): ProcessFollow => ({
   fact,
   output: () => refusing(why),
@@ -103,6 +103,6 @@ const orderFor = async (
   };
 };
 
-/** Under one key a client means one process, however often it asks. */
+/** The same key always means the same process, however often a client repeats the request. */
 const idOfKey = (key: string): string =>
   createHash('sha256').update(key).digest('hex').slice(0, 32);

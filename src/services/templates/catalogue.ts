@@ -11,19 +11,22 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
-  /** Lists the others of a manager's fleet, invited ones too; absent: it manages none. */
+  /**
+   * Lists the other clusters of a manager's fleet, including invited ones; absent if the daemon
+   * manages no clusters.
+   */
   readonly listOthers?: () => readonly ClusterView[];
-  /** People log in to the console. */
+  /** Whether the console has logins. */
   readonly hasConsole: boolean;
-  /** The policy has rules. */
+  /** Whether the policy has rules. */
   readonly holdsRequests: boolean;
-  /** A second listener speaks the API of E2B's SDKs. */
+  /** Whether a second listener serves the API of E2B's SDKs. */
   readonly servesCompatibleApi: boolean;
 }
 
 /**
- * Shows what the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`,
- * `/clusters`).
+ * The deployment's offers and features (operations `GET /instancetypes`, `/volumes`,
+ * `/feature-gates`, `/clusters`).
  */
 export const catalogue = ({
   instanceTypes,

@@ -39,20 +39,20 @@ export interface ChangeTemplatesDeps {
   readonly pools: Pick<Records<PoolRecord>, 'list'>;
   readonly driver: Pick<SandboxDriver, 'check' | 'expect'>;
   readonly clock: Clock;
-  /** Absent: the daemon manages no clusters. */
+  /** Absent if the daemon manages no clusters. */
   readonly globals?: Globals;
 }
 
-/** Has templates of a manager be the same on all its clusters. */
+/** Keeps a manager's templates the same on all its clusters. */
 export interface Globals {
   readonly newId: () => string;
-  /** Refuses with CONFLICT where there are as many as there may be. */
+  /** Refuses with CONFLICT at the limit of global templates. */
   readonly requireRoom: (record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>) => void;
-  /** Pools that are made from it on the clusters that are connected, the first of each. */
+  /** First pools that use the template, of each connected cluster. */
   readonly poolsOf: (
     globalId: string,
   ) => Promise<readonly { readonly name: string; readonly namespace: string }[]>;
-  /** Resolves once the clusters that are connected know what changed before; within 5 s. */
+  /** Resolves once the connected clusters have all earlier changes; within 5 s. */
   readonly settled: () => Promise<void>;
 }
 
@@ -60,8 +60,8 @@ const ATTEMPTS = 5;
 const MOST_POOLS_NAMED = 50;
 
 /**
- * Makes a template, with version 1 (operation `POST /admin/sandbox-templates`). Durable when it
- * resolves; a global one is then also at the clusters that are connected.
+ * Creates a template with version 1 (operation `POST /admin/sandbox-templates`). Durable when it
+ * resolves. A global template is then also at the connected clusters.
  */
 export const createTemplate =
   ({
@@ -88,8 +88,8 @@ export const createTemplate =
   };
 
 /**
- * Changes what is named; a change that says what is there already makes no version (operation
- * `PUT /admin/sandbox-templates/{name}`). Durable when it resolves; pools follow.
+ * Changes the given fields. A change without effect makes no version (operation `PUT
+ * /admin/sandbox-templates/{name}`). Durable when it resolves; pools follow.
  */
 export const updateTemplate =
   ({ templates, driver, globals }: ChangeTemplatesDeps): TemplateOperations['updateTemplate'] =>
@@ -109,9 +109,9 @@ export const updateTemplate =
   };
 
 /**
- * Removes a template that no pool is made from, on any cluster that is connected where it is global
- * (operation `DELETE /admin/sandbox-templates/{name}`). A pool that is made at the same moment
- * keeps what it was made from.
+ * Removes a template that no pool uses, for a global template on any connected cluster (operation
+ * `DELETE /admin/sandbox-templates/{name}`). A pool that is created concurrently keeps its copy of
+ * the template.
  */
 export const deleteTemplate =
   ({ templates, pools, globals }: ChangeTemplatesDeps): TemplateOperations['deleteTemplate'] =>
@@ -127,7 +127,7 @@ export const deleteTemplate =
     });
   };
 
-/** Reads it, and writes it on; anew where somebody else wrote in between. */
+/** Reads, changes and writes the record; starts again after a concurrent write. */
 const withCurrent = async <T>(
   templates: Records<TemplateRecord>,
   name: string,
@@ -157,7 +157,7 @@ const globalTerms = (
   return { globalId: globals.newId() };
 };
 
-/** Returns the record as it is where the change says what is there already. */
+/** Returns the record unchanged if the change has no effect. */
 const nextRecord = (
   globals: Globals | undefined,
   record: TemplateRecord,
@@ -165,7 +165,7 @@ const nextRecord = (
 ): TemplateRecord => {
   const document = changedDocument(record.document, change);
   const isChanged = !isSameData(document, record.document);
-  // what a cluster changes of a manager's that it has left is its own
+  // a change to a template of a former manager makes it the cluster's own
   const current: TemplateRecord = isChanged && !isGlobalHere(record) ? ownTemplate(record) : record;
   const next = isChanged ? nextVersion(current, document) : current;
   if (isGlobalHere(next)) {
@@ -173,7 +173,7 @@ const nextRecord = (
     if (isChanged) globals?.requireRoom(next);
     return next;
   }
-  // one of a file says that it is global already, on a daemon that manages no clusters
+  // a template file already says that it is global, on a daemon that manages no clusters
   if (syncSource !== 'global' || (!globals && next.sourceHash !== undefined)) return next;
   return { ...ownTemplate(next), ...globalTerms(globals, next, { syncSource }) };
 };
@@ -193,7 +193,7 @@ const requireRunnable = (
   driver.expect(definition);
 };
 
-/** A driver names the field, as `spec.containers[0].image: PROBLEM`. */
+/** A driver's message names the field, as in `spec.containers[0].image: PROBLEM`. */
 const refusedByDriver = (message: string): Refusal => {
   const [, field, problem = message] = /^(spec[^ ]*): (.*)$/s.exec(message) ?? [];
   return invalidArgument(
@@ -203,8 +203,8 @@ const refusedByDriver = (message: string): Refusal => {
 };
 
 /**
- * A new document keeps description, docs and poolSizing of the one before where it has none; an
- * empty text removes one.
+ * Keeps description, docs and poolSizing of the previous document if the new document lacks them.
+ * An empty text removes a field.
  */
 const changedDocument = (
   before: SandboxTemplateDocument,

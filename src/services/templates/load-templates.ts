@@ -17,8 +17,8 @@ import { isCopy, isGlobalHere, ownTemplate } from '../../model/templates/global-
 import { nextVersion } from '../../model/templates/template-versions.ts';
 
 /**
- * Templates that can't be taken. `faults` holds every one, as `FILE: FIELD: PROBLEM`; the message
- * is a line for each.
+ * Invalid templates. `faults` lists all faults as `FILE: FIELD: PROBLEM`; the message has a line
+ * for each.
  */
 export class TemplateFaults extends Error {
   override readonly name = 'TemplateFaults';
@@ -35,15 +35,15 @@ export interface LoadTemplatesDeps {
   readonly templates: Records<TemplateRecord>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Throws DefinitionRefused where the driver can't run it. */
+  /** Throws DefinitionRefused if the driver can't run the definition. */
   readonly check: (definition: InstanceDefinition) => void;
 }
 
 /**
- * Takes over the templates of the source: new ones with version 1, those whose file changed since
- * it was last taken over with the next version. Where the file is as it was, what was changed here
- * since stays. Those that the source doesn't name stay, as our own. Answers every template there is
- * then. Throws TemplateFaults, with nothing written, where any document is at fault.
+ * Imports the source's templates. New templates get version 1, and templates whose file changed
+ * since the last import get the next version. If a file is unchanged, later changes here stay.
+ * Templates that the source lacks stay as the cluster's own. Returns all templates. Throws
+ * TemplateFaults if any document is invalid, before any write.
  */
 export const loadTemplates = async (
   deps: LoadTemplatesDeps,
@@ -128,7 +128,7 @@ const readDocuments = (
   return [...found.values()].map(({ document }) => document);
 };
 
-/** The document, or what is wrong with it, field by field. */
+/** Returns the document, or its faults by field. */
 const readDocument = (
   text: string,
   check: LoadTemplatesDeps['check'],

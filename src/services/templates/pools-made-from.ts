@@ -1,7 +1,7 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** Lists everybody's pools that are made from a template, besides those that end. */
+/** Lists all users' pools that use a template, except ending pools. */
 export const poolsMadeFrom = async (
   pools: Pick<Records<PoolRecord>, 'list'>,
   templateName: string,

@@ -11,11 +11,11 @@ import type {
   TemplateView,
 } from '../../actors/views.ts';
 
-/** The use cases of templates, and what else pools may name. */
+/** Use cases of templates, and of other objects that pools may name. */
 export interface TemplateOperations {
   readonly getTemplate: (name: string) => Promise<TemplateView>;
   readonly listTemplates: (page: PageRequest) => Page<TemplateView>;
-  /** These three for `/admin`. Durable when they resolve. */
+  /** These three are for `/admin`. Durable when they resolve. */
   readonly createTemplate: (
     document: SandboxTemplateDocument,
     terms?: TemplateTerms,
@@ -24,24 +24,24 @@ export interface TemplateOperations {
     name: string,
     change: TemplateChange & {
       readonly ifMatch?: IfMatch;
-      /** The empty text: it is global no more. */
+      /** The empty text makes the template no longer global. */
       readonly syncSource?: 'global' | '';
     },
   ) => Promise<TemplateView>;
   readonly deleteTemplate: (name: string) => Promise<void>;
   readonly listInstanceTypes: () => readonly InstanceType[];
-  /** Lists volumes of the caller's namespace; whose it is follows from the key alone. */
+  /** Lists volumes of the caller's namespace, as given by the key. */
   readonly listVolumes: (caller: Caller) => Promise<readonly Volume[]>;
   readonly featureGates: () => FeatureGates;
   readonly listClusters: () => readonly ClusterView[];
 }
 
-/** `global`: it goes to all clusters of a manager, and stays the same there. */
+/** `global`: the manager replicates the template to all its clusters. */
 export interface TemplateTerms {
   readonly syncSource?: 'global';
 }
 
-/** A change of a template; what is not named stays. An empty text is none. */
+/** A change of a template; absent fields stay. An empty text removes a field. */
 export interface TemplateChange {
   readonly document?: SandboxTemplateDocument;
   readonly description?: string;

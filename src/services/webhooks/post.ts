@@ -1,7 +1,7 @@
 import { request as requestPlainly } from 'node:http';
 import { request as requestByTls } from 'node:https';
 
-/** Says what is sent, and where to. */
+/** Content and address of a POST. */
 export interface WebhookPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -10,8 +10,8 @@ export interface WebhookPost {
 }
 
 /**
- * Sends a POST over a connection of its own, and returns the status of the answer, whose body is
- * not read. Follows no redirect. Rejects where no answer came, or the signal was aborted.
+ * Sends a POST over its own connection, and returns the status of the response without reading its
+ * body. Follows no redirect. Rejects without a response, or at an abort.
  */
 export const post = ({ url, headers, body, signal }: WebhookPost): Promise<number> =>
   new Promise((resolve, reject) => {

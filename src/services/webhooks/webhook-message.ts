@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { ApprovalNews } from '../../model/approvals/approval-news.ts';
 
-/** One message, alike for every receiver and at every attempt. */
+/** One message, identical for every receiver and attempt. */
 export interface WebhookMessage {
   readonly id: string;
   readonly event: ApprovalNews['event'];
@@ -9,15 +9,15 @@ export interface WebhookMessage {
   readonly body: string;
 }
 
-/** Holds what messages say of the daemon. */
+/** Daemon fields in messages. */
 export interface WebhookTerms {
   readonly clusterId: string;
-  /** Where people reach the console; undefined: that is not known. */
+  /** Public address of the console; undefined if unknown. */
   readonly consoleUrl: string | undefined;
   readonly userAgent: string;
 }
 
-/** Tells what became of the approval; never what was sent with the request. */
+/** Describes the outcome of the approval; never the request's content. */
 export const messageOf = (
   { id, event, at, record }: ApprovalNews,
   { clusterId, consoleUrl }: WebhookTerms,

@@ -9,63 +9,63 @@ import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request
 import { headersOf, type WebhookMessage, type WebhookTerms } from './webhook-message.ts';
 import type { WebhookPost } from './post.ts';
 
-/** An address that is told, and the secret that it knows the daemon by. */
+/** A receiver's address, and the secret with which it verifies the daemon. */
 export interface WebhookReceiver {
   readonly url: string;
   readonly secret: string;
 }
 
 export interface WebhookQueueDeps {
-  /** Remembers, for all replicas, which message a receiver has. */
+  /** Records which receivers have a message, for all replicas. */
   readonly marks: Pick<Requests, 'openRequest' | 'keepAnswer' | 'giveUpRequest'>;
-  /** Keeps what was given up, for all replicas. */
+  /** Undelivered messages of all replicas. */
   readonly deadLetters: DeadLetters;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly post: (what: WebhookPost) => Promise<number>;
   readonly terms: WebhookTerms;
-  /** A message is sent again until it is so old. */
+  /** Age in ms at which a message is no longer retried. */
   readonly giveUpMs: number;
 }
 
 interface Delivery {
   readonly message: WebhookMessage;
-  /** When it is given up. */
+  /** Deadline of the delivery. */
   readonly until: number;
   readonly attempts: number;
 }
 
-/** Messages of one receiver that wait; further ones are dead letters at once. */
+/** Most waiting messages of one receiver; further messages become dead letters at once. */
 export const MOST_WAITING = 1_000;
-/** Dead letters of its own that a replica shows of each receiver. */
+/** Most dead letters of its own that a replica shows for each receiver. */
 export const MOST_DEAD_LETTERS = 50;
 const MOST_AT_ONCE = 4;
-/** An answer is waited for so long. */
+/** Timeout of a response, in ms. */
 export const ANSWER_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Clocks of replicas differ by less. */
+/** Upper bound of the clock difference between replicas, in ms. */
 const SKEW_MS = 60_000;
 
-/** No tenant is called so: a daemon asks by itself. */
+/** Reserved name for the daemon's own requests; no tenant can have it. */
 const NO_TENANT = { namespace: '-', team: '-', user: '-' };
 
 /**
- * Sends messages to one receiver, each until it was taken or is too old; then it is a dead letter.
- * Nothing waits for it. A message that another replica has sent, or this one before it was
- * restarted, is not sent again, unless its receiver took it in the moment in which the other died.
+ * Sends messages to one receiver. Retries each until it is accepted or too old, and then makes it a
+ * dead letter. Nothing waits for it. A message that any replica has sent, also before a restart, is
+ * not sent again. The exception is a replica that dies just as the receiver accepts the message.
  */
 export class WebhookQueue {
   readonly #deps: WebhookQueueDeps;
   readonly #receiver: WebhookReceiver;
   readonly #waiting: Delivery[] = [];
   readonly #sending = new Set<AbortController>();
-  /** Each calls off what waits to be sent again. */
+  /** Functions that cancel a pending retry. */
   readonly #pauses = new Set<() => void>();
-  /** The newest first. */
+  /** Newest first. */
   readonly #dead: DeadLetter[] = [];
-  /** Ids of dead letters that are sent again. */
+  /** Ids of dead letters that are being sent again. */
   readonly #revived = new Set<string>();
   #over = false;
 
@@ -74,7 +74,7 @@ export class WebhookQueue {
     this.#receiver = receiver;
   }
 
-  /** Has the message sent, soon. Never throws. */
+  /** Queues the message. Never throws. */
   put(message: WebhookMessage, until: number): void {
     if (this.#over) return;
     const delivery = { message, until, attempts: 0 };
@@ -83,19 +83,19 @@ export class WebhookQueue {
     this.#pump();
   }
 
-  /** Returns the dead letters of all replicas, the newest first. */
+  /** Returns the dead letters of all replicas, newest first. */
   deadLetters(): Promise<readonly KeptDeadLetter[]> {
     return this.#deps.deadLetters.of(this.#name);
   }
 
-  /** Has a dead letter sent again; it is kept until its receiver has it. */
+  /** Sends a dead letter again; keeps the letter until the receiver accepts it. */
   revive(letter: KeptDeadLetter): void {
     if (this.#revived.has(letter.id)) return;
     this.#revived.add(letter.id);
     this.put(letter, this.#deps.clock.now() + this.#deps.giveUpMs);
   }
 
-  /** Sends no more, and breaks off what is under way. */
+  /** Stops sending, and cancels deliveries in progress. */
   stop(): void {
     this.#over = true;
     this.#waiting.length = 0;
@@ -116,7 +116,7 @@ export class WebhookQueue {
     return new URL(this.#receiver.url).origin;
   }
 
-  /** Names the receiver where letters are kept: its address may hold a secret. */
+  /** Name under which letters are stored, because the receiver's address may contain a secret. */
   get #name(): string {
     return hash('sha256', `webhook ${this.#receiver.url}`, 'base64url').slice(0, 22);
   }
@@ -129,7 +129,7 @@ export class WebhookQueue {
     }
   }
 
-  /** Has one place of those that send; whatever comes of it, the place is free again. */
+  /** Delivers under one of the concurrent slots, which is always released. */
   async #deliver(delivery: Delivery): Promise<void> {
     const sending = new AbortController();
     this.#sending.add(sending);
@@ -146,7 +146,7 @@ export class WebhookQueue {
     this.#pump();
   }
 
-  /** Resolves with what was in the way; undefined: the receiver has it. */
+  /** Resolves with the failure; undefined if the receiver accepted the message. */
   async #attempt({ message }: Delivery, sending: AbortController): Promise<string | undefined> {
     const mark = this.#markOf(message);
     const kind = await this.#open(mark);
@@ -219,7 +219,7 @@ export class WebhookQueue {
     }
   }
 
-  /** Forgets a letter that was sent again, and is taken now. */
+  /** Deletes a dead letter that was accepted after it was sent again. */
   async #forget({ id }: WebhookMessage): Promise<void> {
     if (!this.#revived.delete(id)) return;
     try {
@@ -229,7 +229,7 @@ export class WebhookQueue {
     }
   }
 
-  /** Where the marks are out of reach it is sent: twice is better than never. */
+  /** Sends the message if the marks are unreachable: twice is better than never. */
   async #open(mark: RequestFingerprint): Promise<OpenedRequest['kind']> {
     try {
       return (await this.#deps.marks.openRequest(mark, this.#owner())).kind;

@@ -8,11 +8,11 @@ import { WebhookQueue, type WebhookQueueDeps, type WebhookReceiver } from './web
 
 export interface WebhooksDeps extends WebhookQueueDeps {
   readonly receivers: readonly WebhookReceiver[];
-  /** Whether this replica leads the shard, and tells of its approvals. */
+  /** Whether this replica leads the shard, and so publishes its approvals. */
   readonly leads: (shard: number) => boolean;
 }
 
-/** The dead letters of one receiver. */
+/** Dead letters of one receiver. */
 export interface ReceiverLetters {
   readonly address: string;
   readonly deadLetters: readonly KeptDeadLetter[];
@@ -21,16 +21,17 @@ export interface ReceiverLetters {
 interface Noted {
   readonly news: ApprovalNews;
   readonly shard: number;
-  /** It was handed to the queues here. */
+  /** The local queues have it. */
   isQueued: boolean;
 }
 
-/** News that is remembered, so that another replica tells it where the leader could not. */
+/** Remembered news, which another replica sends if the leader fails. */
 const MOST_NOTED = 4_096;
 
 /**
- * Tells receivers outside what becomes of approvals. Every replica notes what the records show, and
- * the leader of each tells it; who leads next tells what nobody did. What is too old is not told.
+ * Notifies external receivers of the outcome of approvals. Every replica notes the changes of
+ * records, and each shard's leader sends them. A new leader sends news that were not sent before.
+ * News beyond the maximum age are dropped.
  */
 export class Webhooks {
   readonly #deps: WebhooksDeps;
@@ -45,7 +46,7 @@ export class Webhooks {
     ]);
   }
 
-  /** Takes in what a record shows by now. Waits for nothing. */
+  /** Takes a record's current state. Does not wait. */
   note(record: ApprovalRecord): void {
     const since = this.#deps.clock.now() - this.#deps.giveUpMs;
     for (const news of newsOf(record)) {
@@ -67,12 +68,12 @@ export class Webhooks {
       if (noted.shard === shard && !noted.isQueued && noted.news.at > since) this.#queue(noted);
   }
 
-  /** How each receiver stands, in the order of the settings. */
+  /** State of each receiver, in the order of the settings. */
   report(): readonly WebhookReport[] {
     return this.#queues.map((queue) => queue.report());
   }
 
-  /** The dead letters of each receiver, of all replicas, in the order of the settings. */
+  /** Dead letters of each receiver over all replicas, in the order of the settings. */
   async deadLetters(): Promise<readonly ReceiverLetters[]> {
     return await Promise.all(
       this.#queues.map(async (queue) => ({
@@ -82,7 +83,7 @@ export class Webhooks {
     );
   }
 
-  /** Has dead letters sent again, all or those of one message; returns how many. */
+  /** Sends all dead letters again, or those of one message; returns their number. */
   async revive(id: string | undefined): Promise<number> {
     let revived = 0;
     for (const queue of this.#queues)
