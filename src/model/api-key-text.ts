@@ -2,8 +2,7 @@ import { crc32 } from 'node:zlib';
 
 /**
  * The text of an API key: `spk_<id>_<secret><checksum>`, all base62. The checksum (six characters,
- * CRC-32 of what stands before it) tells a mistyped or cut key from a real one without asking
- * anything.
+ * CRC-32 of the preceding text) detects a mistyped or truncated key without any lookup.
  */
 export interface ApiKeyText {
   readonly keyId: string;
@@ -18,7 +17,7 @@ const KEY_SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = /^spk_[0-9A-Za-z]{12,32}_[0-9A-Za-z]{38,70}$/;
 
-/** A new one, of bytes that nobody can guess. */
+/** Makes a new key; `randomBytes` must be unpredictable. */
 export const newApiKeyText = (randomBytes: (count: number) => Uint8Array): ApiKeyText => ({
   keyId: randomBase62(KEY_ID_LENGTH, randomBytes),
   secret: randomBase62(KEY_SECRET_LENGTH, randomBytes),
@@ -29,7 +28,7 @@ export const formatApiKey = ({ keyId, secret }: ApiKeyText): string => {
   return body + checksumOf(body);
 };
 
-/** Undefined for whatever is not a key: another shape, or a checksum that does not fit. */
+/** Undefined if the text has another shape or a wrong checksum. */
 export const parseApiKey = (text: string): ApiKeyText | undefined => {
   if (!SHAPE.test(text)) return undefined;
   const body = text.slice(0, -CHECKSUM_LENGTH);
@@ -41,20 +40,20 @@ export const parseApiKey = (text: string): ApiKeyText | undefined => {
 const COMPATIBLE = /^e2b_((?:[0-9a-f]{2}){1,256})$/;
 
 /**
- * Spells a key so that every version of E2B's SDKs takes it, some of which look at its form: it is
- * the same key.
+ * Encodes a key in a form that every version of E2B's SDKs accepts, because some versions check the
+ * form. It remains the same key.
  */
 export const toCompatibleForm = (key: string): string =>
   `e2b_${Buffer.from(key, 'latin1').toString('hex')}`;
 
-/** Returns the key that is spelled so, and any other text as it is. */
+/** Decodes the compatible form; returns other texts unchanged. */
 export const fromCompatibleForm = (text: string): string => {
   const [, digits = ''] = COMPATIBLE.exec(text) ?? [];
   const key = Buffer.from(digits, 'hex').toString('latin1');
   return SHAPE.test(key) ? key : text;
 };
 
-/** A text without the secrets of API keys that stand in it; their ids stay. */
+/** Removes the secrets of API keys from a text; their ids stay. */
 export const blankApiKeys = (text: string): string =>
   text.includes('_')
     ? text.replace(KEY_IN_TEXT, '$1[secret]').replace(COMPATIBLE_IN_TEXT, '$1[secret]')
@@ -73,7 +72,7 @@ const checksumOf = (body: string): string => {
   return text;
 };
 
-/** Even over all 62 characters: bytes from 248 up are thrown again. */
+/** Uniform over all 62 characters: discards bytes from 248 up. */
 const randomBase62 = (length: number, randomBytes: (count: number) => Uint8Array): string => {
   let text = '';
   while (text.length < length) {

@@ -2,34 +2,34 @@ import type { Revision } from './identifiers.ts';
 import type { Role } from './tenant.ts';
 
 /**
- * An API key as the store keeps it: never its secret, only the HMAC of it under the pepper, and a
- * hash for other clusters, sealed. Times in ms.
+ * A stored API key. It never has the secret, only its HMAC under the pepper, and a sealed hash for
+ * other clusters. Times in ms.
  */
 export interface ApiKeyRecord {
   readonly keyId: string;
   readonly revision: Revision;
-  /** `{namespace}/{shortName}`, unique. */
+  /** `{namespace}/{shortName}` is unique. */
   readonly namespace: string;
   readonly shortName: string;
   readonly team: string;
   readonly user: string;
   readonly role: Role;
   readonly description: string;
-  /** HMAC-SHA-256 of the secret, hex; of a promoted key's copy, of its verifier. */
+  /** HMAC-SHA-256 of the secret, hex; for a copy of a promoted key, of its verifier. */
   readonly hash: string;
-  /** A hash for other clusters, sealed. */
+  /** Sealed hash for other clusters. */
   readonly verifier?: string;
-  /** It counts on all worker clusters. */
+  /** Valid on all worker clusters. */
   readonly global?: boolean;
-  /** Fingerprint of the manager whose promoted key this is a copy of. */
+  /** Fingerprint of the manager that promoted the key, if this is a copy. */
   readonly promotedBy?: string;
-  /** When that manager last said that the key is good, by the clock of the copy's cluster. */
+  /** Time of the manager's last confirmation of the key, by the clock of the copy's cluster. */
   readonly confirmedAt?: number;
-  /** The keyId of the key that made it; absent: a daemon did, or it is older than this field. */
+  /** KeyId of its maker; absent if a daemon made it, or if the key is older than this field. */
   readonly createdBy?: string;
-  /** For rules of the policy; so is each key that it makes. */
+  /** For rules of the policy. Keys that it makes are gated too. */
   readonly gated?: true;
-  /** Users of the keys that it was made by, and that those were made by; absent: none is known. */
+  /** Users of all keys in its chain of makers; absent if none is known. */
   readonly makers?: readonly string[];
   readonly issuedAt: number;
   readonly expiresAt: number;
@@ -37,7 +37,7 @@ export interface ApiKeyRecord {
 
 const FOUR_WEEKS_MS = 28 * 24 * 60 * 60_000;
 
-/** Made by hand, for so long that its end is easily forgotten: that is told beforehand. */
+/** Lives so long that its owner may forget the expiry, so the daemon warns before it. */
 export const isLasting = ({
   issuedAt,
   expiresAt,

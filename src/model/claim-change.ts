@@ -1,15 +1,14 @@
 import type { Claim } from './sandbox.ts';
 
 /**
- * Says what to change of a claim. `pausedAt`: since when it is paused; null ends that, and puts the
- * moment at which the sandbox ends where `endsAt` says.
+ * A change of a claim. `pausedAt` is the start of the pause. Null ends the pause and moves the
+ * sandbox's end to `endsAt`.
  */
 export type ClaimChange =
   | { readonly idleTimeoutMs: number }
   | { readonly endsAt: number }
   | { readonly pausedAt: number | null; readonly endsAt?: number };
 
-/** Returns the claim as it is after the change. */
 export const changedClaim = (claim: Claim, change: ClaimChange): Claim => {
   if (!('pausedAt' in change)) return { ...claim, ...change };
   const { pausedAt: _before, ...rest } = claim;
@@ -21,12 +20,14 @@ export const changedClaim = (claim: Claim, change: ClaimChange): Claim => {
   };
 };
 
-/** Least time that one has that is paused at its end, once it goes on: else it would be at once. */
+/**
+ * Minimum time in ms that a sandbox runs after it was paused at its end. Otherwise its end would
+ * follow at once.
+ */
 export const LEAST_AWAKE_MS = 300_000;
 
 /**
- * Returns what ends the pause of a claim: the time that it had left until its end is what it has
- * left again.
+ * Returns the change that ends a claim's pause: the sandbox has as much time left as at the pause.
  */
 export const resumption = ({ pausedAt, endsAt, autoPause }: Claim, now: number): ClaimChange => ({
   pausedAt: null,

@@ -1,12 +1,12 @@
 import type { ConsoleSession } from './console-session.ts';
 
-/** A person at the console, as pages show them. */
+/** A person at the console, as displayed. */
 export interface ConsolePerson extends ConsoleSession {
-  /** How the person is called, for people to read; never compared. */
+  /** Display name; never compared. */
   readonly name: string;
-  /** Users whose API keys are the person's own. */
+  /** Users whose API keys belong to the person. */
   readonly users: readonly string[];
 }
 
-/** The identity of who logs in by a link where nobody is configured: the data folder's owner. */
+/** Identity of the data folder's owner, who logs in by a link if there are no operators. */
 export const OWNER = 'owner';

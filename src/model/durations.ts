@@ -3,19 +3,16 @@
  */
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/**
- * Every duration as text matches it, for JSON Schema; whether one is within bounds, `parseDuration`
- * tells.
- */
+/** Pattern of all durations, for JSON Schema; `parseDuration` checks the bounds. */
 export const DURATION_PATTERN = '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$';
 const WHOLE = /^(\d{1,9}(\.\d{1,6})?(ms|s|m|h))+$/;
 const PART = /(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/g;
 
-/** The longest duration that is taken: ten years. */
+/** Longest accepted duration: ten years. */
 export const MAX_DURATION_MS = 10 * 365 * 24 * 3_600_000;
 
 /**
- * Milliseconds, or undefined where the text is no duration, or longer than ten years. `0` is zero.
+ * Milliseconds; undefined if the text is not a duration, or is longer than ten years. `0` is zero.
  */
 export const parseDuration = (text: string): number | undefined => {
   if (text === '0') return 0;

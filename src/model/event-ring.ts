@@ -1,33 +1,32 @@
 import type { EventBatch, NumberedEvent } from './event.ts';
 import { sameTenant, tenantKey, type Tenant } from './tenant.ts';
 
-/** Events that followers can go back to, of all tenants together. */
+/** Number of past events that followers can read, over all tenants. */
 export const REMEMBERED_EVENTS = 8_192;
-/** Numbers a millisecond: they grow over restarts too. */
+/** Event numbers per millisecond: numbers grow over restarts too. */
 export const EVENT_NUMBERS_PER_MS = 1_000;
 const ALL = '';
 
-/** The last events in the order of their numbers, for those who follow them. */
+/** The last events, ordered by number, for followers. */
 export class EventRing {
   readonly #ring: NumberedEvent[] = [];
   #at = 0;
-  /** Number of the newest event that is no longer remembered. */
+  /** Number of the newest evicted event. */
   #forgotten: number;
   #last: number;
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Begins empty: events with a number up to `forgotten` are not known here. */
+  /** Begins empty: events with numbers up to `forgotten` are unknown. */
   constructor(forgotten: number) {
     this.#forgotten = forgotten;
     this.#last = forgotten;
   }
 
-  /** The highest number. */
   get last(): number {
     return this.#last;
   }
 
-  /** Its number is higher than all before. */
+  /** Its number must be higher than all earlier numbers. */
   add(numbered: NumberedEvent): void {
     this.#last = numbered.id;
     this.#forgotten = Math.max(this.#forgotten, this.#ring[this.#at]?.id ?? 0);
@@ -38,7 +37,7 @@ export class EventRing {
     this.#wake(ALL);
   }
 
-  /** Notes that some events up to this number are not known, and never will be. */
+  /** Marks events up to this number as incomplete for ever. */
   miss(upTo: number): void {
     if (upTo <= this.#forgotten) return;
     this.#forgotten = upTo;
@@ -47,9 +46,9 @@ export class EventRing {
   }
 
   /**
-   * A tenant's events, or everybody's, after the number given as text, or from now on; ends at an
-   * abort. Reads no faster than it is asked: what is forgotten meanwhile is `missed`. What is no
-   * number, or was not given yet, counts as forgotten.
+   * Follows a tenant's events, or all events, after the given number, or from now on; ends at an
+   * abort. Reads no faster than its consumer, and reports events evicted in the meantime as
+   * `missed`. An invalid or future number counts as evicted.
    */
   follow(
     owner: Tenant | undefined,

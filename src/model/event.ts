@@ -3,48 +3,43 @@ import type { InstanceId } from './identifiers.ts';
 import { wordsOfEnded, type End, type EndReason } from './sandbox.ts';
 import type { Tenant } from './tenant.ts';
 
-/**
- * Describes what can happen, by a reason in one word, as Kubernetes' events have it, and what its
- * message is made of.
- */
+/** An event: a reason in one word, like the events of Kubernetes, and the parts of its message. */
 export type LifecycleEvent =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
-  /** It is alive and can't be claimed. */
+  /** The instance is alive but can't be claimed. */
   | { readonly reason: 'Unhealthy'; readonly why: string }
-  /** Its node is to be emptied; a claimed sandbox goes on there until it ends. */
+  /** Its node is being drained; a claimed sandbox stays there until it ends. */
   | { readonly reason: 'NodeLeaving'; readonly why: string }
   | { readonly reason: 'Claimed' }
   | { readonly reason: 'Paused' | 'Resumed' }
   | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
-  /** A container beside the first has ended by itself; the sandbox goes on. */
+  /** A container other than the first ended by itself; the sandbox continues. */
   | { readonly reason: 'ContainerEnded'; readonly container: string; readonly how: string }
-  /** Processes that were started in it ended through no doing of theirs; the sandbox goes on. */
+  /** Processes in the sandbox ended through no fault of their own; the sandbox continues. */
   | { readonly reason: 'ProgramsEnded'; readonly why: string }
-  /** It is being ended. */
   | { readonly reason: 'Killing'; readonly end: End }
-  /** It did not come up. */
+  /** The instance did not start. */
   | { readonly reason: 'Failed'; readonly end: End; readonly why: string }
-  /** Nothing of it runs any more. */
+  /** All its processes have ended. */
   | { readonly reason: 'Completed'; readonly end: End }
-  /** A pool starts nothing for a while, since too many starts failed. */
+  /** A pool pauses launches after too many failed starts. */
   | { readonly reason: 'BackOff'; readonly why: string; readonly until: number }
-  /** The first start of a pool that fails after one that did not. */
+  /** The pool's first failed start after a successful one. */
   | { readonly reason: 'StartFailed'; readonly why: string }
-  /** A pool should have another number of instances, by hand. */
+  /** Somebody changed the size of a pool by hand. */
   | { readonly reason: 'Resized'; readonly from: number; readonly to: number }
-  /** A pool has all instances that it should have, after it was made, resized or had trouble. */
+  /** A pool reached its size after it was created, was resized or had failures. */
   | { readonly reason: 'Filled'; readonly replicas: number }
-  /** A pool that should have no instance has none that is unclaimed. */
+  /** A pool of size 0 has lost its last unclaimed instance. */
   | { readonly reason: 'Emptied' }
-  /** Says that what a pool launches is defined anew. */
+  /** The definition for a pool's launches changed. */
   | { readonly reason: 'Changed'; readonly templateVersion?: string }
-  /** Each unclaimed instance of a pool is of its current definition. */
+  /** All unclaimed instances of a pool have its current definition. */
   | { readonly reason: 'RolledOut' }
-  /** A pool is being deleted, with `force` its running sandboxes too. */
+  /** A pool is being deleted; with `force`, also its running sandboxes. */
   | { readonly reason: 'Deleting'; readonly force: boolean }
-  /** A pool is gone. */
   | { readonly reason: 'Deleted' }
-  /** A request waits for a person. */
+  /** A request waits for approval. */
   | { readonly reason: 'approval.requested'; readonly approvalId: string; readonly summary: string }
   | {
       readonly reason: 'approval.decided';
@@ -52,12 +47,11 @@ export type LifecycleEvent =
       readonly decision: 'approved' | 'denied';
       readonly by: string;
     }
-  /** The effect of a grant was brought about. */
+  /** The effect of a grant happened. */
   | { readonly reason: 'approval.consumed'; readonly approvalId: string };
 
 /**
- * One thing that happened to a sandbox; to a pool where there is no sandboxId; to an approval where
- * poolName is empty.
+ * An event of a sandbox; of a pool if there is no sandboxId; of an approval if poolName is empty.
  */
 export type EventRecord = LifecycleEvent & {
   /** ms since the epoch. */
@@ -67,7 +61,7 @@ export type EventRecord = LifecycleEvent & {
   readonly sandboxId?: InstanceId;
 };
 
-/** An event and its place in the order of all. */
+/** An event with its position in the order of all events. */
 export interface NumberedEvent {
   readonly id: number;
   readonly event: EventRecord;
@@ -75,15 +69,15 @@ export interface NumberedEvent {
 
 export interface EventBatch {
   readonly events: readonly NumberedEvent[];
-  /** Some before these are not known any more. */
+  /** Some events before these are lost. */
   readonly missed: boolean;
-  /** In the first of those who follow from now on: what has a higher number is still to come. */
+  /** Set in the first batch for a follower from now on: events with higher numbers will follow. */
   readonly begins?: number;
 }
 
 export type EventType = 'Normal' | 'Warning';
 
-/** Whether somebody should look. */
+/** Whether an event deserves attention. */
 export const eventTypeOf = (event: LifecycleEvent): EventType => {
   switch (event.reason) {
     case 'Unhealthy':

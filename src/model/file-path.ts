@@ -3,13 +3,13 @@ import { invalidArgument } from './refusals.ts';
 const MOST_BYTES = 4_095;
 const MOST_NAME_BYTES = 255;
 
-/** How a path is written: as text, or as base64 of its bytes, for names that are no UTF-8. */
+/** Encoding of a path: text, or base64 of its bytes for names that are not UTF-8. */
 export type PathForm = 'text' | 'base64';
 
 /**
  * Returns the bytes of a path inside a sandbox. Refuses with INVALID_ARGUMENT, which names the
- * field, what is not absolute, has a part `..`, a NUL, a name of more than 255 bytes, or is longer
- * than 4,095.
+ * field. A path must be absolute and at most 4,095 bytes, without a NUL, a part `..` or a name of
+ * more than 255 bytes.
  */
 export const filePathOf = (field: string, text: string, form: PathForm = 'text'): Buffer => {
   const path = Buffer.from(text, form === 'base64' ? 'base64' : 'utf8');

@@ -1,13 +1,10 @@
-/**
- * The names that things go by. Parsing answers `undefined` for what is not a name; nothing here
- * throws.
- */
+/** Names of objects. Parsers return `undefined` for an invalid name; nothing here throws. */
 
-/** An instance's UUID v7: its sandboxId through its whole life. Lower case, 36 characters. */
+/** An instance's UUID v7, which is its sandboxId for life. Lower case, 36 characters. */
 export type InstanceId = string & { readonly brand?: 'InstanceId' };
 
 /**
- * The store's own version of an object, moved by every write. Opaque; compare for equality only.
+ * The store's version of an object, which every write changes. Opaque; compare only for equality.
  */
 export type Revision = string;
 
@@ -21,7 +18,7 @@ export const isInstanceId = (text: string): text is InstanceId => UUID_V7.test(t
 /** The instance's name as a workload: `sb-<uuid>`. */
 export const podNameOf = (id: InstanceId): string => `sb-${id}`;
 
-/** The id in such a name, which need not be a UUID; undefined where it is no such name. */
+/** Extracts the id from such a name, which need not be a UUID; undefined for another name. */
 export const idOfPodName = (name: string): InstanceId | undefined =>
   name.startsWith('sb-') ? name.slice('sb-'.length) : undefined;
 
@@ -30,5 +27,5 @@ export const idOfPodName = (name: string): InstanceId | undefined =>
  */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
 
-/** Message about a text that is no label. */
+/** Message for a text that is not a label. */
 export const DNS_LABEL_FORM = 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens';

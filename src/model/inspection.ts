@@ -1,13 +1,13 @@
 import { Refusal } from './refusals.ts';
 
-/** The kinds of actors that can be looked into. */
+/** Kinds of actors that can be inspected. */
 export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group', 'approval'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
 
-/** The state in which what has no actor is shown, because its machine threw again and again. */
+/** State shown for an object without an actor, because its machine threw repeatedly. */
 export const BROKEN = 'broken';
 
-/** Plain JSON, for people to read. */
+/** Plain JSON, for people. */
 export type Shown =
   | string
   | number
@@ -17,61 +17,57 @@ export type Shown =
   | { readonly [field: string]: Shown };
 export type ShownFields = { readonly [field: string]: Shown };
 
-/**
- * A move from one state to another. A state of several regions is spelled as its parts, with spaces
- * between them.
- */
+/** A transition between states. The name of a parallel state is its parts, separated by spaces. */
 export interface Transition {
-  /** Counts an actor's transitions, from 1. */
+  /** Number of the actor's transition, from 1. */
   readonly number: number;
   readonly at: number;
   readonly event: string;
-  /** Says what brought the event, where it says so; empty where it does not. */
+  /** Source of the event, if it gives one; else empty. */
   readonly cause: string;
-  /** Empty: it was made then. */
+  /** Empty if the actor was created by it. */
   readonly from: string;
   readonly to: string;
-  /** How long it had stood in `from`, in milliseconds. */
+  /** Time spent in `from`, in ms. */
   readonly stoodMs: number;
 }
 
-/** Describes what a machine asked for and nobody has answered yet. */
+/** A machine's intent without an answer yet. */
 export interface PendingIntent {
   readonly intent: string;
-  /** Since when, in milliseconds. */
+  /** Age in ms. */
   readonly forMs: number;
   /**
-   * Epoch of the lease under which it is carried out; absent where a request of the replica waits
-   * for it.
+   * Epoch of the lease under which the intent is carried out; absent if a request of the replica
+   * waits for it.
    */
   readonly epoch?: number;
 }
 
-/** A moment that the actor waits for. */
+/** A time for which the actor waits. */
 export interface AwaitedMoment {
   readonly what: string;
   readonly at: number;
 }
 
-/** An actor as the replica that hosts it sees it. */
+/** An actor as seen by the replica that hosts it. */
 export interface InspectedActor {
   readonly kind: ActorKind;
   readonly key: string;
-  /** As people call it. */
+  /** Display name. */
   readonly name: string;
-  /** Falls to a shard by it. */
+  /** Determines its shard. */
   readonly shardKey: string;
   readonly state: string;
   readonly since: number;
   /** As the API shows it: a sandbox's status, a pool's phase. */
   readonly status?: string;
-  /** A sandbox that stands still. */
   readonly paused?: true;
   readonly context: ShownFields;
   readonly deadlines: readonly AwaitedMoment[];
-  /** Why it stands where it stands, one sentence each. */
+  /** Reasons for the current state, one sentence each. */
   readonly why: readonly string[];
-  /** The record that it goes by. */
+  /** The record on which it is based. */
   readonly record: ShownFields;
 }
 
@@ -85,10 +81,7 @@ export interface ActorSummary {
   readonly since: number;
 }
 
-/**
- * `busy`: not now, since an answer is awaited that the new actor would not know. `unknown`: there
- * is no such actor.
- */
+/** `busy`: not now, because a pending answer would be lost. `unknown`: the actor does not exist. */
 export type RebuildOutcome = 'rebuilt' | 'busy' | 'unknown';
 
 export const actorNotFound = (): Refusal =>

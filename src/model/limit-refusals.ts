@@ -24,7 +24,7 @@ export const sandboxQuotaExceeded = (limit: number): Refusal =>
     retryAfter: QUOTA_RETRY_SECONDS,
   });
 
-/** `resource` is told where it is `cpu` or `memory`. */
+/** The refusal names `resource` only if it is `cpu` or `memory`. */
 export const poolQuotaExceeded = (resource: string): Refusal =>
   new Refusal('QUOTA_EXCEEDED', 'scale failed', {
     detail: {
@@ -110,7 +110,7 @@ export const answersTakeAll = (): Refusal =>
     'the answers under way take all the memory that there is for them; try again shortly',
   );
 
-/** It was running, so that what it did until then is done. */
+/** The command was running, so its earlier effects stand. */
 export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
   new Refusal(code, `the command was ended while it printed: ${message}`, { retryAfter });
 

@@ -15,44 +15,44 @@ export const PROCESS_SIGNALS = [
 ] as const;
 export type ProcessSignal = (typeof PROCESS_SIGNALS)[number];
 
-/** Describes what is known of a process that was started in a sandbox. */
+/** State of a process that was started in a sandbox. */
 export interface ProcessFact {
   readonly processId: ProcessId;
-  /** Its number in the sandbox; 0 where it is not known. */
+  /** Pid in the sandbox; 0 if unknown. */
   readonly pid: number;
   readonly argv: readonly string[];
   readonly status: 'Running' | 'Exited';
-  /** Is there once it ended: its code, 128 + n after signal n, 124 after its timeout. */
+  /** Set after the end: its exit code, 128 + n after signal n, 124 after its timeout. */
   readonly exitCode?: number;
   /** The signal that ended it, such as `KILL`. */
   readonly signal?: string;
-  /** A signal ended it, and memory ran out in its sandbox while it ran. */
+  /** A signal ended it, and the sandbox ran out of memory during its life. */
   readonly outOfMemory?: true;
   /** ms since the epoch. */
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly tag?: string;
-  /** It has a terminal. */
+  /** Has a terminal. */
   readonly tty: boolean;
-  /** It takes input. */
+  /** Takes input. */
   readonly stdin: boolean;
 }
 
-/** A piece of what a process printed. `next` is the position behind it: one word, opaque. */
+/** A piece of a process's output. `next` is the position after it: one word, opaque. */
 export type ProcessOutput =
   | {
       readonly kind: 'bytes';
       readonly stream: 'stdout' | 'stderr';
-      /** 64 KiB at most; cut anywhere, also within a character. */
+      /** At most 64 KiB; may end within a character. */
       readonly bytes: Buffer;
       readonly next: string;
     }
-  /** So many bytes, where known, are not kept any more. */
+  /** Output that is no longer kept; `bytes` if the number is known. */
   | { readonly kind: 'dropped'; readonly bytes?: number; readonly next: string }
-  /** It ended, and everything that it printed was given. */
+  /** The process has ended, and its whole output was delivered. */
   | { readonly kind: 'end'; readonly fact: ProcessFact; readonly next: string };
 
-/** The bounds that every driver keeps; docs/internals/bounds.md. */
+/** Limits for every driver; docs/internals/bounds.md. */
 export const LIVE_PROCESSES = 64;
 export const ENDED_PROCESSES = 64;
 export const ENDED_FOR_MS = 600_000;

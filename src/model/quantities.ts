@@ -1,6 +1,4 @@
-/**
- * Resource quantities as Kubernetes writes them: `250m` and `2` of cpu, `256Mi` and `1G` of memory.
- */
+/** Resource quantities as in Kubernetes: `250m` and `2` of cpu, `256Mi` and `1G` of memory. */
 
 /** For JSON Schema. */
 export const QUANTITY_PATTERN = '^(\\d{1,15}(?:\\.\\d{1,9})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$';
@@ -20,16 +18,14 @@ const SCALE: Readonly<Record<string, number>> = {
   Pi: 2 ** 50,
 };
 
-/**
- * The plain number that a quantity stands for (cores, bytes), or undefined where the text is none.
- */
+/** Value of a quantity in cores or bytes; undefined if the text is invalid. */
 export const parseQuantity = (text: string): number | undefined => {
   const match = QUANTITY.exec(text);
   if (!match) return undefined;
   return Number(match[1]) * (SCALE[match[2] ?? ''] ?? Number.NaN);
 };
 
-/** As whole cores or thousandths of one. */
+/** In whole cores or in thousandths of a core. */
 export const formatCpu = (cores: number): string => {
   const thousandths = Math.round(cores * 1_000);
   return thousandths % 1_000 === 0 ? String(thousandths / 1_000) : `${thousandths}m`;

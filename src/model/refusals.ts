@@ -1,7 +1,7 @@
 /**
  * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of
- * docs/api.md; which HTTP status it gets is decided in one table at the edge
- * (src/http/reply/error-table.ts). What is broken is an ordinary Error instead.
+ * docs/api.md. One table at the edge (src/http/reply/error-table.ts) determines its HTTP status. A
+ * real fault is an ordinary Error instead.
  */
 export type RefusalCode =
   | 'INVALID_ARGUMENT'
@@ -74,7 +74,7 @@ export class Refusal extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: RefusalCode, message: string, options: RefusalOptions = {}) {
-    // Nobody reads where it came from, and to find that out costs more than the rest of it.
+    // Skips the stack trace: nobody reads it, and it costs more than the rest of the refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -118,7 +118,7 @@ export const apiKeyRequired = (): Refusal =>
 export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
 
 /**
- * One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox.
+ * One wording for every fault of a terminal's token: unknown, used, expired, for another sandbox.
  */
 export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
 
@@ -136,7 +136,7 @@ export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', 
 export const poolNotOwned = (): Refusal =>
   new Refusal('POOL_NOT_OWNED', 'pool belongs to another team/user; create in a pool of your own');
 
-const LONGEST_POOL_NAME = 512; // a path may hold any
+const LONGEST_POOL_NAME = 512; // a name in a path has any length
 
 export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]): Refusal =>
   new Refusal('POOL_NOT_FOUND', 'pool not found', {
@@ -150,7 +150,7 @@ export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]):
     },
   });
 
-/** `field`: asks for a sandbox without a network. */
+/** `field` requests a sandbox without a network. */
 export const hasNetwork = (field: string): Refusal =>
   invalidArgument(
     field,
@@ -168,7 +168,7 @@ export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is 
 export const poolAlreadyExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'pool already exists');
 
-/** It is a member's: what it is, its env says. */
+/** The env of a member determines its pool. */
 export const poolOfEnv = (env: string, member: string): Refusal =>
   new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, {
     detail: { env, member },
@@ -200,7 +200,8 @@ export interface FailedMember {
 }
 
 /**
- * Refusal of a sync that failed in part: what was synced stays; a repeated sync finishes the rest.
+ * Refusal of a sync that failed in part: completed changes stay, and a repeated sync finishes the
+ * rest.
  */
 export const envSyncPartial = (
   synced: readonly string[],
@@ -217,11 +218,11 @@ export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'A
 export const apiKeyAlreadyGlobal = (): Refusal =>
   new Refusal('ALREADY_GLOBAL', 'the API key is global already');
 
-/** There is no link over which a worker cluster could be told. */
+/** No worker cluster has a link to receive the change. */
 export const noWorkerConnected = (): Refusal =>
   new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
 
-/** `field`: of the request, which names it. */
+/** `field` of the request names the template. */
 export const templateNotFound = (
   availableTemplates: readonly TemplateChoice[],
   field = 'templateName',
@@ -230,7 +231,7 @@ export const templateNotFound = (
     detail: { availableTemplates, hint: `name one of availableTemplates as ${field}` },
   });
 
-/** Refusal of a template that is asked for by its name alone, with none to choose from. */
+/** Refusal of a request for one template by name, which lists no alternatives. */
 export const noSuchTemplate = (): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
 
@@ -253,7 +254,7 @@ export const sandboxNotFound = (): Refusal =>
 export const sandboxNotRunning = (status: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
 
-/** Its record was changed by others, or the pepper is another one than when it was claimed. */
+/** Others changed the record, or the pepper has changed since the claim. */
 export const claimEnvUnreadable = (): Refusal =>
   new Refusal(
     'UNAVAILABLE',
@@ -261,14 +262,14 @@ export const claimEnvUnreadable = (): Refusal =>
       'delete the sandbox and claim another',
   );
 
-/** Another's, an unknown one and one that is forgotten have the same answer. */
+/** The same answer for another user's, an unknown and a forgotten process. */
 export const processNotFound = (): Refusal =>
   new Refusal('PROCESS_NOT_FOUND', 'no such process in the sandbox, or it is forgotten');
 
 export const processEnded = (): Refusal =>
   new Refusal('PROCESS_ENDED', 'the process has ended; its output can still be read');
 
-/** `why`: it was started without, it was closed, or the process ended. */
+/** `why`: it was started without input, the input was closed, or the process ended. */
 export const inputClosed = (why: string): Refusal => new Refusal('INPUT_CLOSED', why);
 
 export const inputNotTaken = (): Refusal =>
@@ -280,7 +281,7 @@ export const inputNotTaken = (): Refusal =>
 export const processesNotProvided = (why: string): Refusal =>
   new Refusal('FEATURE_DISABLED', why, { detail: { field: 'processes' } });
 
-/** It runs again once it is asked to, or by itself where its claim says so. */
+/** The sandbox runs again on request, or by itself if its claim says so. */
 export const sandboxPaused = (): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', 'the sandbox is paused', {
     detail: {
@@ -291,8 +292,8 @@ export const sandboxPaused = (): Refusal =>
   });
 
 /**
- * Another container than the first, which the sandbox outlives. `container`: as it was asked for;
- * absent where that named none.
+ * A container other than the first, which the sandbox outlives. `container` is the requested name;
+ * absent if the request named none.
  */
 export const containerNotRunning = (container: string | undefined): Refusal =>
   new Refusal(
@@ -307,21 +308,18 @@ export const logsGone = (hint: string): Refusal =>
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
   new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
 
-/** Nothing of the sandbox's takes the connection, or what comes back is no HTTP. */
+/** No process in the sandbox accepts the connection, or its response is not HTTP. */
 export const endpointUnreachable = (why: string): Refusal =>
   new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
 
 export const endpointTimeout = (why: string): Refusal =>
   new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
 
-/**
- * The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again
- * after the delay.
- */
+/** The outcome is unknown, or a dependency is unreachable. A retry after the delay is safe. */
 export const unavailable = (why: string, retryAfter = 1): Refusal =>
   new Refusal('UNAVAILABLE', why, { retryAfter });
 
-/** A request that needs what this deployment does not have. */
+/** The request needs a feature that this deployment lacks. */
 export const featureDisabled = (field: string, feature: string): Refusal =>
   new Refusal('FEATURE_DISABLED', `${field}: this deployment has no ${feature}`, {
     detail: { field },
@@ -329,7 +327,7 @@ export const featureDisabled = (field: string, feature: string): Refusal =>
 
 export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
 
-/** Refusal where what an If-Match named is no longer what is there. Nothing was changed. */
+/** The If-Match revision is not current. Nothing was changed. */
 export const preconditionFailed = (): Refusal =>
   new Refusal(
     'PRECONDITION_FAILED',

@@ -2,13 +2,13 @@ import { AsyncScope } from '../lib/async-scope.ts';
 
 const requests = new AsyncScope<string>();
 
-/** Has what is done in the course of a request know its id. */
+/** Makes the request's id available to all work within the request. */
 export const inRequest = (requestId: string, work: () => Promise<void>): Promise<void> =>
   requests.within(requestId, work);
 
 /**
- * For a line of the log about what a request brought about; empty outside of one, and where the log
- * is not so detailed.
+ * For log lines about effects of a request; empty outside a request, or if the log does not write
+ * them.
  */
 export const requestNow = (): { readonly requestId?: string } => {
   const requestId = requests.current();

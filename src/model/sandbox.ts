@@ -4,7 +4,7 @@ import type { RequestFingerprint } from './request-fingerprint.ts';
 import type { Endpoint, InstanceDefinition } from './templates/template.ts';
 import type { Tenant } from './tenant.ts';
 
-/** On the wire; `Completed` is a finished sandbox. */
+/** API values; `Completed` is a finished sandbox. */
 export const SANDBOX_STATUSES = [
   'Idle',
   'Starting',
@@ -16,8 +16,9 @@ export const SANDBOX_STATUSES = [
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
 /**
- * Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`, `claim-failed`
- * (a file of its claim could not be written): ended by us; the rest died or never lived.
+ * Reason why an instance ended. Sandpool ended it for `deleted`, `force-deleted`, `idle-timeout`,
+ * `max-lifetime` and `claim-failed` (a file of its claim could not be written). Otherwise it died
+ * or never lived.
  */
 export const END_REASONS = [
   'deleted',
@@ -37,44 +38,44 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number];
 
 /**
- * A tenant's hold on an instance, durable with the claim. Times are milliseconds since the epoch.
+ * A tenant's claim on an instance, durable with the record. Times are milliseconds since the epoch.
  */
 export interface Claim {
   readonly owner: Tenant;
   readonly claimedAt: number;
-  /** Milliseconds without activity until the end; 0 is never. */
+  /** Milliseconds without activity until the end; 0 for never. */
   readonly idleTimeoutMs: number;
-  /** Milliseconds from the claim until the end whatever happens; 0 is never. */
+  /** Maximum lifetime in ms from the claim; 0 for no limit. */
   readonly maxLifetimeMs: number;
-  /** When it ends, whatever it does; absent: the claim names no moment. A pause puts it off. */
+  /** Fixed end, independent of activity; absent if the claim sets none. A pause postpones it. */
   readonly endsAt?: number;
   /**
-   * Fingerprint of the request that claimed it: its claim is known by it, and a repetition under
-   * the same Idempotency-Key finds its effect.
+   * Fingerprint of the claiming request. It identifies the claim, and a repeat under the same
+   * Idempotency-Key finds its effect.
    */
   readonly mark?: RequestFingerprint;
-  /** Says what the claim says of its sandbox: shown, and found by. */
+  /** The claim's metadata, for display and search. */
   readonly metadata?: TextPairs;
-  /** Variables of what is run in it: see ClaimEnv. */
+  /** Variables for processes in the sandbox: see ClaimEnv. */
   readonly sealedEnv?: string;
-  /** A call that needs it running ends its pause; else such a call is refused. */
+  /** A call that needs a running sandbox resumes it; otherwise such a call is refused. */
   readonly autoResume?: true;
-  /** It is paused at the moment that `endsAt` says, and does not end. */
+  /** Pauses the sandbox at `endsAt` instead of ending it. */
   readonly autoPause?: true;
-  /** Since when it is paused; absent: it runs. While it is, its idle timeout stands still. */
+  /** Start of the pause; absent if the sandbox runs. The idle timeout stops during a pause. */
   readonly pausedAt?: number;
 }
 
 export interface End {
   readonly reason: EndReason;
-  /** The main process's exit code; null where it is unknown. */
+  /** Exit code of the main process; null if unknown. */
   readonly exitCode: number | null;
 }
 
 /**
- * The record that every instance is born with. `idle` until it is claimed; `ending` once it is
- * durable that it ends. Whether its process is starting, available or gone is read off the process,
- * never written here.
+ * The record of every instance from its start. `idle` until it is claimed; `ending` once its end is
+ * durable. The process itself shows whether it is starting, available or gone; the record never
+ * does.
  */
 export interface InstanceRecord {
   readonly id: InstanceId;
@@ -89,53 +90,49 @@ export interface InstanceRecord {
   readonly cpu: string;
   readonly memory: string;
   readonly containerImages: Readonly<Record<string, string>>;
-  /** By name; absent: none. */
+  /** By name; absent if there are none. */
   readonly endpoints?: Readonly<Record<string, InstanceEndpoint>>;
-  /** It has the host's network: what listens at a port may be anyone's. */
+  /** The sandbox has the host's network: any process of the host may listen on a port. */
   readonly onHost?: true;
   readonly startupTimeoutMs: number;
   /**
-   * It was launched for one claim, and is none of what its pool keeps ready: nobody else is given
-   * it, and it is retired unless it is claimed by then (ms since the epoch).
+   * Launched for one claim and not part of the pool's idle set: no other claim gets it. The
+   * instance is retired unless it is claimed by this time (ms since the epoch).
    */
   readonly claimBy?: number;
   readonly claim?: Claim;
   readonly end?: End;
 }
 
-/** `onHost`: the port is one of the host's. */
+/** `onHost`: the port is on the host's network. */
 export interface InstanceEndpoint extends Endpoint {
   readonly onHost: boolean;
 }
 
-/**
- * Describes what an instance is born from: its record, as yet unwritten, and its rendered
- * definition.
- */
+/** Input of a launch: the unwritten record and the rendered definition. */
 export interface LaunchOrder {
   readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
   readonly definition: InstanceDefinition;
-  /** The pool's, as its owner gave them; absent: there are none. */
+  /** The pool's labels from its owner; absent if there are none. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** As `labels`. */
+  /** Like `labels`. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
- * Names what keeps an instance from starting until somebody or something changes: nowhere is room
- * for it, its image can't be had, or its container can't be made.
+ * Reason why an instance can't start without a change from outside: no node has capacity, its image
+ * is unavailable, or its container can't be created.
  */
 export type StartHindrance = 'Unschedulable' | 'ImageUnavailable' | 'ContainerNotCreated';
 
 /**
- * Describes what the driver sees of the instance's process. `since`: when it turned so, where
- * whoever runs it has noted that. `endsBy`: it is told to end, and is ended by force at that moment
- * (ms since the epoch).
+ * The driver's view of the instance's process. `since`: time of this state, if the runtime reports
+ * it. `endsBy`: time of the forced end of a terminating process (ms since the epoch).
  */
 export type Vitals =
   /**
-   * `reason`: why it is not ready yet, as far as is known; `advice`: what to do where it never is.
-   * `unlaunched`: only its record is there; whoever wrote that is about to start the process, or
+   * `reason`: why it is not ready yet, if known; `advice`: a remedy if it never becomes ready.
+   * `unlaunched`: only its record exists; the record's writer is about to start the process, or
    * died before.
    */
   | (NotReady & {
@@ -147,8 +144,8 @@ export type Vitals =
     })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
   /**
-   * `nodeInTrouble`: that is why; the instance itself may be well. `nodeLeaving`: its node is to be
-   * emptied, so that an unclaimed instance is to be replaced at once.
+   * `nodeInTrouble`: the node is the cause, and the instance may be well. `nodeLeaving`: its node
+   * is being drained, so an unclaimed instance must be replaced at once.
    */
   | (NotReady & {
       readonly kind: 'unavailable';
@@ -163,60 +160,55 @@ interface NotReady {
   readonly since?: number;
   readonly endsBy?: number;
   /**
-   * Containers beside the first that have ended by themselves, and how; whoever holds the instance
-   * may go on without them.
+   * Containers other than the first that ended by themselves, and how. The sandbox may continue
+   * without them.
    */
   readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
-/** Says how containers of an instance have ended, for people. */
+/** Describes for people how containers of an instance ended. */
 export const wordsOfEnded = (ended: Readonly<Record<string, string>>): string =>
   Object.entries(ended)
     .map(([name, how]) => `its container "${name}" has ended: ${how}`)
     .join('; ');
 
-/**
- * Gone for certain: nothing of its main process runs any more, nor of the rest but where it
- * `remains`.
- */
+/** The main process has certainly ended, and so have the others unless it `remains`. */
 export interface Gone {
   readonly kind: 'gone';
   readonly exitCode: number | null;
   readonly reason: string;
-  /** Somebody took it away; it did not end by itself. */
+  /** Somebody removed it; it did not end by itself. */
   readonly removed?: true;
-  /** Its main process needed more memory than its limit. */
+  /** The main process exceeded its memory limit. */
   readonly outOfMemory?: true;
-  /** Other containers of it still run. */
+  /** Other containers of the instance still run. */
   readonly remains?: true;
-  /** When those others, which are told to end, are ended by force. */
+  /** Time of the forced end of those containers, which are terminating. */
   readonly endsBy?: number;
 }
 
 /**
- * One thing that the driver knows of one instance: its record (absent: it has none any more) and
- * its process.
+ * A driver's report on one instance: its record (absent if it no longer exists) and its process.
  */
 export interface InstanceFact {
   readonly id: InstanceId;
   readonly record: InstanceRecord | undefined;
   readonly vitals: Vitals;
   /**
-   * The store is another one than before, perhaps an older copy: what was known of the instance
-   * counts no more.
+   * The store was replaced, perhaps by an older copy: earlier knowledge of the instance is invalid.
    */
   readonly afresh?: true;
-  /** Processes that were started in it have ended while it goes on: why. */
+  /** Processes started in the instance have ended, while it continues; the reason. */
   readonly programsEnded?: string;
 }
 
-/** A finished sandbox (one that was claimed), as history keeps it. */
+/** A finished sandbox (claimed at some time), as history keeps it. */
 export interface FinishedSandbox {
   readonly id: InstanceId;
   readonly poolUid: string;
   readonly poolName: string;
   readonly owner: Tenant;
-  /** Unknown of those that ended before it was kept. */
+  /** Unknown for sandboxes that ended before this field existed. */
   readonly createdAt?: number;
   readonly claimedAt: number;
   readonly startedAt: number | undefined;
@@ -229,5 +221,7 @@ export interface FinishedSandbox {
   readonly exitCode: number | null;
 }
 
-/** Port of the code interpreter's server (src/http/e2b/interpreter), which runs what it is sent. */
+/**
+ * Port of the code interpreter's server (src/http/e2b/interpreter), which runs any code sent to it.
+ */
 export const INTERPRETER_PORT = 49_999;

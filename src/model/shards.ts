@@ -1,6 +1,6 @@
 /**
- * Keys fall into 16 shards by pool uid; a shard's autonomous work is done by the replica that holds
- * its lease.
+ * Keys map to 16 shards by pool uid. The replica with a shard's lease does the shard's autonomous
+ * work.
  */
 export const SHARDS = 16;
 

@@ -1,4 +1,4 @@
-/** Who owns what, and who is asking. */
+/** Owners and callers. */
 
 /** A user of a team; the namespace is the team's. All three are DNS-1123 labels. */
 export interface Tenant {
@@ -13,14 +13,11 @@ export type Role = 'user' | 'admin';
 export interface Caller extends Tenant {
   readonly role: Role;
   readonly keyId: string;
-  /**
-   * When its key ends, in ms, where who uses it is told beforehand; absent: a key that was not made
-   * to last.
-   */
+  /** Expiry of a long-lived key in ms, for a warning to its user; absent for a short-lived key. */
   readonly keyEndsAt?: number;
-  /** Its key is gated, for rules of the policy. */
+  /** The key is gated, for rules of the policy. */
   readonly gated?: true;
-  /** Users of the keys that its key was made by, and that those were made by. */
+  /** Users of all keys in the key's chain of makers. */
   readonly makers?: readonly string[];
 }
 
@@ -28,29 +25,32 @@ export const sameTenant = (a: Tenant, b: Tenant): boolean =>
   a.namespace === b.namespace && a.team === b.team && a.user === b.user;
 
 export const ACCESSES = ['user', 'team'] as const;
-/** Who claims from a pool or an env: its owner alone, or every user of the owner's team. */
+/** Users who may claim from a pool or an env: only its owner, or every user of the owner's team. */
 export type Access = (typeof ACCESSES)[number];
 
-/** Has an owner, and may be shared with the owner's team. Absent: the owner's alone. */
+/**
+ * An owned object that may be shared with the owner's team. Without `access`, only the owner has
+ * access.
+ */
 export interface Shared {
   readonly owner: Tenant;
   readonly access?: 'team';
 }
 
-/** Whether the tenant sees it and claims from it. Only its owner and admins change it. */
+/** Whether the tenant can see it and claim from it. Only its owner and admins may change it. */
 export const mayUse = ({ owner, access }: Shared, tenant: Tenant): boolean =>
   sameTenant(owner, tenant) ||
   (access === 'team' && owner.namespace === tenant.namespace && owner.team === tenant.team);
 
-/** As a record has it. */
+/** The field as stored in a record. */
 export const accessField = (access: Access | undefined): Pick<Shared, 'access'> =>
   access === 'team' ? { access } : {};
 
-/** One string per tenant, fit for a map. */
+/** A unique string per tenant, for use as a map key. */
 export const tenantKey = (tenant: Tenant): string =>
   `${tenant.namespace}/${tenant.team}/${tenant.user}`;
 
-/** The tenant whose `tenantKey` it is. */
+/** Inverse of `tenantKey`. */
 export const tenantOf = (key: string): Tenant => {
   const [namespace = '', team = '', user = ''] = key.split('/');
   return { namespace, team, user };

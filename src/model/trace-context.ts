@@ -1,7 +1,4 @@
-/**
- * Where a request stands in a trace of its client's, by the recommendation W3C Trace Context.
- * Lower-case hexadecimal.
- */
+/** A request's position in its client's trace (W3C Trace Context). Lower-case hexadecimal. */
 export interface TraceParent {
   /** 32 digits, not all 0. */
   readonly traceId: string;
@@ -14,9 +11,8 @@ export interface TraceParent {
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /**
- * Reads a `traceparent` header; undefined where it is not one, in which case the recommendation
- * wants it ignored. Versions after 00 are read as far as 00 goes; what they append begins with a
- * dash.
+ * Parses a `traceparent` header; undefined if malformed, because the recommendation says to ignore
+ * it then. Reads the fields of version 00 from later versions, whose additions begin with a dash.
  */
 export const parseTraceParent = (
   header: string | string[] | undefined,
@@ -29,6 +25,5 @@ export const parseTraceParent = (
   return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 };
 
-/** The header's text. */
 export const traceParentText = ({ traceId, parentId, sampled }: TraceParent): string =>
   `00-${traceId}-${parentId}-${sampled ? '01' : '00'}`;

@@ -1,6 +1,6 @@
 import type { ApprovalRecord, ApprovalScope } from './approval.ts';
 
-/** Holds how long things last, in ms. */
+/** Time limits of approvals, in ms. */
 export interface ApprovalTerms {
   readonly pendingMs: number;
   readonly grantMs: number;
@@ -16,11 +16,11 @@ export interface Decision {
 
 type Change = ApprovalRecord;
 
-/** Whether its time is over, whatever the record says as yet. */
+/** Whether it has expired, even if the record does not show it yet. */
 export const isExpired = ({ status, expiresAt }: ApprovalRecord, now: number): boolean =>
   (status === 'pending' || status === 'approved') && now >= expiresAt;
 
-/** Decides a pending one. */
+/** Decides a pending approval. */
 export const decided = (
   record: ApprovalRecord,
   { verdict, scope, by, reason }: Decision,
@@ -37,8 +37,8 @@ export const decided = (
 });
 
 /**
- * Uses a grant for one effect up, or takes over one whose user is gone. `settled`: it is not tried
- * again, whatever comes of it.
+ * Uses up a grant for one effect, or takes it over if its user is gone. `settled`: never attempted
+ * again, whatever the outcome.
  */
 export const used = (record: ApprovalRecord, now: number, settled: boolean): Change => ({
   ...(settled ? withoutContent(record) : record),
@@ -47,8 +47,8 @@ export const used = (record: ApprovalRecord, now: number, settled: boolean): Cha
 });
 
 /**
- * Notes that the effect of a grant is there, or is never tried again. `answeredAt`: since when its
- * answer is there to be missed.
+ * Records that the effect of a grant exists, or that nobody will attempt it again. `answeredAt`:
+ * time from which the client may miss the answer.
  */
 export const settled = (record: ApprovalRecord, answeredAt?: number): Change =>
   record.use
@@ -58,13 +58,13 @@ export const settled = (record: ApprovalRecord, answeredAt?: number): Change =>
       }
     : record;
 
-/** Gives back a grant whose first attempt was refused and had no effect. */
+/** Releases a grant whose first attempt was refused without an effect. */
 export const givenBack = ({ use: _use, ...record }: ApprovalRecord): Change => ({
   ...record,
   status: 'approved',
 });
 
-/** Ends what nobody decided or used in time. */
+/** Expires an undecided approval or an unused grant. */
 export const expired = (record: ApprovalRecord): Change => ({
   ...withoutContent(record),
   status: 'expired',

@@ -1,16 +1,16 @@
 import type { ApprovalRecord } from './approval.ts';
 
-/** Tells one thing that became of an approval. */
+/** One event of an approval. */
 export interface ApprovalNews {
-  /** Names it: the same on every replica, and after a restart. */
+  /** Identifies the event: the same on every replica, and after a restart. */
   readonly id: string;
   readonly event: 'approval.requested' | 'approval.decided' | 'approval.consumed';
-  /** When it came about, in ms. */
+  /** Time of the event in ms. */
   readonly at: number;
   readonly record: ApprovalRecord;
 }
 
-/** Returns all that became of an approval as far as its record tells, in order. */
+/** Returns all events of an approval that its record shows, in order. */
 export const newsOf = (record: ApprovalRecord): readonly ApprovalNews[] => {
   const { id, createdAt, decidedAt, use } = record;
   return [
@@ -18,7 +18,7 @@ export const newsOf = (record: ApprovalRecord): readonly ApprovalNews[] => {
     ...(decidedAt === undefined
       ? []
       : [{ id: `${id}.decided`, event: 'approval.decided', at: decidedAt, record } as const]),
-    // a grant that was given back can be used a second time
+    // a released grant can be used again
     ...(use === undefined
       ? []
       : [

@@ -1,6 +1,6 @@
 import { Refusal } from '../refusals.ts';
 
-/** Says what the client of a request that waits for a person is told. */
+/** Information for the client of a pending request. */
 export interface AskedApproval {
   readonly id: string;
   readonly operation: string;
@@ -24,8 +24,8 @@ const THEN =
   '?waitApprovalSeconds=300 to wait';
 
 /**
- * Says in what another cluster answered at which cluster it is decided, where a rule of that one
- * holds or denies the request: the console of who passes the answer on does not know of it.
+ * Adds the deciding cluster to another cluster's answer, if a rule of that cluster gates or denies
+ * the request. The console of the forwarding cluster does not know this approval.
  */
 export const decidedThere = (body: object, clusterId: string): object => {
   const { errorCode, detail } = body as Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export const decidedThere = (body: object, clusterId: string): object => {
   return { ...body, detail: { ...said, clusterID: clusterId, hint } };
 };
 
-/** `id`: of the approval that was denied; undefined: a rule denies such requests. */
+/** `id` of the denied approval; undefined if a rule denies such requests. */
 export const approvalDenied = (
   denied: { readonly id: string; readonly reason: string | undefined } | undefined,
 ): Refusal =>
@@ -57,7 +57,7 @@ export const approvalDenied = (
         { detail: { hint: 'sandpool approvals explain says which rule does' } },
       );
 
-/** A connection, or a call of another protocol, stands for the operation, and can't wait. */
+/** The operation arrives as a connection, or as a call of another protocol, and can't wait. */
 export const heldOneByOne = (operation: string): Refusal =>
   new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
     detail: { hint: 'a connection can not wait; send the requests one by one at the REST API' },
@@ -76,7 +76,7 @@ export const mayNotDecide = (): Refusal =>
 export const logInAgain = (): Refusal =>
   new Refusal('FORBIDDEN', 'log in again to decide: it is more than 15 minutes since you did');
 
-/** The two persons of an approval must differ. */
+/** Requester and approver must differ. */
 export const ownApproval = (): Refusal =>
   new Refusal(
     'FORBIDDEN',
@@ -117,22 +117,22 @@ export const tooLargeToApprove = (limit: number): Refusal =>
     `a request that waits for a person has a body of at most ${limit} bytes`,
   );
 
-/** Refuses what was approved for another thing than the one that has the name by now. */
+/** Refuses an approval if another object has the name now. */
 export const madeAnew = (): Refusal =>
   new Refusal(
     'CONFLICT',
     'what this request names was made anew while it waited; nothing was done, ask again',
   );
 
-/** `id`: of the approval that was for a session. */
+/** `id` of the approval for a session. */
 export const sessionOver = (id: string): Refusal =>
   new Refusal('CONFLICT', 'what was approved for this session is over; ask again', {
     detail: { approvalId: id },
   });
 
-/** Says that the grant is used up: what came of that may be known by its answer. */
+/** The grant is used up; the answer to that use may show its outcome. */
 export class ApprovalUsed extends Refusal {
-  /** `id`: of the approval. */
+  /** `id` of the approval. */
   constructor(id: string) {
     super(
       'CONFLICT',
@@ -142,7 +142,7 @@ export class ApprovalUsed extends Refusal {
   }
 }
 
-/** Refuses a second effect where the first one may have come and gone. */
+/** Refuses a second effect if the first may already have ended. */
 export class EffectIsOver extends Refusal {
   constructor() {
     super(
@@ -153,5 +153,5 @@ export class EffectIsOver extends Refusal {
   }
 }
 
-/** Stands in the detail of an EffectIsOver, by which a manager knows a worker's. */
+/** Marks the detail of an EffectIsOver, so that a manager recognizes it in a worker's answer. */
 export const IS_OVER = 'over';

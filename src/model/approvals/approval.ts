@@ -5,73 +5,73 @@ export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'expired', 'c
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 
 export const APPROVAL_SCOPES = ['once', 'session'] as const;
-/** Says what a grant is good for: one effect, or an operation in one session of one key. */
+/** Scope of a grant: one effect, or an operation in one session of one key. */
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
-/** A request that a person decides on, and what became of it. Times in ms. */
+/** A request for approval and its outcome. Times in ms. */
 export interface ApprovalRecord {
   readonly id: string;
   readonly revision: Revision;
   readonly principal: ApprovalPrincipal;
   /** The X-Session-Id of the request. */
   readonly sessionId?: string;
-  /** The operation that the request comes to, by its operationId. */
+  /** The requested operation, by its operationId. */
   readonly operation: string;
-  /** It is never granted for a session. */
+  /** Never granted for a session. */
   readonly onceOnly: boolean;
   readonly method: string;
-  /** The path in its one normal form, without `/v1`. */
+  /** The path in its normal form, without `/v1`. */
   readonly path: string;
-  /** The namespace of what the path names. */
+  /** Namespace of the object in the path. */
   readonly namespace: string;
-  /** Sorted, as text; empty where there is none. */
+  /** Sorted, as text; empty if there is no query. */
   readonly query: string;
   /**
-   * API, method and path pattern that the request came to, such as `compatible POST
-   * /sandboxes/{sandboxId}/pause`: a grant is good for that alone.
+   * API, method and path pattern of the request, such as `compatible POST
+   * /sandboxes/{sandboxId}/pause`. The grant applies only to this route.
    */
   readonly route: string;
-  /** Names of fields of the body that the route ignores; 16 at most. */
+  /** Names of body fields that the route ignores; at most 16. */
   readonly ignored?: readonly string[];
-  /** The headers that the request is bound to, by their names in lower case. */
+  /** Headers to which the approval is bound, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly summary: string;
-  /** Hash of all that a repetition must share with the request. */
+  /** Hash of everything that a repeat must share with the request. */
   readonly binding: string;
-  /** The body, sealed; gone once nobody may need it any more. */
+  /** Sealed body; deleted when it is no longer needed. */
   readonly content?: string;
   readonly createdAt: number;
-  /** When a pending one, or a grant, ends. */
+  /** Expiry of a pending approval or a grant. */
   readonly expiresAt: number;
   readonly status: ApprovalStatus;
   readonly scope?: ApprovalScope;
   /** The operator. */
   readonly decidedBy?: string;
   readonly decidedAt?: number;
-  /** Given by who decided. */
+  /** Given by the operator. */
   readonly reason?: string;
   readonly use?: GrantUse;
 }
 
-/** Who asked. */
+/** The requester. */
 export interface ApprovalPrincipal extends Tenant {
   readonly keyId: string;
   readonly role: Role;
-  /** The users of the key and of the keys that it was made by: none of them decides. */
+  /** Users of the key and of its chain of makers; none of them may decide. */
   readonly persons: readonly string[];
 }
 
-/** How a grant for one effect was used. */
+/** Use of a grant for one effect. */
 export interface GrantUse {
-  /** When the first one set out to, or when the answer was there. */
+  /** Start of the first attempt, or time of the answer. */
   readonly at: number;
-  /** Counts those who set out to bring the effect about, one after another. */
+  /** Number of attempts at the effect, one after another. */
   readonly attempt: number;
-  /** It is known what came of it, or it is never tried again. */
+  /** The outcome is known, or nobody will attempt it again. */
   readonly settled: boolean;
 }
 
-/** Whether the approval still bears on requests: nothing that is over does. */
+/** Whether the approval still applies to requests; a finished approval does not. */
 export const isOpen = ({ status, use }: Pick<ApprovalRecord, 'status' | 'use'>): boolean =>
   status === 'pending' ||
   status === 'approved' ||

@@ -6,21 +6,21 @@ type Operator = (typeof OPERATORS)[number];
 
 /** A condition on a field of a JSON body, such as `body.replicas>10`. */
 export interface BodyCondition {
-  /** Names from the outside in; of lists each item is read. */
+  /** Field names from the outside in; each item of a list is checked. */
   readonly path: readonly string[];
   readonly operator: Operator;
-  /** Any of these will do; more than one only with `=` and `!=`. */
+  /** Alternatives; more than one only with `=` and `!=`. */
   readonly values: readonly string[];
 }
 
-/** Holds the body of a request as rules read it; `value` is undefined if there is none. */
+/** A request's body as rules read it; `value` is undefined for an empty body. */
 export interface ReadBody {
   readonly value: unknown;
 }
 
 const FORM = /^body\.([\w-]+(?:\.[\w-]+)*)(>=|<=|!=|=|>|<)([^=<>].*)$/;
 
-/** Reads a condition. Returns it, or what is wrong with it, for people. */
+/** Parses a condition. Returns it, or a description of its fault for people. */
 export const parseBodyCondition = (text: string): BodyCondition | string => {
   const [, field = '', sign, given = ''] = FORM.exec(text) ?? [];
   const operator = OPERATORS.find((each) => each === sign);
@@ -35,9 +35,9 @@ export const parseBodyCondition = (text: string): BodyCondition | string => {
 };
 
 /**
- * Whether the condition holds. What can't be told counts for what is stricter: if the rule allows
- * requests, it does not hold, and each item of a list must fit; else it holds, and one item is
- * enough. `body` is undefined if it can't be read, as of calls of other protocols.
+ * Whether the condition holds. Unknown values count strictly. For a rule that allows requests, they
+ * do not match, and all items of a list must match. Otherwise they match, and one item suffices.
+ * `body` is undefined if it can't be read, as for other protocols.
  */
 export const bodyHolds = (
   { path, operator, values }: BodyCondition,
@@ -55,7 +55,7 @@ export const bodyHolds = (
   return allows ? found.every(fits) : found.some(fits);
 };
 
-/** `isLoose`: a cluster before a name makes no difference. */
+/** `isLoose` ignores a cluster prefix of a name. */
 const isOneOf = (value: unknown, values: readonly string[], isLoose: boolean): boolean => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return values.includes(text) || (isLoose && values.includes(text.split('::').at(-1) ?? ''));
@@ -72,7 +72,7 @@ const compared = (
   return operator === '<' ? amount < bound : amount <= bound;
 };
 
-/** The one field that is a duration, in seconds; nothing is never. */
+/** Only duration field, in seconds; 0 or null means never. */
 const DURATION = 'idleTimeout';
 
 const amountOf = (path: readonly string[], value: unknown): number | undefined => {
@@ -86,7 +86,7 @@ const amountOf = (path: readonly string[], value: unknown): number | undefined =
 const numberIn = (value: unknown): number | undefined =>
   typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
 
-/** Null stands for a field that is left out, except for a duration. */
+/** Null counts as absent, except for a duration. */
 const valuesAt = (value: unknown, path: readonly string[]): readonly unknown[] => {
   if (Array.isArray(value)) return value.flatMap((item: unknown) => valuesAt(item, path));
   const [name, ...rest] = path;

@@ -1,6 +1,6 @@
 /**
- * Holds every operation that rules look at, by its operationId: what a key may ask, as it comes to
- * that once its path is in normal form. `openEndpoint` stands for every method and for upgrades.
+ * All operations that rules cover, by operationId, as method and normalized path. `openEndpoint`
+ * covers every method and upgrades.
  */
 export const HELD_OPERATIONS: Readonly<Record<string, string>> = {
   claimSandbox: 'POST /sandboxes',

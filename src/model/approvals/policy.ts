@@ -8,31 +8,31 @@ import {
 import { HELD_OPERATIONS } from './held-operations.ts';
 
 const VERDICTS = ['allow', 'require', 'deny'] as const;
-/** Says what becomes of a request: it passes, waits for a person, or is refused. */
+/** Outcome of a rule: the request passes, waits for approval, or is refused. */
 export type Verdict = (typeof VERDICTS)[number];
 
 const RULE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** One rule of the policy. A condition that is left out holds for every request. */
+/** One rule of the policy. An absent condition holds for every request. */
 export interface PolicyRule {
   readonly text: string;
   readonly verdict: Verdict;
   readonly operations?: readonly string[];
   readonly methods?: readonly string[];
-  /** Holds for these paths, in normal form: `*` is one segment, `**` at the end any number. */
+  /** Paths in normal form: `*` is one segment, a final `**` any number. */
   readonly paths?: readonly string[];
   readonly roles?: readonly Role[];
   readonly teams?: readonly string[];
   readonly namespaces?: readonly string[];
-  /** The key is gated, or is not. */
+  /** Whether the key must be gated, or must not be. */
   readonly gated?: boolean;
-  /** Conditions on the body, all of which hold. */
+  /** Conditions on the body, all of which must hold. */
   readonly body?: readonly BodyCondition[];
-  /** Says that what it holds is granted for one effect alone. */
+  /** Grants only one effect at a time. */
   readonly onceOnly: boolean;
 }
 
-/** Holds what rules look at. */
+/** Parts of a request that rules check. */
 export interface PolicySubject {
   readonly operation: string;
   readonly method: string;
@@ -41,13 +41,13 @@ export interface PolicySubject {
   readonly role: Role;
   readonly team: string;
   readonly gated: boolean;
-  /** Undefined: the body can't be read as that of a request for the operation. */
+  /** Undefined if the body can't be parsed as that operation's request. */
   readonly body?: ReadBody;
 }
 
 /**
- * Returns what rules look at of a request for the operation. A param that is left out stands as
- * `{name}` in the path, which `*` matches.
+ * Returns the parts of a request that rules check. An absent parameter remains `{name}` in the
+ * path, which `*` matches.
  */
 export const subjectOf = (
   operation: string,
@@ -72,8 +72,8 @@ const CONDITIONS = ['operation', 'method', 'path', 'role', 'team', 'namespace', 
 const LONGEST_RULE = 1_024;
 
 /**
- * Reads a rule such as `require method=POST|DELETE role=admin once`. Returns it, or what is wrong
- * with it, for people.
+ * Parses a rule such as `require method=POST|DELETE role=admin once`. Returns it, or a description
+ * of its fault for people.
  */
 export const parseRule = (text: string): PolicyRule | string => {
   const [verdict = '', ...parts] = text.trim().split(/\s+/);
@@ -106,7 +106,7 @@ interface Conditions {
   readonly onceOnly: boolean;
 }
 
-/** Returns what the parts of a rule say, or what is wrong with one of them. */
+/** Returns the rule's conditions, or a description of the first fault. */
 const conditionsIn = (text: string, parts: readonly string[]): Conditions | string => {
   const given = new Map<string, readonly string[]>();
   const body: BodyCondition[] = [];
@@ -135,7 +135,7 @@ const conditionsIn = (text: string, parts: readonly string[]): Conditions | stri
 
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Finds what it names and never holds for: whoever wrote it believes that it does. */
+/** Finds a condition that never holds, because its author believes that it does. */
 const faultAmong = (rule: PolicyRule): string | undefined => {
   const all = Object.entries(HELD_OPERATIONS).map(([operation, asked]) => {
     const [method = '', path = ''] = asked.split(' ');
@@ -156,7 +156,7 @@ const faultAmong = (rule: PolicyRule): string | undefined => {
   return holdsForAny ? undefined : `"${rule.text}" holds for no operation`;
 };
 
-/** Whether the rule may hold for requests of the operation at all. */
+/** Whether the rule can hold for requests of the operation. */
 export const mayConcern = (
   rule: PolicyRule,
   { operation, method }: Pick<PolicySubject, 'operation' | 'method'>,
@@ -166,8 +166,8 @@ export const mayConcern = (
 const SEVERITY: readonly Verdict[] = ['allow', 'require', 'deny'];
 
 /**
- * Returns the strictest of the rules that hold for what one request comes to. A `require` is once
- * only if any of them is.
+ * Returns the strictest of the matching rules for one request. A `require` is once-only if any of
+ * them is.
  */
 export const strictestOf = (rules: readonly (PolicyRule | undefined)[]): PolicyRule | undefined => {
   const found = rules.flatMap((rule) => rule ?? []);
@@ -177,7 +177,7 @@ export const strictestOf = (rules: readonly (PolicyRule | undefined)[]): PolicyR
   return strictest && { ...strictest, onceOnly: found.some(({ onceOnly }) => onceOnly) };
 };
 
-/** Whether a request can pass the rules, whatever stands for `{name}` in its path. */
+/** Whether a request can pass the rules, for some value of each `{name}` in its path. */
 export const mayPass = (rules: readonly PolicyRule[], subject: PolicySubject): boolean => {
   const first = rules.find((rule) =>
     holds(rule, subject, rule.verdict === 'allow' ? isOpen : undefined),
@@ -185,7 +185,7 @@ export const mayPass = (rules: readonly PolicyRule[], subject: PolicySubject): b
   return first === undefined || first.verdict === 'allow';
 };
 
-/** The first rule that holds for the request. */
+/** The first matching rule. */
 export const ruleFor = (
   rules: readonly PolicyRule[],
   subject: PolicySubject,
@@ -204,10 +204,7 @@ const holds = (
   (rule.paths?.some((pattern) => pathMatches(pattern, subject.path, isAny)) ?? true) &&
   (rule.body ?? []).every((each) => bodyHolds(each, subject.body, rule.verdict === 'allow'));
 
-/**
- * Both are in the normal form of paths. `isAny` says of which segments of the path it is not known
- * what they are.
- */
+/** Both must be in normal form. `isAny` returns whether a segment of the path is unknown. */
 const pathMatches = (
   pattern: string,
   path: string,
@@ -228,7 +225,7 @@ const pathMatches = (
 
 const isOpen = (segment: string): boolean => segment.startsWith('{');
 
-/** As requests have it: encoded where it must be, and nowhere else. */
+/** Percent-encodes as in requests: only where necessary. */
 const normalPath = (path: string): string =>
   path
     .split('/')
@@ -237,7 +234,7 @@ const normalPath = (path: string): string =>
     )
     .join('/');
 
-/** Whether what is percent-encoded in it is text. */
+/** Whether its percent-encoded bytes are valid text. */
 const isText = (path: string): boolean => {
   try {
     return decodeURIComponent(path) !== '';

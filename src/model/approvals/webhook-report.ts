@@ -1,23 +1,23 @@
 import type { ApprovalNews } from './approval-news.ts';
 
-/** Tells how a replica stands with one webhook, for whoever looks inside. */
+/** A replica's state of one webhook, for debugging. */
 export interface WebhookReport {
-  /** The origin alone: a path may be as good as a password. */
+  /** Only the origin: a path may work like a password. */
   readonly address: string;
-  /** Messages that are to be sent, or sent again, by this replica. */
+  /** Messages that this replica has still to send or resend. */
   readonly waiting: number;
-  /** The last that it gave up to send, the newest first. */
+  /** The last undelivered messages, newest first. */
   readonly deadLetters: readonly DeadLetter[];
 }
 
-/** Is a message that no receiver took in time. */
+/** A message that its receiver did not accept in time. */
 export interface DeadLetter {
   readonly id: string;
   readonly event: ApprovalNews['event'];
   readonly approvalId: string;
-  /** When it was given up, in ms. */
+  /** Time of the last failure in ms. */
   readonly at: number;
   readonly attempts: number;
-  /** Says what the last attempt met with. */
+  /** The last attempt's failure. */
   readonly problem: string;
 }

@@ -1,31 +1,26 @@
-/**
- * Which of the ways to grow a group takes: from what keeps cost low to what keeps waiting short.
- */
+/** Growth modes of a group, from lowest cost to shortest wait. */
 export const SCALE_UP_MODES = ['Conservative', 'Moderate', 'Aggressive'] as const;
 export type ScaleUpMode = (typeof SCALE_UP_MODES)[number];
 
-/** All in whole seconds. */
+/** In whole seconds. */
 export interface ScaleUpPolicy {
   readonly mode: ScaleUpMode;
   readonly cooldownSeconds: number;
   readonly idleThresholdSeconds: number;
-  /** 0: grows at idle 0 whether or not a claim came. */
+  /** 0 grows at idle 0 even without a recent claim. */
   readonly idleZeroQuietWindowSeconds: number;
   readonly saturationCooldownSeconds: number;
 }
 
-/** All in whole seconds. */
+/** In whole seconds. */
 export interface ScaleDownPolicy {
-  /** 0: never scales down. */
+  /** 0 never scales down. */
   readonly idleTimeoutSeconds: number;
   readonly stabilizationSeconds: number;
   readonly protectionWindowSeconds: number;
 }
 
-/**
- * Keeps the members that name it as their `scalingGroup` sized to demand. Its bounds are over all
- * of them.
- */
+/** Sizes the members whose `scalingGroup` names it by demand. Its bounds apply to their sum. */
 export interface AutoscalingGroup {
   readonly name: string;
   readonly enabled: boolean;
@@ -50,13 +45,12 @@ export const DEFAULT_SCALE_DOWN_POLICY: ScaleDownPolicy = {
 };
 
 /**
- * For how long one who was refused counts as asking, in ms. Where the quiet window is off it still
- * ends some time.
+ * Time in ms for which a refused claimant counts as demand; finite even if the quiet window is off.
  */
 export const askingMs = ({ idleZeroQuietWindowSeconds }: ScaleUpPolicy): number =>
   (idleZeroQuietWindowSeconds || DEFAULT_SCALE_UP_POLICY.idleZeroQuietWindowSeconds) * 1_000;
 
-/** The group that comes with a member. */
+/** The default group of a member. */
 export const groupFor = (
   name: string,
   bounds: {
@@ -76,7 +70,7 @@ export const groupFor = (
   scaleDownPolicy: DEFAULT_SCALE_DOWN_POLICY,
 });
 
-/** A change of a group; what is not named stays. */
+/** A change of a group; absent fields stay. */
 export interface GroupChange extends Partial<
   Pick<AutoscalingGroup, 'enabled' | 'minReplicas' | 'maxReplicas'>
 > {

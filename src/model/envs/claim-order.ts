@@ -1,16 +1,16 @@
-/** A member of an env that a claim by the env's name may go to. */
+/** A member that can serve a claim by its env's name. */
 export interface ClaimableMember {
   readonly name: string;
   readonly idle: number;
-  /** The higher one is preferred. */
+  /** Higher is preferred. */
   readonly priority: number;
-  /** How far its cluster is, there and back; 0: it is this one. */
+  /** Round-trip time to its cluster; 0 for this cluster. */
   readonly latencyMs: number;
 }
 
 /**
- * Sorts members for a claim by their env's name: those with an idle instance first, then by
- * priority, then the nearest, then by name.
+ * Sorts members for a claim by their env's name: first members with an idle instance, then by
+ * priority, latency and name.
  */
 export const claimOrderOf = <T extends ClaimableMember>(members: readonly T[]): readonly T[] =>
   members.toSorted(

@@ -8,8 +8,7 @@ export const ENV_CONDITIONS = [
 ] as const;
 
 /**
- * `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the
- * epoch.
+ * `reason` is in CamelCase; `since` is the last change of `status` in milliseconds since the epoch.
  */
 export interface EnvCondition {
   readonly type: (typeof ENV_CONDITIONS)[number];

@@ -3,12 +3,12 @@ import { accessField } from '../tenant.ts';
 import type { EnvMember, EnvOverrides, EnvRecord, MemberConfig, MemberState } from './env.ts';
 
 /**
- * Names in the annotations of a copy the env whose copy it is, by its uid at the manager. An env
- * without it is somebody's own, and is left alone.
+ * Annotation of a copy with the uid of its env at the manager. An env without it is not a copy, and
+ * stays untouched.
  */
 const COPY_ANNOTATION = 'sandpool.dev/fleet-env';
 
-/** Describes an env as its copies have it. */
+/** Spec of an env's copies. */
 export interface CopyWord {
   readonly access?: 'team';
   readonly templateRef: EnvRecord['templateRef'];
@@ -17,7 +17,7 @@ export interface CopyWord {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A member as the cluster of its pool shows it. */
+/** A member as its pool's cluster presents it. */
 export interface CopiedMember {
   readonly name: string;
   readonly config: MemberConfig;
@@ -33,15 +33,15 @@ export interface CopiedMember {
   readonly templateVersion?: string;
 }
 
-/** An env on another cluster that has the members of that cluster, and no groups that size them. */
+/** An env on another cluster with that cluster's members, and without autoscaling groups. */
 export interface EnvCopy {
-  /** Moves with what it says of itself and of its members; for conditional changes. */
+  /** Changes with the spec of the copy and its members; for conditional changes. */
   readonly tag: string;
   readonly word: CopyWord;
   readonly members: readonly CopiedMember[];
 }
 
-/** Makes what the copies of an env say of themselves. */
+/** Builds the spec of an env's copies. */
 export const copyWordOf = ({
   uid,
   access,
@@ -60,15 +60,15 @@ export const copyWordOf = ({
   annotations: { ...annotations, [COPY_ANNOTATION]: uid },
 });
 
-/** Whether it is a copy of the env, and not somebody's own of its name. */
+/** Whether it is a copy of the env, and not an unrelated env of the same name. */
 export const isCopyOf = ({ word }: Pick<EnvCopy, 'word'>, { uid }: { readonly uid: string }) =>
   word.annotations[COPY_ANNOTATION] === uid;
 
-/** Whether it says what the env says. */
+/** Whether the copy's spec matches the env. */
 export const isWordOf = ({ word }: Pick<EnvCopy, 'word'>, env: EnvRecord): boolean =>
   isSameData(word, copyWordOf(env));
 
-/** Makes what a copy says of a member: all but how it is sized, which its env decides. */
+/** Builds a copy's config of a member, without sizing, which the env controls. */
 export const copiedConfigOf = ({
   config: {
     scalingGroup: _group,
@@ -81,13 +81,13 @@ export const copiedConfigOf = ({
   },
 }: Pick<EnvMember, 'config'>): MemberConfig => config;
 
-/** The most that a member's pool on another cluster was asked to have. */
+/** Largest size requested of a member's pool on another cluster. */
 export const askedOf = ({ asked, replicas }: Pick<EnvMember, 'asked' | 'replicas'>): number =>
   asked ?? replicas;
 
 /**
- * Takes what another cluster shows of a member's pool for no more than that pool was asked to have:
- * what it claims beyond would be taken from members on other clusters.
+ * Caps another cluster's report of a member's pool at the requested size. Otherwise a false report
+ * could take instances from members on other clusters.
  */
 export const countedOf = (copied: CopiedMember, member: EnvMember): CopiedMember => {
   const most = askedOf(member);
@@ -100,14 +100,14 @@ export const countedOf = (copied: CopiedMember, member: EnvMember): CopiedMember
   };
 };
 
-/** How a member's pool on another cluster stands. */
+/** State of a member's pool on another cluster. */
 export interface AwayPool {
-  /** It is as its env asks. */
+  /** Matches the env's request. */
   readonly synced: boolean;
   readonly leaving: boolean;
 }
 
-/** Undefined: it has none there. */
+/** Undefined if the member has no pool there. */
 export const awayPoolOf = (
   copy: EnvCopy | undefined,
   env: EnvRecord,
@@ -124,9 +124,9 @@ export const awayPoolOf = (
 const SAYS_OTHERWISE: MemberConfig = { scalingGroup: '' };
 
 /**
- * Leaves of a copy what is worth keeping: its members that the env has on its cluster, and, of what
- * it says at length, what the env says too. All else counts as something else than the env says. So
- * a cluster that says anything fills no memory.
+ * Reduces a copy to what is needed: the env's members on its cluster, and long fields only if they
+ * match the env. All other content is replaced by a mismatch. So a malicious cluster can't fill the
+ * memory.
  */
 export const keptOf = (copy: EnvCopy, env: EnvRecord, clusterId: string): EnvCopy => {
   const listed = env.members.filter((member) => member.clusterId === clusterId);

@@ -4,12 +4,12 @@ import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
 import { accessField } from '../tenant.ts';
 import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-source.ts';
 
-/** Describes what an env says of its members' pools. */
+/** The part of an env that determines its members' pools. */
 export type RenderedEnvSpec = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
 /**
- * The part of a member's pool that its env decides. Not its `replicas`; their bounds stand in the
- * env alone.
+ * The part of a member's pool that its env determines. Excludes `replicas`; their bounds are only
+ * in the env.
  */
 export type MemberPoolPart = Pick<
   PoolRecord,
@@ -17,8 +17,8 @@ export type MemberPoolPart = Pick<
 >;
 
 /**
- * Makes what a member's pool is made of. What is more particular counts: the member's own size,
- * then the env's overrides, then the template in the version that the env names, else as it is now.
+ * Builds the source of a member's pool. The most specific layer wins: the member's own size, then
+ * the env's overrides, then the template in the env's pinned version, else its current version.
  */
 export const memberSourceOf = (
   { templateRef, overrides }: RenderedEnvSpec,
@@ -35,7 +35,7 @@ export const memberSourceOf = (
   });
 };
 
-/** The member's own `updateStrategy` counts before the env's, field by field. */
+/** The member's own `updateStrategy` overrides the env's, field by field. */
 export const memberPoolPart = (
   env: RenderedEnvSpec,
   { config }: Pick<EnvMember, 'config'>,
@@ -51,13 +51,13 @@ export const memberPoolPart = (
   ...accessField(env.access),
 });
 
-/** Whether the pool is as its env asks. */
+/** Whether the pool matches the env. */
 export const matchesSpec = (pool: PoolRecord, part: MemberPoolPart): boolean =>
   isSameData(partOf(pool), part);
 
 /**
- * The pool with all that its env asks; what new instances are started from is still to be rendered
- * where the source is another.
+ * Applies the env's part to the pool. If the source changed, the caller must still render the
+ * definition.
  */
 export const withSpec = (
   { access: _before, ...pool }: PoolRecord,
@@ -68,7 +68,7 @@ export const withSpec = (
   ...(isSameData(pool.source, part.source) ? {} : { unrendered: true as const }),
 });
 
-/** Whether an env asks the same of a member as it did. */
+/** Whether two versions of an env request the same of a member. */
 export const saysTheSame = (before: EnvAndMember, next: EnvAndMember): boolean =>
   isSameData(askedOf(before), askedOf(next));
 

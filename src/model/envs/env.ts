@@ -20,30 +20,30 @@ export const MEMBER_STATES = [
 ] as const;
 export type MemberState = (typeof MEMBER_STATES)[number];
 
-/** Members of one env at most. */
+/** Most members of one env. */
 export const MOST_MEMBERS = 64;
-/** Groups of one env at most. */
+/** Most groups of one env. */
 export const MOST_GROUPS = 64;
 
 export interface TemplateRef {
   readonly name: string;
-  /** Pins the env to it; unset: it follows the template. */
+  /** Pins the env to this version; if unset, the env follows the template. */
   readonly version?: string;
 }
 
-/** Describes what differs from the template, for all members. */
+/** Differences from the template, for all members. */
 export interface EnvOverrides extends PoolOverrides {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/** Describes what one member says for itself. */
+/** Config of one member. */
 export interface MemberConfig {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly instanceType?: string;
   readonly multiplier?: number;
   readonly inlineResources?: { readonly requests?: CpuAndMemory; readonly limits?: CpuAndMemory };
-  /** The name of a group of the env; unset once that group was deleted. */
+  /** Name of a group of the env; unset once the group was deleted. */
   readonly scalingGroup?: string;
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
@@ -53,33 +53,29 @@ export interface MemberConfig {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/**
- * A member and its pool have one name; the pool is the one of that name in the env's namespace that
- * names the env.
- */
+/** A member and its pool share a name. The pool is in the env's namespace, and names the env. */
 export interface EnvMember {
   readonly name: string;
   readonly clusterId: string;
   readonly createdAt: number;
-  /** Fingerprint of the request that added it, where that carried an Idempotency-Key. */
+  /** Fingerprint of the request that added it, if the request had an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
-  /** Says what its pool is made with. From then on the pool's own count. */
+  /** Initial size of its pool. From then on the pool's own count applies. */
   readonly replicas: number;
   /**
-   * Bounds the pool on another cluster: it was asked to have so many at most; absent: `replicas`.
-   * Noted before that cluster is asked.
+   * Largest size requested of the pool on another cluster; defaults to `replicas`. Stored before
+   * the request is sent.
    */
   readonly asked?: number;
   readonly config: MemberConfig;
-  /** Set once it was asked to go; it goes when its pool has. */
+  /** Set on the delete request; the member is removed after its pool. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
 /**
- * An env as the store keeps it: the truth about its members, from which their pools are made and
- * kept as they should be. `scaling`, `conditions` and what members were asked to have are the
- * leader's, all else the owner's; one revision stands for both, so that a decision is saved on the
- * very env that it was made for.
+ * A stored env: the truth about its members, from which their pools are created and reconciled. The
+ * leader writes `scaling`, `conditions` and the requested sizes; the owner writes all else. Both
+ * share one revision, so a decision is saved on exactly the env for which it was made.
  */
 export interface EnvRecord {
   readonly uid: string;
@@ -87,7 +83,7 @@ export interface EnvRecord {
   readonly name: string;
   /** Owner; its namespace is the env's. */
   readonly owner: Tenant;
-  /** Absent: the owner's alone. Its members' pools have the same. */
+  /** Absent if only the owner has access. Its members' pools have the same value. */
   readonly access?: 'team';
   readonly createdAt: number;
   readonly mark?: RequestFingerprint;
@@ -100,19 +96,16 @@ export interface EnvRecord {
   readonly members: readonly EnvMember[];
   readonly groups: readonly AutoscalingGroup[];
   /**
-   * By group: what its evaluation must not forget, and a decision that is not carried out yet.
-   * Plain JSON, the group machine's alone.
+   * By group: durable state of its evaluation, and a decision in progress. Plain JSON, used only by
+   * the group machine.
    */
   readonly scaling: Readonly<Record<string, object>>;
   readonly conditions: readonly EnvCondition[];
-  /** Set once deletion was asked for; the record goes when its members have. */
+  /** Set on the delete request; the record is removed after its members. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
-/**
- * Moves with what the owner says of the env, and not with what its leader notes there: what an
- * `If-Match` is meant for.
- */
+/** Changes with the owner's part of the env, not with the leader's notes; used for `If-Match`. */
 export const wordRevisionOf = ({
   revision: _any,
   scaling: _noted,

@@ -1,6 +1,6 @@
 /**
- * Why a member's instances can't start: none of the owner's quota left, no place for them, or
- * starts that fail.
+ * Reason why a member's instances can't start: the owner's quota is used up, no node has capacity,
+ * or starts fail.
  */
 export const TROUBLE_REASONS = ['quota', 'unschedulable', 'start failures'] as const;
 export type TroubleReason = (typeof TROUBLE_REASONS)[number];
@@ -8,8 +8,8 @@ export type TroubleReason = (typeof TROUBLE_REASONS)[number];
 export const SCALING_CAUSES = ['demand', 'surplus', 'limits', 'failure'] as const;
 
 /**
- * Why a group does not grow as demand asks, until something else than time changes it. `reason` is
- * in CamelCase, as of a condition; `message` has no number that time moves.
+ * Reason why a group does not grow with demand until a change other than time. `reason` is in
+ * CamelCase, as in a condition; `message` contains no number that changes with time.
  */
 export interface GrowthLimit {
   readonly reason:
@@ -22,25 +22,24 @@ export interface GrowthLimit {
 }
 
 /**
- * Describes what an autoscaling group made up its mind to do: absolute sizes, each for a pool that
- * still has `from`. Without changes it says why the group does not grow, once for each reason.
+ * A decision of an autoscaling group: absolute sizes, each only for a pool that still has `from`.
+ * Without changes, it explains once per reason why the group does not grow.
  */
 export interface ScalingDecision {
   /**
-   * Higher than those of all decisions before it that any of its members knows; a moment (ms)
-   * wherever clocks are in order.
+   * Higher than all earlier decisions that any member knows; a time in ms if clocks are in order.
    */
   readonly id: number;
   readonly at: number;
   readonly cause: (typeof SCALING_CAUSES)[number];
   readonly changes: readonly ScalingChange[];
   readonly seen: GroupCounts;
-  /** Says what there should be by demand: running, pending and the buffer; limits not regarded. */
+  /** Size by demand: running, pending and the buffer, before limits. */
   readonly wanted: number;
   readonly reason: string;
-  /** Why it is not more. */
+  /** Limits that reduce the size. */
   readonly limitedBy: readonly string[];
-  /** Reasons among these that only something else than time ends; absent: none. */
+  /** Those limits that time does not end; absent if there are none. */
   readonly limits?: readonly GrowthLimit[];
 }
 
@@ -50,7 +49,7 @@ export interface ScalingChange {
   readonly to: number;
 }
 
-/** Sums over the members; `starting`: what they should have and have not, as far as it comes. */
+/** Sums over the members; `starting`: instances still missing that are expected to start. */
 export interface GroupCounts {
   readonly desired: number;
   readonly running: number;
@@ -60,18 +59,17 @@ export interface GroupCounts {
 }
 
 /**
- * Describes what became of one change. `done`: the pool has the size, now or before; `overtaken`:
- * it had another size than the change began from, or a later decision, and was left alone;
- * `refused`: it may not grow.
+ * Outcome of one change. `done`: the pool has the size, now or before. `overtaken`: another size or
+ * a later decision was in place, and nothing changed. `refused`: the pool may not grow.
  */
 export type ChangeOutcome =
   | { readonly kind: 'done' | 'overtaken' }
   | { readonly kind: 'refused'; readonly reason: TroubleReason };
 
-/** A decision and, by member, what became of it. */
+/** A decision with its outcome by member. */
 export interface CompletedDecision extends ScalingDecision {
   readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
 }
 
-/** Decisions of a group that are kept. */
+/** Most kept decisions of a group. */
 export const MOST_DECISIONS = 100;

@@ -1,17 +1,17 @@
 import { isDnsLabel } from '../identifiers.ts';
 
-/** Fits into a header and a query, beside what else a request has. */
+/** Fits into a header and a query, beside the other parts of a request. */
 export const MOST_POSITIONS_TEXT = 8_192;
 
-/** A place in one cluster's list or stream, in the words of that cluster. */
+/** Position in one cluster's list or stream, in that cluster's format. */
 const POSITION = /^[0-9-]{0,48}$/;
 
 export const isPosition = (text: unknown): text is string =>
   typeof text === 'string' && POSITION.test(text);
 
 /**
- * Writes a place in what several clusters tell as one text, opaque to clients. Where all are too
- * long for 8,192 characters it is not whole: those that were set last are kept.
+ * Encodes positions in several clusters as one text, opaque to clients. If the text would exceed
+ * 8,192 characters, keeps only the latest entries.
  */
 export const positionsText = (
   positions: ReadonlyMap<string, string>,
@@ -32,10 +32,10 @@ export const positionsText = (
 
 const PREFIX = 'f';
 const WRITTEN = /^f([\w-]*)$/;
-/** Characters of a byte, and some for the rest. */
+/** Base64 characters per byte, with some overhead. */
 const BASE64 = 1.34;
 
-/** Undefined for what is no such text. */
+/** Undefined if the text is invalid. */
 export const positionsIn = (text: string): Map<string, string> | undefined => {
   const written = WRITTEN.exec(text)?.[1];
   if (written === undefined || text.length > MOST_POSITIONS_TEXT) return undefined;
@@ -50,10 +50,10 @@ export const positionsIn = (text: string): Map<string, string> | undefined => {
   return positions;
 };
 
-/** The longest cursor of a cluster that a place holds. */
+/** Longest cursor of a cluster. */
 export const MOST_PLACE_CURSOR = 2_048;
 
-/** Where a page over clusters ended; `cursor` is that cluster's, empty at its beginning. */
+/** End of a page over clusters; `cursor` is that cluster's, empty at its beginning. */
 export interface Place {
   readonly clusterId: string;
   readonly cursor: string;
@@ -61,7 +61,7 @@ export interface Place {
 
 export const placeText = ({ clusterId, cursor }: Place): string => `${clusterId}.${cursor}`;
 
-/** Undefined for what is no place. */
+/** Undefined if the text is invalid. */
 export const placeIn = (text: string): Place | undefined => {
   const at = text.indexOf('.');
   const [clusterId, cursor] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];

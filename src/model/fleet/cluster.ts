@@ -1,26 +1,26 @@
 import type { Revision } from '../identifiers.ts';
 
-/** The most worker clusters of one fleet. */
+/** Most worker clusters of one fleet. */
 export const MOST_CLUSTERS = 1_000;
 
 /**
- * A worker cluster as its manager keeps it: never a secret, only the hash of a join token and the
- * public half of the cluster's key. Times in ms.
+ * A worker cluster in its manager's store. It never has a secret, only the hash of a join token and
+ * the cluster's public key. Times in ms.
  */
 export interface ClusterRecord {
   readonly clusterId: string;
   readonly revision: Revision;
-  /** SHA-256 of the join token that was made last and not used yet, hex. */
+  /** SHA-256 of the latest unused join token, hex. */
   readonly joinHash?: string;
   readonly joinEndsAt?: number;
-  /** Ed25519, SPKI in base64; absent: it has never joined. */
+  /** Ed25519, SPKI in base64; absent if it has never joined. */
   readonly publicKey?: string;
   readonly joinedAt?: number;
-  /** Says since when a worker's managers are cut off, in its record of itself. */
+  /** In a worker's record of itself: time at which its managers were cut off. */
   readonly cutOffAt?: number;
 }
 
-/** Lists how a cluster may stand to a global template, as its manager sees it. */
+/** States of a global template on a cluster, as its manager sees it. */
 export const TEMPLATE_STATES = [
   'Synced',
   'Pending',
@@ -33,8 +33,8 @@ export const TEMPLATE_STATES = [
 export type TemplateState = (typeof TEMPLATE_STATES)[number];
 
 /**
- * Lists how a link may stand. `Silent`: nothing comes of it at this time; `Leaving`: the replica
- * that opened it stops.
+ * States of a link. `Silent`: no messages arrive at present. `Leaving`: the replica that opened it
+ * is stopping.
  */
 export const LINK_STATUSES = ['Open', 'Silent', 'Leaving'] as const;
 export type LinkStatus = (typeof LINK_STATUSES)[number];

@@ -1,18 +1,17 @@
-/** Carries who asks from a manager to a worker; worth nothing but on a link. */
+/** Identifies the caller from a manager to a worker; only valid on a link. */
 export const IDENTITY_HEADER = 'sandpool-fleet-identity';
 
 /**
- * Carries a key that a manager made for a claim whose client sent none, by which the worker carries
- * it out once: `first ID`, and `again ID` where the answer to that was lost. Worth nothing but on
- * a link.
+ * A manager's key for a claim whose client sent none, so that the worker carries out the claim
+ * once: `first ID`, and `again ID` if the first answer was lost. Only valid on a link.
  */
 export const CLAIM_KEY_HEADER = 'sandpool-fleet-claim-key';
 
-/** Carries what a manager says of a claim besides: see ToldClaim. Worth nothing but on a link. */
+/** Further terms of a claim from a manager: see ToldClaim. Only valid on a link. */
 export const CLAIM_TERMS_HEADER = 'sandpool-fleet-claim-terms';
 
 /**
- * Names, in a worker's answer to whoever brings a token, the key of a manager that it was made by:
- * the manager's replica need not be the one that it was made over.
+ * In a worker's answer to a token's bearer: the manager's key that issued the token. The manager's
+ * replica here need not be the issuing replica.
  */
 export const FLEET_KEY_HEADER = 'sandpool-fleet-key';

@@ -2,36 +2,36 @@ import { RecentSet } from '../../lib/recent-set.ts';
 
 const MOST_OVER = 10_000;
 
-/** One link to a manager, from when the manager has proved to be it until the link is over. */
+/** One link to a manager, from the proof of the manager's identity until the link ends. */
 export interface ReportingLink {
   readonly manager: string;
-  /** It has begun to report records. */
+  /** Whether it has begun to report records. */
   speaks: boolean;
   isCaughtUp: boolean;
-  /** Records that it reported, and has not reported gone. */
+  /** Records that it reported and has not reported as gone. */
   readonly good: Set<string>;
-  /** Copies that stood when it began, and may be gone at the manager; none once caught up. */
+  /** Copies that existed at its start, and may be gone at the manager; empty once caught up. */
   readonly stood: Set<string>;
-  /** Records that ended while it stood: what it reports of them may be older. */
+  /** Records that ended during the link: its reports of them may be outdated. */
   readonly ended: Set<string>;
 }
 
 /**
- * Notes which records each manager of a worker reports. Each replica of a manager reports over a
- * link of its own, in its own order. So a record stands while any link that has caught up reports
- * it. The report that a record is gone counts for good, unless a later complete list has it. A copy
- * that ended otherwise stands again once a link reports it that can not be late.
+ * Tracks the records that each manager of a worker reports. Each replica of a manager reports over
+ * its own link, in its own order. So a record is valid while any caught-up link reports it. A
+ * report that a record is gone is final, unless a later complete list has the record. A copy that
+ * ended otherwise becomes valid again after a new report that can't be late.
  */
 export class LinkReports {
   readonly #links = new Set<ReportingLink>();
-  /** Reported gone, also if the store still has the copy: by manager and record. */
+  /** Reported as gone, even if the store still has the copy: by manager and record. */
   readonly #gone = new RecentSet(MOST_OVER);
-  /** Ended until they are reported again: by manager and record. */
+  /** Ended until reported again: by manager and record. */
   readonly #ended = new RecentSet(MOST_OVER);
   readonly #heard = new Set<string>();
   #isCutOff = false;
 
-  /** The managers are cut off, and none has been linked since. */
+  /** The managers are cut off, and none has linked since. */
   get isCutOff(): boolean {
     return this.#isCutOff;
   }
@@ -40,7 +40,7 @@ export class LinkReports {
     this.#isCutOff = true;
   }
 
-  /** A manager proved to be there. `stood`: its records of which there are copies. */
+  /** A manager proved its identity. `stood`: its records that have copies here. */
   begin(manager: string, stood: Iterable<string>): ReportingLink {
     const link: ReportingLink = {
       ...{ manager, speaks: false, isCaughtUp: false, stood: new Set(stood) },
@@ -52,8 +52,8 @@ export class LinkReports {
   }
 
   /**
-   * A link reports a record; false if the report is late, and counts for nothing. `isWhole`: it is
-   * of the complete list of a manager, which may have been restored.
+   * A link reports a record; false if the report is late and ignored. `isWhole`: the record is part
+   * of a manager's complete list. The manager may have been restored.
    */
   report(link: ReportingLink, id: string, isWhole: boolean): boolean {
     const name = nameOf(link.manager, id);
@@ -77,9 +77,9 @@ export class LinkReports {
   }
 
   /**
-   * The link has reported all that the manager had. Returns the records that are gone: those that
-   * stood when the link began, after which its list was read, and are not in the list. What another
-   * link has reported since may be newer than the list.
+   * The link has reported the manager's complete list. Returns the records that are gone: those
+   * that existed at the start of the link, before its list was read, and are not in the list. Other
+   * links' later reports may be newer than the list.
    */
   caughtUp(link: ReportingLink): readonly string[] {
     const gone = [...link.stood].filter((id) => !link.good.has(id));
@@ -97,21 +97,21 @@ export class LinkReports {
     this.#links.delete(link);
   }
 
-  /** Whether the record was reported gone, or ended otherwise and was not reported again. */
+  /** Whether the record was reported as gone, or ended otherwise and was not reported again. */
   isOver(manager: string, id: string): boolean {
     const name = nameOf(manager, id);
     return this.#gone.has(name) || this.#ended.has(name);
   }
 
-  /** Whether a link that has caught up reports the record. */
+  /** Whether a caught-up link reports the record. */
   isReported(manager: string, id: string): boolean {
     return this.#linksTo(manager).some(({ isCaughtUp, good }) => isCaughtUp && good.has(id));
   }
 
-  /** The managers of links that have caught up. */
+  /** Managers with a caught-up link. */
   get managers(): readonly string[] {
     const caughtUp = [...this.#links].filter(({ isCaughtUp }) => isCaughtUp);
-    return [...new Set(caughtUp.map(({ manager }) => manager))]; // each has a link to every replica
+    return [...new Set(caughtUp.map(({ manager }) => manager))]; // each has a link per replica
   }
 
   isLinked(manager: string): boolean {

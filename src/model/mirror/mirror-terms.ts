@@ -1,54 +1,50 @@
 import type { Revision } from '../identifiers.ts';
 
-/** One version of one object of a store. */
+/** One version of a stored object. */
 export interface Version<T> {
-  /** Its name, which only one object has at a time. */
+  /** Its name, unique at any time. */
   readonly key: string;
-  /** Its own, which no other object ever has. */
+  /** Its id, never reused. */
   readonly uid: string;
-  /** Grows with every write of the store, whichever object it is of. */
+  /** Grows with every write to the store, of any object. */
   readonly revision: Revision;
-  /** Undefined: nothing of it is kept, as if it were not there. */
+  /** Undefined if the mirror must ignore the object, as if it did not exist. */
   readonly record: T | undefined;
 }
 
 /**
- * `put`: the object is there, as it says. `gone`: it is not there any more; the record as it was
- * last known.
+ * `put`: the object exists with this record. `gone`: the object no longer exists; with its last
+ * known record.
  */
 export interface MirrorChange<T> {
   readonly type: 'put' | 'gone';
   readonly key: string;
   readonly record: T;
-  /** Whoever wrote it knows what it says. */
+  /** The writer already knows the content. */
   readonly quietly?: true;
   /**
-   * It stands so in another store than before, perhaps an older copy: what was known of it counts
-   * no more.
+   * The store was replaced, perhaps by an older copy: earlier knowledge of the object is invalid.
    */
   readonly afresh?: true;
 }
 
 export interface MirrorDeps<T> {
-  /** Called for each change in order, synchronously. What it throws goes to `onFailed`. */
+  /** Called synchronously for each change, in order. Exceptions go to `onFailed`. */
   readonly report: (change: MirrorChange<T>) => void;
-  /**
-   * Whether an object that the watch says no more of may be there all the same: then it stays, as
-   * doubted.
-   */
+  /** Whether an object may still exist after the watch dropped it; it then stays, unconfirmed. */
   readonly mayStand?: (last: T) => boolean;
-  /** Whether the watch tells of such an object at all. */
+  /** Whether the watch covers such an object. */
   readonly isWatched?: (record: T) => boolean;
 }
 
-/** A list that is being taken, page by page. */
+/** A list in progress, read page by page. */
 export interface MirrorList<T> {
   put(version: Version<T>): void;
-  /** It stands in the list, and can't be read. */
+  /** The list has the object, but it can't be parsed. */
   keep(identity: Pick<Version<T>, 'key' | 'uid'>): void;
   /**
-   * Takes the list for whole, as of the revision: what is not in it is gone. To be stepped through
-   * to its end.
+   * Marks the list as complete as of the revision: objects that it lacks are gone. The caller must
+   * iterate to its end.
    */
   complete(revision: Revision): Iterable<undefined>;
 }

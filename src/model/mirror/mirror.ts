@@ -7,32 +7,32 @@ interface Entry<T> extends Version<T> {
   readonly epoch: number;
 }
 
-/** More than go in the time by which a watch may be late. */
+/** More objects than are deleted in the maximum delay of a watch. */
 const MOST_DEAD = 8_192;
 
 /**
- * Mirrors the objects of one collection, and reports each change once. It is fed by a watch, by
- * lists, by uncached reads and by the answers to one's own writes, in whatever order these arrive,
- * and has one order for them: an object's newest revision stands, and an object that was told to be
- * gone stays gone. At rest it equals the store.
+ * Mirrors the objects of one collection, and reports each change once. Its inputs are a watch,
+ * lists, uncached reads and the results of the process's own writes, in any order. The mirror
+ * orders them itself: an object's newest revision wins, and an object that was reported gone stays
+ * gone. At rest it equals the store.
  *
- * An object that it does not show, of a revision that the watch has passed, is dead: so a late
- * answer brings nothing back. What is known to be dead before the watch tells so is remembered
- * until the watch has told it, or a later list is complete; where it may stand though the watch
- * says no more of it, until that list.
+ * An object that it does not show, of a revision that the watch has passed, is dead, so a late
+ * answer never restores it. A deletion that is known before the watch reports it is remembered
+ * until the watch reports it or a later list is complete. If the object may exist although the
+ * watch dropped it, only such a list counts.
  */
 export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
   readonly #entries = new Map<string, Entry<T>>();
-  /** By uid: how many lists had begun when it was learned. */
+  /** By uid: number of lists that had begun at that time. */
   readonly #dead = new Map<string, number>();
   readonly #doubted = new Set<string>();
   #revision = '';
   #lists = 0;
   #epoch = 0;
   /**
-   * The list that is to show another store than before, until it is complete; Infinity: it is yet
-   * to begin.
+   * Number of the list that shows a replaced store, until it is complete; Infinity before that list
+   * begins.
    */
   #afreshList: number | undefined;
   #shown = 0;
@@ -49,12 +49,12 @@ export class Mirror<T> {
     return this.#revision;
   }
 
-  /** Objects that are shown. */
+  /** Number of visible objects. */
   get size(): number {
     return this.#shown;
   }
 
-  /** Keys of all objects that are known, shown or not. */
+  /** Keys of all known objects, visible or not. */
   keys(): Iterable<string> {
     return this.#entries.keys();
   }
@@ -67,7 +67,10 @@ export class Mirror<T> {
     return this.#entries.get(key)?.revision;
   }
 
-  /** Objects that may be there though the watch tells nothing of them: only uncached reads do. */
+  /**
+   * Objects that may exist although the watch does not cover them; only uncached reads can confirm
+   * them.
+   */
   get doubted(): readonly string[] {
     return [...this.#doubted];
   }
@@ -76,51 +79,48 @@ export class Mirror<T> {
     return this.#doubted.has(key);
   }
 
-  /** Is told of each object that comes to be doubted. */
+  /** Sets the callback for each object that becomes unconfirmed. */
   onDoubt(told: (key: string) => void): void {
     this.#doubts = told;
   }
 
-  /** Is told that a read has shown an older store than the one that is mirrored. */
+  /** Sets the callback for a read that shows an older store than the mirrored one. */
   onWentBack(told: (why: string) => void): void {
     this.#wentBack = told;
   }
 
-  /** Is told what a report threw. */
+  /** Sets the callback for exceptions of a report. */
   onFailed(told: (error: unknown, key: string) => void): void {
     this.#failed = told;
   }
 
-  /** Takes what a watch tells of an object that is there. */
+  /** Takes an existing object from a watch. */
   told(version: Version<T>): void {
     this.#put(version, 'in turn');
   }
 
-  /** Takes a watch's word that the object is no more. */
+  /** Takes a deletion from a watch. */
   toldGone({ key, uid, record }: Version<T>): void {
-    if (!this.#deps.mayStand) this.#dead.delete(uid); // else it may tell of it again
+    if (!this.#deps.mayStand) this.#dead.delete(uid); // otherwise the watch may report it again
     const known = this.#entries.get(key);
     if (known?.uid === uid) this.#end({ ...known, record: record ?? known.record });
   }
 
-  /** Takes a watch's word that it told all that happened up to the revision. */
+  /** Takes a watch's report that all events up to the revision were delivered. */
   advance(revision: Revision): void {
     this.#revision = revision;
   }
 
   /**
-   * The store is another one than before, perhaps an older copy, and is about to be listed: no
-   * revision is known to be passed.
+   * The store was replaced, perhaps by an older copy, and is about to be listed: no revision counts
+   * as passed.
    */
   distrust(): void {
     this.#revision = '';
     this.#afreshList = Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * Begins to take a list that is read from now on. `afresh`: the store is another one than before,
-   * and may be an older.
-   */
+  /** Begins a list that is read from now on. `afresh`: the store was replaced, and may be older. */
   list({ afresh = false }: { readonly afresh?: boolean } = {}): MirrorList<T> {
     const number = (this.#lists += 1);
     const listed = new Map<string, string>();
@@ -146,13 +146,13 @@ export class Mirror<T> {
   }
 
   /**
-   * Begins an uncached read of one object. Call what it answers with what was found; undefined:
-   * there is no such object.
+   * Begins an uncached read of one object. Call the returned function with the result; undefined if
+   * the object does not exist.
    */
   read(key: string): (found: Version<T> | undefined) => void {
     const [before, passed, epoch] = [this.#entries.get(key), this.#revision, this.#epoch];
     return (found) => {
-      if (epoch !== this.#epoch) return; // of which store it speaks nobody can tell
+      if (epoch !== this.#epoch) return; // the result may come from either store
       if (found && before && isNewer(before.revision, found.revision)) {
         this.#wentBack(`${key} went back from revision ${before.revision} to ${found.revision}`);
         return;
@@ -164,12 +164,12 @@ export class Mirror<T> {
         );
       if (found) return this.#put(found, 'ahead');
       const known = this.#entries.get(key);
-      // Of one that was made meanwhile the read says nothing.
+      // The read shows nothing about an object that was created in the meantime.
       if (before && known?.uid === before.uid) this.#drop(known, 'ahead');
     };
   }
 
-  /** Begins a write that makes an object. Call what it returns with what was made. */
+  /** Begins a write that creates an object. Call the returned function with the result. */
   creates(): (made: Version<T>) => void {
     const [before, epoch] = [this.#revision, this.#epoch];
     return (made) => {
@@ -179,14 +179,14 @@ export class Mirror<T> {
     };
   }
 
-  /** Takes the answer to a write of one's own, or to a read of many. */
+  /** Takes the result of the process's own write, or of a read of many objects. */
   learn(version: Version<T>, { quietly = false }: { readonly quietly?: boolean } = {}): void {
     this.#put(version, 'ahead', quietly);
   }
 
   /**
-   * Takes the answer to one's own removal of an object, by its uid or by the revision that was
-   * removed.
+   * Takes the result of the process's own removal of an object, by its uid or by the removed
+   * revision.
    */
   removed(key: string, was: { readonly uid?: string; readonly revision?: Revision }): void {
     const known = this.#entries.get(key);
@@ -200,8 +200,8 @@ export class Mirror<T> {
   }
 
   /**
-   * Takes the word of an uncached read that the object of this uid, which was there before it, is
-   * no more.
+   * Takes the result of an uncached read: the object with this uid existed before, and no longer
+   * exists.
    */
   lost(key: string, uid: string): void {
     const known = this.#entries.get(key);
@@ -217,19 +217,20 @@ export class Mirror<T> {
       if (comes === 'in turn' && known.isDoubted && known.uid === uid) this.#keep(known, false);
       return;
     }
-    if (known && known.uid !== uid) this.#drop(known, comes); // made again under its name
+    if (known && known.uid !== uid) this.#drop(known, comes); // created again under its name
     if (comes === 'in turn') return this.#set(version, { isDoubted: false, quietly });
     const isUnwatched =
       version.record !== undefined && this.#deps.isWatched?.(version.record) === false;
     if (!known && !isUnwatched && this.#hasPassed(revision)) return;
     this.#set(version, {
-      // Also what was watched: the watch may begin after a list that it was not in any more.
+      // Also if the watch covered it before: the watch may begin after a list that no longer had
+      // it.
       isDoubted: isUnwatched || (known?.uid === uid && known.isDoubted),
       quietly,
     });
   }
 
-  /** Whatever is known of it. */
+  /** Replaces whatever is known of the object. */
   #replace(version: Version<T>): void {
     const known = this.#entries.get(version.key);
     if (known && known.uid !== version.uid) this.#drop(known, 'in turn');
@@ -262,7 +263,7 @@ export class Mirror<T> {
     else this.#doubted.delete(key);
   }
 
-  /** The watch has said its last word of it. */
+  /** The watch has sent its last event for the object. */
   #end(last: Entry<T>): void {
     const { key, record, isDoubted } = last;
     if (record === undefined || !this.#deps.mayStand?.(record)) return this.#drop(last, 'in turn');
@@ -289,7 +290,7 @@ export class Mirror<T> {
     }
   }
 
-  /** Yields after each object that it looked at. */
+  /** Yields after each object that it checked. */
   *#complete({
     revision,
     listed,
@@ -301,7 +302,7 @@ export class Mirror<T> {
   }): Generator<undefined> {
     for (const key of [...this.#entries.keys()]) {
       const known = this.#entries.get(key);
-      // What was made after the list was read is known from elsewhere.
+      // Objects that were created after the list was read come from other sources.
       if (
         known &&
         listed.get(key) !== known.uid &&
@@ -317,8 +318,8 @@ export class Mirror<T> {
   }
 
   /**
-   * It stands since before the revision that the watch had passed, and is not known: so the watch
-   * was of another store.
+   * The watch has passed the object's revision, yet the object is unknown: so the watch covered
+   * another store.
    */
   #isUnreported({ uid, revision, record }: Version<T>, passed: Revision): boolean {
     return (

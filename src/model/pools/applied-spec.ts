@@ -7,9 +7,9 @@ type Container = TemplateSpec['containers'][number];
 type Resources = NonNullable<Container['resources']>;
 
 /**
- * The template as it is for a pool: with its size and its overrides, which are the first
- * container's. Without a template the image of the overrides is run as it is. `instanceType` is the
- * one that the source names.
+ * The template as it applies to a pool: with its size and its overrides, which affect the first
+ * container. Without a template, the image of the overrides runs unchanged. `instanceType` is the
+ * type named by the source.
  */
 export const appliedSpec = (
   template: TemplateSpec | undefined,
@@ -21,7 +21,7 @@ export const appliedSpec = (
     containers: [first, ...others],
     ...rest
   } = template ?? { containers: [UNNAMED] };
-  if (!first) return { ...rest, containers: [] }; // no template, as its schema says
+  if (!first) return { ...rest, containers: [] }; // the schema rejects such a template
   const image = imageOf(overrides) ?? first.image;
   const resources = resourcesOf(first.resources, source, instanceType);
   return {
@@ -36,15 +36,15 @@ export const appliedSpec = (
   };
 };
 
-/** Whether there is something to run: a template, or an image that the policy lets through. */
+/** Whether the source names something to run: a template, or an image that the policy permits. */
 export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolSource): boolean =>
   templateName !== undefined || template !== undefined || imageOf(overrides) !== undefined;
 
 const UNNAMED: Container = { name: 'main', image: 'host' };
 
 /**
- * Gives each resource what the last layer that names it says, request and limit alike. A request of
- * `inlineResources` alone leaves the limit as the layers below have it, or raises it to itself.
+ * Sets each resource from the last layer that names it, request and limit alike. A request from
+ * `inlineResources` keeps the lower layers' limit, or raises the limit to the request.
  */
 const resourcesOf = (
   template: Resources | undefined,
@@ -84,7 +84,7 @@ const resourcesOf = (
   return isEmpty(named) ? undefined : named;
 };
 
-/** The limit that was, where a request leaves room below it. */
+/** The existing limit, if the request is below it. */
 const largerThan = (request: string | undefined, limit: string | undefined): string | undefined => {
   if (request === undefined || limit === undefined) return undefined;
   return (parseQuantity(limit) ?? 0) > (parseQuantity(request) ?? 0) ? limit : undefined;
@@ -95,7 +95,7 @@ const multiplied = (
   factor: number,
 ): Resources => ({ requests: times(requests, factor), limits: times(limits, factor) });
 
-/** Multiplies amounts; what is no quantity stays as it is, but the catalogue was checked. */
+/** Multiplies amounts. Leaves an invalid quantity unchanged, but the catalogue was validated. */
 const times = ({ cpu, memory }: Readonly<Record<string, string>>, factor: number): CpuAndMemory => {
   const [cores, bytes] = [cpu, memory].map((text) =>
     text === undefined ? undefined : parseQuantity(text),

@@ -2,7 +2,7 @@ import type { Claim, EndReason } from '../sandbox.ts';
 import { sameTenant } from '../tenant.ts';
 
 /**
- * When the sandbox runs out, and why; undefined where it never does. A command under way holds off
+ * Expiry of the sandbox, with its reason; undefined if it never expires. A running command delays
  * the idle timeout, and so does a pause.
  */
 export const expiryOf = (
@@ -20,7 +20,7 @@ export const expiryOf = (
   return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
 };
 
-/** Whether the claim is paused now, at the moment that it names, and does not end. */
+/** Whether the claim pauses now, at its fixed end, instead of ending. */
 export const isPausedAtEnd = (claim: Claim, now: number): boolean => {
   const { autoPause, endsAt, claimedAt, maxLifetimeMs } = claim;
   if (!autoPause || endsAt === undefined || now < endsAt) return false;
@@ -28,8 +28,8 @@ export const isPausedAtEnd = (claim: Claim, now: number): boolean => {
 };
 
 /**
- * When the claim ends whatever the sandbox does: by its longest lifetime, or before, at the moment
- * that it names and that a pause puts off.
+ * End of the claim independent of activity: its maximum lifetime, or its earlier fixed end, which a
+ * pause postpones.
  */
 const lifeEndOf = ({ claimedAt, maxLifetimeMs, endsAt, pausedAt }: Claim): number =>
   Math.min(
@@ -38,9 +38,9 @@ const lifeEndOf = ({ claimedAt, maxLifetimeMs, endsAt, pausedAt }: Claim): numbe
   );
 
 /**
- * Whether both are the same request's claim: what a record must show for a claim of unknown outcome
- * to be ours. Tenant and moment do not tell: two replicas may claim the same instance for one user
- * in the same millisecond. They do for records older than marks.
+ * Whether both claims are of the same request. A record must show this before a claim of unknown
+ * outcome counts as ours. Tenant and time are not enough: two replicas may claim the same instance
+ * for one user in the same millisecond. They decide only for records older than fingerprints.
  */
 export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean => {
   if (a === undefined || b === undefined || !sameTenant(a.owner, b.owner)) return false;

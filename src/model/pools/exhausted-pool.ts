@@ -1,18 +1,18 @@
 import type { PoolCounts } from './pool.ts';
 import { Refusal } from '../refusals.ts';
 
-/** A pool from which a claim could get nothing, as whoever claimed sees it. */
+/** A pool without an idle instance, as seen by the claimant. */
 export interface ExhaustedPool {
   readonly name: string;
-  /** The env whose member it is. */
+  /** The pool's env, if it is a member. */
   readonly env?: string;
-  /** `{team}/{user}` who made it, where that is another than the one who claimed. */
+  /** `{team}/{user}` of its owner, if it is not the claimant. */
   readonly of?: string;
 }
 
 /**
- * Describes what keeps instances from starting: a word in CamelCase, what was said, and since when
- * (ms since the epoch), where that is known.
+ * A reason why instances can't start: a code in CamelCase, the message, and the start (ms since the
+ * epoch) if known.
  */
 interface Hindrance {
   readonly reason: string;
@@ -22,13 +22,13 @@ interface Hindrance {
 
 type Counts = Omit<PoolCounts, 'unavailable'> & {
   readonly unavailable?: number;
-  /** Instances that the pool should have and that are not ready yet. */
+  /** Instances that the pool still lacks or that are not ready yet. */
   readonly missing?: number;
 };
 
 /**
- * Refusal of a claim that finds none idle. Its hint advises what this caller can do with this pool:
- * each of its requests is accepted.
+ * Refusal of a claim without an idle instance. The hint only advises requests that this caller may
+ * make for this pool.
  */
 export const noIdleInstance = (
   pool: ExhaustedPool,
@@ -99,13 +99,13 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
 
-/** Names the request that changes what instances are made from. */
+/** Names the request that changes the instances' definition. */
 const changing = ({ name, env, of }: ExhaustedPool): string => {
   const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
   return sentBy(of, request);
 };
 
-/** Says how instances are given another size: an env has none of its own, its members have. */
+/** Names the request that changes the instances' size: members have a size, envs do not. */
 const resizing = ({ name, env, of }: ExhaustedPool): string =>
   sentBy(
     of,
@@ -119,9 +119,7 @@ const sentBy = (of: string | undefined, request: string): string =>
     ? `${request}, or in the template`
     : `${request}, which is for ${of} to send, or in the template`;
 
-/**
- * Matches what schedulers say of nodes that take nothing new, and NO_ROOM of those without room.
- */
+/** Patterns in schedulers' messages: nodes that take no new Pods, and nodes without capacity. */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
 const CLOSED_NODES =

@@ -1,8 +1,7 @@
 export const POOL_CONDITIONS = ['Progressing', 'Degraded', 'TemplateResolved'] as const;
 
 /**
- * `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the
- * epoch.
+ * `reason` is in CamelCase; `since` is the last change of `status` in milliseconds since the epoch.
  */
 export interface PoolCondition {
   readonly type: (typeof POOL_CONDITIONS)[number];
@@ -12,6 +11,6 @@ export interface PoolCondition {
   readonly since: number;
 }
 
-/** Whether it says that something of the pool is at fault now. */
+/** Whether it reports a current fault of the pool. */
 export const isDegraded = ({ type, status }: Pick<PoolCondition, 'type' | 'status'>): boolean =>
   type === 'Degraded' && status === 'True';

@@ -2,7 +2,7 @@ import { omitUndefined } from '../../lib/plain-data.ts';
 import { contentHash } from '../../lib/content-hash.ts';
 import type { TemplateSpec, VolumeMount } from '../templates/template.ts';
 
-/** Whether new instances take the template's image or that of the overrides. */
+/** Whether new instances use the template's image or that of the overrides. */
 export const IMAGE_POLICIES = ['PoolDefaultImage', 'EnvOverrideImage'] as const;
 export type ImagePolicy = (typeof IMAGE_POLICIES)[number];
 
@@ -12,8 +12,8 @@ export interface CpuAndMemory {
 }
 
 /**
- * Credentials for one registry of images. A secret: kept apart from records, never answered, logged
- * or hashed.
+ * Credentials for one image registry. Secret: stored apart from records, never returned, logged or
+ * hashed.
  */
 export interface RegistryCredentials {
   readonly registry: string;
@@ -21,34 +21,36 @@ export interface RegistryCredentials {
   readonly password: string;
 }
 
-/** Describes what differs from the template. */
+/** Differences from the template. */
 export interface PoolOverrides {
   readonly image?: string;
   readonly podCreationImagePolicy?: ImagePolicy;
   /** Durations as text. */
   readonly defaultStartupTimeout?: string;
   readonly defaultIdleTimeout?: string;
-  /** Registry passwords are kept, elsewhere; they are never part of a record's own text. */
+  /**
+   * Whether registry passwords are stored. They are stored elsewhere, and never part of a record.
+   */
   readonly imagePullSecretConfigured?: boolean;
-  /** Whether endpoints are published; unset: they are. */
+  /** Whether endpoints are published; defaults to true. */
   readonly gateway?: { readonly enabled?: boolean };
-  /** Whether what Sandpool runs inside a sandbox says more. */
+  /** Whether Sandpool's own processes in a sandbox log more. */
   readonly envd?: { readonly verbose?: boolean };
   readonly volumes?: readonly VolumeMount[];
 }
 
 /**
- * Describes what a pool's owner asked for, as it was asked: a template by name or inline, a size,
- * and what differs. What is more particular counts: `cpu` and `memory`, then `inlineResources`,
- * then the instance type, then the template.
+ * A pool owner's request, unchanged: a template by name or inline, a size, and overrides. The most
+ * specific value wins: `cpu` and `memory`, then `inlineResources`, then the instance type, then the
+ * template.
  */
 export interface PoolSource {
   readonly templateName?: string;
-  /** Version that counts of the template by name; unset: what the template says now. */
+  /** Pinned version of the named template; if unset, the current version. */
   readonly templateVersion?: string;
   readonly template?: TemplateSpec;
   readonly instanceType?: string;
-  /** Multiplies the instance type; 1 where unset. */
+  /** Multiplies the instance type; defaults to 1. */
   readonly multiplier?: number;
   readonly cpu?: string;
   readonly memory?: string;
@@ -56,13 +58,11 @@ export interface PoolSource {
   readonly overrides?: PoolOverrides;
 }
 
-/**
- * The image that the overrides put in the place of the template's; undefined where they leave it.
- */
+/** The image that replaces the template's; undefined if the overrides keep it. */
 export const imageOf = ({ image, podCreationImagePolicy }: PoolOverrides): string | undefined =>
   podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image;
 
-/** The fields of a PoolSource and nothing else of what is given. */
+/** Extracts the fields of a PoolSource. */
 export const sourceOf = ({
   templateName,
   templateVersion,
@@ -85,12 +85,11 @@ export const sourceOf = ({
   ...(overrides === undefined ? {} : { overrides }),
 });
 
-/** Hash of what a source asks for, the same for sources that ask for the same. */
+/** Hash of a source, equal for equivalent sources. */
 export const sourceHashOf = (source: PoolSource): string => contentHash(sourceOf(source));
 
 /**
- * Changes what was asked for: what is not named stays. A template by name and one inline take each
- * other's place.
+ * Applies a change: absent fields stay. A named template and an inline template replace each other.
  */
 export const mergedSource = (before: PoolSource, change: PoolSource): PoolSource => {
   const kept: { -readonly [Field in keyof PoolSource]: PoolSource[Field] } = { ...before };

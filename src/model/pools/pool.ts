@@ -18,14 +18,14 @@ export const POOL_PHASES = [
 export type PoolPhase = (typeof POOL_PHASES)[number];
 
 /**
- * Which instances `replicas` counts: Idle + Starting + Running (`total`), or the unclaimed ones
- * alone (`idle`).
+ * Instances that `replicas` counts: Idle + Starting + Running (`total`), or only the unclaimed
+ * (`idle`).
  */
 export type ReplicaSemantics = 'total' | 'idle';
 
 /**
- * The breaker's durable part: start failures in a row, and until when nothing is started (ms; 0:
- * closed).
+ * Durable part of the circuit breaker: consecutive start failures, and the time until which
+ * launches are paused (ms; 0 for closed).
  */
 export interface BreakerStatus {
   readonly failures: number;
@@ -37,23 +37,19 @@ export const CLOSED_BREAKER: BreakerStatus = { failures: 0, pausedUntil: 0, reas
 
 export interface UpdateStrategy {
   /**
-   * Whether a new revision of the template, or of what the owner asked for, reaches the idle
-   * instances by itself.
+   * Whether a change of the template or the owner's request replaces idle instances automatically.
    */
   readonly autoUpdate: boolean;
   /**
-   * How many idle instances a rollout may take away at a time: a number, or a percentage of those
-   * that should be there, as text.
+   * Most idle instances that a rollout may remove at a time: a number, or a percentage of the
+   * desired size, as text.
    */
   readonly maxUnavailable: string;
 }
 
 export const DEFAULT_UPDATE_STRATEGY: UpdateStrategy = { autoUpdate: true, maxUnavailable: '25%' };
 
-/**
- * `reason` is a word in CamelCase; `templateVersion` of the template that was tried, where there is
- * one.
- */
+/** `reason` is in CamelCase; `templateVersion` is the version that failed, if there is one. */
 export interface Unresolved {
   readonly reason: string;
   readonly message: string;
@@ -61,55 +57,49 @@ export interface Unresolved {
 }
 
 /**
- * The last decision of its autoscaling group that was carried out on a pool: written together with
- * `replicas`, and never followed by an earlier one. Where it took away what was not needed,
- * `sparesMs` says how young an instance is that does not go for it.
+ * Last applied decision of its autoscaling group. Written together with `replicas`, and never
+ * replaced by an earlier decision. If it scales down, instances younger than `sparesMs` stay.
  */
 export interface CarriedDecision {
   readonly id: number;
   readonly sparesMs?: number;
 }
 
-/** A pool as the store keeps it. */
+/** A stored pool. */
 export interface PoolRecord {
   readonly uid: string;
   readonly revision: Revision;
   readonly name: string;
   /** Owner; its namespace is the pool's. */
   readonly owner: Tenant;
-  /** Absent: the owner's alone. A member's pool has its env's. */
+  /** Absent if only the owner has access. A member's pool has its env's value. */
   readonly access?: 'team';
   readonly createdAt: number;
-  /** Fingerprint of the request that made it, where that carried an Idempotency-Key. */
+  /** Fingerprint of the request that created it, if the request had an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
   /**
-   * The env that it is a member of: the env says what it is; the pool's own owner says nothing but
+   * The env that has this pool as a member. The env determines the pool; the pool's owner only sets
    * `replicas`.
    */
   readonly env?: { readonly uid: string; readonly name: string };
   readonly replicas: number;
-  /**
-   * Says what the owner asks for by hand instead of `replicas`, for as long as that is not granted.
-   */
+  /** Size that the owner set by hand, until it is granted and becomes `replicas`. */
   readonly requested?: number;
-  /** Absent: none was carried out. */
+  /** Absent before the first decision. */
   readonly decided?: CarriedDecision;
-  /** Bounds of `replicas`, for whoever scales it. */
+  /** Bounds of `replicas`, for autoscalers. */
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
-  /** Says what the owner asks for. */
+  /** The owner's request. */
   readonly source: PoolSource;
   readonly updateStrategy: UpdateStrategy;
   /**
-   * Version of the template that `definition` was rendered from; absent where the template is
-   * inline.
+   * Version of the template from which `definition` was rendered; absent for an inline template.
    */
   readonly templateVersion?: string;
-  /** Set while `definition` is that of an earlier source. */
+  /** Set while `definition` comes from an earlier source. */
   readonly unrendered?: true;
-  /**
-   * Why `definition` is still an earlier one, where what it should come from can't be rendered now.
-   */
+  /** Reason why `definition` is outdated, if the current source can't be rendered now. */
   readonly unresolved?: Unresolved;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -117,15 +107,15 @@ export interface PoolRecord {
   readonly definition: InstanceDefinition;
   readonly updateRevision: string;
   readonly breaker: BreakerStatus;
-  /** As the leader saved them last; absent: nothing was remarkable yet. */
+  /** Last saved by the leader; absent before the first notable condition. */
   readonly conditions?: readonly PoolCondition[];
-  /** Set once deletion was asked for; the record goes when the last unclaimed instance has. */
+  /** Set on the delete request; the record is removed after the last unclaimed instance. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
 /**
- * Exact, by status. `idle` are ready to claim; `unavailable` were ready and are not now; `retiring`
- * are `stopping` ones that nobody claimed.
+ * Exact numbers by status. `idle` are ready to claim; `unavailable` were ready before; `retiring`
+ * are unclaimed `stopping` instances.
  */
 export interface PoolCounts {
   readonly starting: number;
@@ -148,9 +138,8 @@ export const NO_INSTANCES: PoolCounts = {
 };
 
 /**
- * Moves with what the owner says of the pool and what its instances are started from, and not with
- * what is noted or shown beside that: what an `If-Match` is meant for. `updateRevision` stands for
- * the definition.
+ * Changes with the owner's part of the pool and with its definition, not with status fields; used
+ * for `If-Match`. `updateRevision` stands for the definition.
  */
 export const wordRevisionOfPool = ({
   revision: _any,

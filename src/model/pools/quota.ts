@@ -5,22 +5,22 @@ import type { InstanceDefinition } from '../templates/template.ts';
 import type { Tenant } from '../tenant.ts';
 
 /**
- * Lists what goes by a pool's size: replicas asked for; processor and memory of as many instances.
+ * Resources that scale with a pool's size: requested replicas, and cpu and memory of that many
+ * instances.
  */
 export const SIZED_RESOURCES = ['replicas', 'cpu', 'memory'] as const;
 export type SizedResource = (typeof SIZED_RESOURCES)[number];
 export type SizedAmounts = Readonly<Record<SizedResource, number>>;
 
 /**
- * Lists what a user can have only so much of: claimed sandboxes; pools; and, over all pools, what
- * goes by their size.
+ * Resources with a limit per user: claimed sandboxes, pools, and the sized resources of all pools.
  */
 export const QUOTA_RESOURCES = ['sandboxes', 'pools', ...SIZED_RESOURCES] as const;
 export type QuotaResource = (typeof QUOTA_RESOURCES)[number];
 
 /**
- * A whole number for each, so that every store adds them up exactly: `cpu` in thousandths of a
- * core, `memory` in KiB. As a limit, Infinity is none.
+ * A whole number each, so that every store adds exactly: `cpu` in thousandths of a core, `memory`
+ * in KiB. As a limit, Infinity means unlimited.
  */
 export type QuotaAmounts = Readonly<Record<QuotaResource, number>>;
 
@@ -37,7 +37,7 @@ export const eachResource = <T>(
   memory: of('memory'),
 });
 
-/** The highest limit that can be set. */
+/** Highest limit that can be set. */
 export const HIGHEST_LIMIT: QuotaAmounts = {
   sandboxes: 1_000_000,
   pools: 100_000,
@@ -47,8 +47,8 @@ export const HIGHEST_LIMIT: QuotaAmounts = {
 };
 
 /**
- * Reads what a quantity allows, such as `16` or `500m` of cpu and `64Gi` of memory; undefined where
- * it is none, or beyond the highest limit.
+ * Parses a limit, such as `16` or `500m` of cpu and `64Gi` of memory; undefined if it is invalid,
+ * or above the highest limit.
  */
 export const sizeLimitOf = (
   resource: keyof typeof NO_SIZE_LIMITS,
@@ -64,29 +64,29 @@ export const sizeLimitOf = (
   return units <= HIGHEST_LIMIT[resource] ? units : undefined;
 };
 
-/** Writes a limit as a quantity, the way back from `sizeLimitOf`. */
+/** Formats a limit as a quantity; inverse of `sizeLimitOf`. */
 export const sizeLimitText = (resource: keyof typeof NO_SIZE_LIMITS, units: number): string =>
   resource === 'cpu' ? formatCpu(units / CPU_UNITS_PER_CORE) : `${units}Ki`;
 
-/** As it is told: in cores and bytes. */
+/** In cores and bytes, for output. */
 export const plainAmount = (resource: QuotaResource, amount: number): number => {
   if (resource === 'cpu') return amount / CPU_UNITS_PER_CORE;
   return resource === 'memory' ? amount * BYTES_PER_MEMORY_UNIT : amount;
 };
 
-/** Limits of cpu and memory where nobody set any: none. */
+/** Default limits of cpu and memory: unlimited. */
 export const NO_SIZE_LIMITS = {
   cpu: Number.POSITIVE_INFINITY,
   memory: Number.POSITIVE_INFINITY,
 } as const;
 
-/** One user's own limits; where one is left out the configured one holds. */
+/** One user's own limits; the configured limits apply to absent fields. */
 export interface UserQuota extends Tenant {
   readonly revision: Revision;
   readonly limits: Partial<QuotaAmounts>;
 }
 
-/** Counts what a pool takes of its owner's quota. */
+/** A pool's share of its owner's quota. */
 export const amountsOfPool = ({
   replicas,
   definition,
@@ -95,7 +95,7 @@ export const amountsOfPool = ({
   return { replicas, cpu: replicas * cpu, memory: replicas * memory };
 };
 
-/** Counts how many more instances of a definition there is room for. */
+/** Number of further instances of a definition that fit. */
 export const roomFor = (definition: InstanceDefinition, left: SizedAmounts): number => {
   const { cpu, memory } = amountsOfInstance(definition);
   const within = (room: number, each: number): number =>

@@ -16,16 +16,16 @@ type Container = TemplateSpec['containers'][number];
 const DEFAULT_CPU = '1';
 const DEFAULT_MEMORY = '256Mi';
 const DEFAULT_COMMAND = ['/bin/sleep', 'infinity'];
-/** The home folder of every sandbox's user. */
+/** Home folder of every sandbox's user. */
 const HOME = '/home/sandbox';
-/** Read by what Sandpool runs inside a sandbox. */
+/** Read by Sandpool's own processes in a sandbox. */
 const LOG_LEVEL = 'SANDPOOL_LOG_LEVEL';
 const DEFAULT_STARTUP_MS = 30_000;
 
 /**
- * Renders what an instance is started from, every default filled in: of a template, or of what
- * `appliedSpec` made of it for a pool, with the overrides that a template does not know. Limits
- * count; where unset, requests do.
+ * Renders an instance's definition with all defaults. The input is a template, or the result of
+ * `appliedSpec` for a pool, with the overrides that a template lacks. Limits count, or requests if
+ * limits are unset.
  */
 export const renderDefinition = (
   spec: TemplateSpec,
@@ -81,7 +81,7 @@ const devicesOf = ({
     : { ephemeralStorageBytes: Math.floor(parseQuantity(ephemeralStorage) ?? 0) }),
 });
 
-/** A request beyond its limit is none. */
+/** Ignores a request above its limit. */
 const requestsOf = ({ resources }: Container): Pick<ContainerDefinition, 'requests'> => {
   const { requests = {}, limits = {} } = resources ?? {};
   const cpuCores =
@@ -99,7 +99,7 @@ const requestsOf = ({ resources }: Container): Pick<ContainerDefinition, 'reques
     : { requests: { cpuCores, memoryBytes } };
 };
 
-/** The request, where it is less than the limit. */
+/** The request, if it is below the limit. */
 const least = (request: string | undefined, limit: string | undefined): number | undefined => {
   if (request === undefined || limit === undefined) return undefined;
   const [asked = 0, most = 0] = [parseQuantity(request), parseQuantity(limit)];
@@ -134,7 +134,7 @@ const renderEndpoints = (
         scheme = 'http',
         readinessProbe,
       }): [string, EndpointDefinition] => {
-        const port = portIn(named)(reference) ?? 0; // the document was checked
+        const port = portIn(named)(reference) ?? 0; // the document was validated
         return [
           name,
           {
@@ -174,8 +174,8 @@ const memoryOf = ({ resources }: Container): string =>
 const durationOr = (text: string | undefined, otherwise: number): number =>
   (text === undefined ? undefined : parseDuration(text)) ?? otherwise;
 
-/** One container's own text stays as it is written. */
+/** Keeps the text of a single container as written. */
 const summed = (texts: readonly string[], format: (total: number) => string): string =>
   texts.length === 1
     ? texts[0]!
-    : format(texts.reduce((total, text) => total + (parseQuantity(text) ?? 0), 0)); // of length 1
+    : format(texts.reduce((total, text) => total + (parseQuantity(text) ?? 0), 0)); // [0]: length 1

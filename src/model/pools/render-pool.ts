@@ -14,21 +14,21 @@ import {
 import { specOfVersion } from '../templates/template-versions.ts';
 import { updateRevisionOf } from './update-revision.ts';
 
-/** Finds what a source names. */
+/** Lookups for the objects that a source names. */
 export interface RenderLookups {
-  /** The template as it is known now. */
+  /** The template's current record. */
   readonly template: (name: string) => TemplateRecord | undefined;
   readonly instanceType: (name: string) => InstanceType | undefined;
   /**
-   * Says what the source itself may say; absent: whatever no template of an admin's is needed for.
+   * Limits on the source's own fields; absent to permit everything that needs no admin's template.
    */
   readonly terms?: SourceTerms;
 }
 
-/** The part of a pool's record that comes from its source and its template. */
+/** The part of a pool's record that comes from its source and template. */
 export type RenderedPool = Pick<PoolRecord, 'templateVersion' | 'definition' | 'updateRevision'>;
 
-/** A source that can't be rendered. `field` is one of the source's. */
+/** A source that can't be rendered. `field` is one of the source's fields. */
 export class SourceFault extends Error {
   override readonly name = 'SourceFault';
   readonly field: string;
@@ -41,7 +41,7 @@ export class SourceFault extends Error {
   }
 }
 
-/** Renders what instances of the source are started from now. Throws SourceFault. */
+/** Renders the current definition for a source. Throws SourceFault. */
 export const renderPool = (source: PoolSource, lookups: RenderLookups): RenderedPool => {
   const { spec, templateVersion } = poolSpecOf(source, lookups);
   const definition: InstanceDefinition = renderDefinition(spec, source.overrides);
@@ -52,7 +52,9 @@ export const renderPool = (source: PoolSource, lookups: RenderLookups): Rendered
   };
 };
 
-/** The record with a source, and what was rendered from it. Another revision has not failed yet. */
+/**
+ * Returns the record with a source and its rendered parts. A new revision resets the failure count.
+ */
 export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(
   record: T,
   source: PoolSource,
@@ -72,7 +74,7 @@ export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(
   };
 };
 
-/** The template of the source, applied; and its version where it has one. Throws SourceFault. */
+/** The source's template with overrides, and its version if it has one. Throws SourceFault. */
 export const poolSpecOf = (
   source: PoolSource,
   lookups: RenderLookups,
@@ -98,7 +100,7 @@ export const poolSpecOf = (
   };
 };
 
-/** The template's own instance type, where there is such a one, for a source that names none. */
+/** Uses the template's default instance type, if that type exists and the source names none. */
 const withDefaults = (
   source: PoolSource,
   { instanceType, multiplier }: NonNullable<TemplateSpec['defaults']> = {},
@@ -143,7 +145,7 @@ const instanceTypeOf = (
   return instanceType;
 };
 
-/** An inline template may be no template, and a size multiplied beyond what there is. */
+/** An inline template may be invalid, and a multiplied size may be too large. */
 const checked = (spec: TemplateSpec, source: PoolSource): TemplateSpec => {
   const parsed = SandboxTemplateSchema.shape.spec.safeParse(spec);
   const issue = parsed.error?.issues[0];

@@ -2,26 +2,25 @@ import { fieldPath } from '../../lib/field-path.ts';
 import { grantedFieldIn } from '../templates/placement.ts';
 import { imageOf, type PoolSource } from './pool-source.ts';
 
-/** Describes what pools may say themselves, beside the templates that an admin stored. */
+/** Limits on what pools may specify, beyond the templates that an admin stored. */
 export interface SourceTerms {
   readonly inlineTemplates: 'everyone' | 'nobody';
-  /** Prefixes of the images that a pool may name itself; none: it may name any. */
+  /** Permitted prefixes of a pool's own images; empty permits all. */
   readonly images: readonly string[];
 }
 
-/** Lets a pool name any image and have a template of its own. */
+/** Permits any image and inline templates. */
 export const OPEN_TERMS: SourceTerms = { inlineTemplates: 'everyone', images: [] };
 
-/** A field of the source that its owner may not have. */
+/** A field of the source that its owner may not use. */
 export interface Ungranted {
   readonly field: string;
   readonly problem: string;
 }
 
 /**
- * The first field of a source that its owner may not have: what only a template that an admin
- * stored says, and what the terms exclude. Undefined where there is none. Stored templates are not
- * asked.
+ * The first field of a source that its owner may not use: a field reserved for admins' templates,
+ * or excluded by the terms. Undefined if there is no such field. Does not check stored templates.
  */
 export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted | undefined => {
   const { template, overrides = {} } = source;
@@ -42,7 +41,7 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
   const image = imageOf(overrides);
   if (image !== undefined && !isAllowed(image, terms.images))
     return { field: 'overrides.image', problem };
-  const first = image === undefined ? 0 : 1; // the first container's is the one of the overrides
+  const first = image === undefined ? 0 : 1; // the overrides replace the first container's image
   const others = template?.containers.slice(first) ?? [];
   const index = others.findIndex((container) => !isAllowed(container.image, terms.images));
   return index === -1
@@ -51,10 +50,9 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
 };
 
 /**
- * Whether one of the prefixes begins the image's name, or there are none.
- * A prefix ends where a part of the image's name does: `a.b/c` is one of `a.b/c:1` and `a.b/c/d`,
- * not of `a.b/cd`. What follows a colon is a tag: `a.b` is not one of `a.b:5000/c`, which is
- * another registry.
+ * Whether a prefix matches the image's name, or there are no prefixes. A prefix must end at a
+ * boundary of the name: `a.b/c` matches `a.b/c:1` and `a.b/c/d`, not `a.b/cd`. A colon begins a
+ * tag: `a.b` does not match `a.b:5000/c`, which is another registry.
  */
 export const isAllowed = (image: string, prefixes: readonly string[]): boolean =>
   prefixes.length === 0 ||

@@ -1,9 +1,6 @@
 import type { InstanceDefinition } from '../templates/template.ts';
 
-/**
- * Returns what an instance is started from with another image in the place of its first
- * container's; all else stays, its command too.
- */
+/** Replaces the image of the first container; all else stays, including its command. */
 export const withImage = (definition: InstanceDefinition, image: string): InstanceDefinition => {
   const [first, ...others] = definition.containers;
   if (!first) return definition;

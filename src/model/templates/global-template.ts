@@ -1,22 +1,22 @@
 import { Refusal } from '../refusals.ts';
 import type { TemplateRecord } from './template.ts';
 
-/** Says of which fleet a template is, if any. */
+/** Fleet of a template, if any. */
 interface Origin {
   readonly globalId?: string;
   readonly managedBy?: string;
 }
 
-/** Whether it is this manager's, and goes to all clusters. */
+/** Whether it is this manager's own global template, replicated to all clusters. */
 export const isGlobalHere = <T extends Origin>(
   record: T,
 ): record is T & { readonly globalId: string } =>
   record.globalId !== undefined && record.managedBy === undefined;
 
-/** Whether it is a copy of a manager's, which is changed there alone. */
+/** Whether it is a copy of a manager's template, which only the manager may change. */
 export const isCopy = ({ managedBy = '' }: Origin): boolean => managedBy !== '';
 
-/** Whether `syncSource` is shown as `global`: it is of a file, or the same on all clusters. */
+/** Whether `syncSource` is shown as `global`: the template comes from a file, or is replicated. */
 export const hasGlobalSource = (record: TemplateRecord): boolean =>
   record.sourceHash !== undefined || isGlobalHere(record) || isCopy(record);
 
@@ -27,14 +27,14 @@ export const ownTemplate = <T extends Origin>({
   ...own
 }: T): Omit<T, 'globalId' | 'managedBy'> => own;
 
-/** Counts characters of it as JSON, with the versions that are kept. */
+/** Number of its characters as JSON, including kept versions. */
 export const charactersOf = ({
   document,
   earlier = [],
 }: Pick<TemplateRecord, 'document' | 'earlier'>): number =>
   JSON.stringify({ document, earlier }).length;
 
-/** Refusal at a worker, whose copy of a template is the manager's to change. */
+/** Refusal at a worker: only the manager may change its template. */
 export const templateOfManager = (): Refusal =>
   new Refusal(
     'CONFLICT',

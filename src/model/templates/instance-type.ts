@@ -1,6 +1,5 @@
 /**
- * A size that pools may be made in, times a multiplier. Quantities by resource, as Kubernetes
- * writes them: `cpu`, `memory`.
+ * A size for pools, times a multiplier. Quantities by resource, as in Kubernetes: `cpu`, `memory`.
  */
 export interface InstanceType {
   readonly name: string;
@@ -10,8 +9,8 @@ export interface InstanceType {
     readonly requests: Readonly<Record<string, string>>;
     readonly limits: Readonly<Record<string, string>>;
   };
-  /** The largest multiplier that may be asked for, at least 1. */
+  /** Largest permitted multiplier, at least 1. */
   readonly maxMultiplier: number;
-  /** Data, never interpreted. */
+  /** Opaque data. */
   readonly extensions: Readonly<Record<string, string>>;
 }

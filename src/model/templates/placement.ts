@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { parseQuantity, QUANTITY_PATTERN } from '../quantities.ts';
 
 /**
- * Where the Pods of a template run, in Kubernetes' own words and within its own syntax. It stands
- * in stored templates alone, which are an admin's. What a daemon can't give is refused by its
- * driver; whether a class or a node is there shows at launch.
+ * Placement of a template's Pods, in Kubernetes' terms and syntax. Only stored templates, which are
+ * an admin's, may have it. A driver refuses fields that it doesn't support; a missing class or node
+ * shows at launch.
  */
 
 const SUBDOMAIN = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
@@ -20,7 +20,7 @@ const MAX_PREFIX = 253;
 const MAX_KEY = MAX_PREFIX + 64;
 const MAX_SECONDS = 2_147_483_647;
 
-/** A DNS subdomain, as the names of cluster-wide objects are. */
+/** A DNS subdomain, like the names of cluster-wide objects. */
 const objectName = z
   .string()
   .max(MAX_PREFIX)
@@ -32,7 +32,7 @@ const objectName = z
 export const isLabelKey = (text: string): boolean =>
   new RegExp(KEY_PATTERN).test(text) && text.lastIndexOf('/') <= MAX_PREFIX;
 
-/** Whether it is `NAME=VALUE`, a label as `kubectl label` takes it. */
+/** Whether it is `NAME=VALUE`, a label in the syntax of `kubectl label`. */
 export const isLabelText = (text: string): boolean => {
   const [key = '', value, ...more] = text.split('=');
   return value !== undefined && more.length === 0 && isLabel(key, value);
@@ -43,7 +43,7 @@ const labelKey = z
   .max(MAX_KEY)
   .refine(isLabelKey, 'must be the key of a label: NAME or DOMAIN/NAME')
   .meta({ pattern: KEY_PATTERN });
-/** Keys and values that a label of Kubernetes may have. */
+/** Whether Kubernetes accepts the key and value as a label. */
 export const isLabel = (key: string, value: string): boolean =>
   isLabelKey(key) && value.length <= 63 && new RegExp(VALUE_PATTERN).test(value);
 
@@ -70,10 +70,10 @@ const NodeSelector = z
   .meta({ maxProperties: MOST_LABELS });
 
 const MOST_ANNOTATION = 4_096;
-/** Domains whose labels and annotations mean something to the cluster or to a daemon. */
+/** Domains whose labels and annotations have a meaning for the cluster or a daemon. */
 const RESERVED = /(^|\.)(kubernetes\.io|k8s\.io|sandpool\.dev|karpenter\.sh)\//;
 
-/** Labels or annotations that Pods bear beside what a daemon gives them. */
+/** Labels or annotations of Pods, beside the daemon's own. */
 const podMetadata = (value: z.ZodString, what: string) =>
   z
     .record(z.string(), value)
@@ -160,10 +160,10 @@ export const PlacementFields = {
   runtimeClassName: objectName.optional(),
   nodeSelector: NodeSelector.optional(),
   tolerations: z.array(Toleration).max(MOST_TOLERATIONS).optional(),
-  /** Affinity to nodes alone. */
+  /** Only affinity to nodes. */
   affinity: z.strictObject({ nodeAffinity: NodeAffinity }).optional(),
   priorityClassName: objectName.optional(),
-  /** `false`: the Pod has a user namespace of its own. */
+  /** `false` gives the Pod its own user namespace. */
   hostUsers: z.literal(false).optional(),
   podLabels: podMetadata(labelValue, 'labels').optional(),
   podAnnotations: podMetadata(annotation, 'annotations').optional(),
@@ -173,7 +173,7 @@ const MOST_RESOURCES = 16;
 const MOST_UNITS = 1_000_000;
 const MAX_STORAGE = 2 ** 50;
 
-/** Kubernetes' own resources have no domain, or one of these. */
+/** Kubernetes' own resources have one of these domains, or none. */
 const isExtended = (name: string): boolean =>
   isLabelKey(name) &&
   name.includes('/') &&
@@ -202,9 +202,9 @@ const isStorage = (text: string): boolean => {
 
 /** Fields of a container. */
 export const DeviceFields = {
-  /** Whole numbers of them, by name: `nvidia.com/gpu`. */
+  /** Whole numbers by resource name: `nvidia.com/gpu`. */
   extendedResources: ExtendedResources.optional(),
-  /** Says what it may write to its node's disk, and has set aside there. */
+  /** Disk space on its node: the limit, and the same amount reserved. */
   ephemeralStorage: z
     .string()
     .refine(isStorage, 'must be a quantity of bytes from 1Mi to 1Pi')
@@ -216,14 +216,14 @@ const DEVICE_FIELDS = ['extendedResources', 'ephemeralStorage'] as const;
 const PlacementSchema = z.object(PlacementFields);
 type PlacementDocument = z.infer<typeof PlacementSchema>;
 
-/** Says where a Pod runs; only what the template says, and something at least. */
+/** Placement of a Pod: only the template's fields, and at least one. */
 export type Placement = {
   readonly [Field in keyof PlacementDocument]: NonNullable<PlacementDocument[Field]>;
 };
 
 const FIELDS = Object.keys(PlacementFields) as readonly (keyof PlacementDocument)[];
 
-/** Reads what the spec says of it, in one order; undefined where it says nothing. */
+/** Extracts the spec's placement in a fixed order; undefined if it is empty. */
 export const placementIn = (spec: PlacementDocument): Placement | undefined => {
   const given = FIELDS.flatMap((field) =>
     spec[field] === undefined ? [] : [[field, spec[field]]],
@@ -236,10 +236,7 @@ interface Granted extends PlacementDocument {
   readonly containers?: readonly { readonly [Field in (typeof DEVICE_FIELDS)[number]]?: unknown }[];
 }
 
-/**
- * The path of the first field of a spec that only a stored template may have; undefined where there
- * is none.
- */
+/** Path of the first field that only a stored template may have; undefined without such a field. */
 export const grantedFieldIn = (spec: Granted): readonly (string | number)[] | undefined => {
   if (spec.network === 'host') return ['network'];
   const field = FIELDS.find((each) => spec[each] !== undefined);

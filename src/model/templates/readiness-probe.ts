@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * `readinessProbe` of a container or an endpoint: Kubernetes' field names, defaults and bounds.
- * `host` is left out: a probe asks the sandbox itself and nobody else.
+ * There is no `host`: a probe only queries the sandbox itself.
  */
 
 const ASKED =
@@ -14,10 +14,7 @@ const ASKED =
 const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
 
-/**
- * A number, or the name of a port of the container; whether there is one of that name is for the
- * document to say.
- */
+/** A number, or the name of a port of the container; the document's check finds unknown names. */
 export const PortReference = z.union([z.int().min(1).max(65_535), z.string().max(63)], {
   error: 'must be a port from 1 to 65535, or the name of a port of the container',
 });
@@ -36,7 +33,7 @@ const HttpGet = z.strictObject({
     )
     .meta({ pattern: '^/[\\x21-\\x7e]*$' })
     .optional(),
-  /** In an endpoint's probe the endpoint's own where it is unset. */
+  /** In an endpoint's probe, defaults to the endpoint's port. */
   port: PortReference.optional(),
   scheme: z.enum(['HTTP', 'HTTPS']).optional(),
   httpHeaders: z
@@ -93,22 +90,19 @@ export type ProbeAction =
     }
   | { readonly kind: 'tcp'; readonly port: number };
 
-/** A probe, every default filled in. */
+/** A probe with all defaults. */
 export interface ReadinessProbe {
   readonly action: ProbeAction;
   readonly initialDelayMs: number;
   readonly periodMs: number;
   readonly timeoutMs: number;
-  /** Passes in a row after which it is ready. */
+  /** Consecutive passes after which it is ready. */
   readonly successThreshold: number;
-  /** Failures in a row after which it is so no more. */
+  /** Consecutive failures after which it is no longer ready. */
   readonly failureThreshold: number;
 }
 
-/**
- * `portOf` answers the number of a port reference, or of an unset one; undefined where there is
- * none.
- */
+/** `portOf` resolves a port reference, or an unset reference; undefined if it is unknown. */
 export const renderProbe = (
   probe: ReadinessProbeDocument,
   portOf: (reference: z.infer<typeof PortReference> | undefined) => number | undefined,
@@ -126,7 +120,7 @@ const actionOf = (
   portOf: Parameters<typeof renderProbe>[1],
 ): ProbeAction => {
   if (exec) return { kind: 'exec', argv: exec.command };
-  const port = portOf((httpGet ?? tcpSocket)?.port) ?? 0; // the document was checked
+  const port = portOf((httpGet ?? tcpSocket)?.port) ?? 0; // the document was validated
   if (!httpGet) return { kind: 'tcp', port };
   const headers = (httpGet.httpHeaders ?? []).map(({ name, value }): [string, string] => [
     name,

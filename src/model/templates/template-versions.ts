@@ -5,13 +5,14 @@ import type {
   TemplateVersion,
 } from './template.ts';
 
-/** Versions of one template that are kept, the current one among them. */
+/** Most kept versions of one template, including the current version. */
 export const MOST_VERSIONS = 20;
-/** Characters of the earlier ones together; of large ones fewer are kept. */
+/** Most characters of the earlier versions together; large templates keep fewer versions. */
 const MOST_CHARACTERS = 262_144;
 
 /**
- * The record with another document, as its next version; the one before is kept, the oldest goes.
+ * Returns the record with another document as its next version. Keeps the previous version, and
+ * drops the oldest beyond the limit.
  */
 export const nextVersion = (
   record: TemplateRecord,
@@ -24,8 +25,8 @@ export const nextVersion = (
 });
 
 /**
- * Finds what the template said in a version, without its docs; undefined where that is not kept any
- * more, or never was.
+ * The template's spec in a version, without its docs; undefined if the version is no longer kept or
+ * never existed.
  */
 export const specOfVersion = (
   { version: current, document, earlier = [] }: TemplateRecord,
@@ -41,7 +42,7 @@ export const versionOf = (version: string, spec: TemplateSpec): TemplateVersion 
   spec: JSON.stringify(withoutDocs(spec)),
 });
 
-/** Keeps of earlier versions, the newest first, those that may stay beside the current one. */
+/** Reduces earlier versions, newest first, to those within the limits. */
 export const keptOf = (earlier: readonly TemplateVersion[]): readonly TemplateVersion[] => {
   let characters = 0;
   const most = earlier.findIndex(

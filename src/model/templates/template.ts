@@ -12,15 +12,15 @@ import {
 
 /**
  * The `SandboxTemplate` document (`apiVersion: sandpool.dev/v1alpha1`), strict: an unknown field is
- * a fault. Resource requests default to the limits. A daemon's driver may take less than the
- * document can say; it refuses the rest by field.
+ * a fault. Resource requests default to the limits. A driver may support less, and refuses the rest
+ * by field.
  */
 
 const label = z
   .string()
   .refine(isDnsLabel, DNS_LABEL_FORM)
   .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
-/** A cpu quantity that an instance may have. */
+/** A valid cpu quantity of an instance. */
 export const cpuAmount = z
   .string()
   .refine(
@@ -28,7 +28,7 @@ export const cpuAmount = z
     'must be a cpu quantity from 10m to 256',
   )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-/** A memory quantity that an instance may have. */
+/** A valid memory quantity of an instance. */
 export const memoryAmount = z
   .string()
   .refine(
@@ -36,7 +36,7 @@ export const memoryAmount = z
     'must be a memory quantity from 16Mi to 4Ti',
   )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-/** A duration as text; 0 is never. */
+/** A duration as text; 0 means never. */
 export const timeout = z
   .string()
   .refine(
@@ -71,7 +71,7 @@ const Resources = z.strictObject({ cpu: cpuAmount.optional(), memory: memoryAmou
 
 const ContainerSchema = z.strictObject({
   name: label,
-  /** `host`: this machine's /usr, read-only. What else there is, the driver says. */
+  /** `host` is this machine's /usr, read-only. The driver defines further values. */
   image: text(512).min(1),
   command: z.array(text(8_192)).min(1).max(64).optional(),
   args: z.array(text(8_192)).max(256).optional(),
@@ -99,7 +99,7 @@ const ContainerSchema = z.strictObject({
 const EndpointSchema = z.strictObject({
   name: label,
   port: PortReference,
-  /** How the port is spoken to; of https the certificate is not checked. */
+  /** Protocol of the port; the certificate of https is not verified. */
   scheme: z.enum(['http', 'https']).optional(),
   readinessProbe: ReadinessProbeSchema.optional(),
 });
@@ -113,13 +113,13 @@ export const SandboxTemplateSchema = z.strictObject({
   spec: z
     .strictObject({
       description: text(1_024).optional(),
-      /** For people, at length; as Markdown, if they like. */
+      /** Long description for people; Markdown is possible. */
       docs: text(65_536).optional(),
-      /** Shown, and nothing else. */
+      /** Only displayed. */
       poolSizing: z.enum(POOL_SIZINGS).optional(),
       /**
-       * The size of the first container in pools that name no instance type; unheeded where there
-       * is no such type.
+       * Size of the first container in pools without an instance type; ignored if the type does not
+       * exist.
        */
       defaults: z
         .strictObject({
@@ -153,7 +153,7 @@ interface PortUsers {
   }[];
 }
 
-/** Names given twice, names that name no port, probes that lack one. */
+/** Duplicate names, names of unknown ports, probes without a port. */
 const portFaults = ({
   containers,
   endpoints = [],
@@ -213,43 +213,41 @@ const portFaults = ({
 };
 
 /**
- * Bytes that a template may be long, as JSON: on Kubernetes a pool's object holds it twice, and
- * such an object 1.5 MiB at most.
+ * Most bytes of a template as JSON: a pool's object on Kubernetes contains it twice, and is limited
+ * to 1.5 MiB.
  */
 export const MAX_TEMPLATE_BYTES = 262_144;
 
 export type SandboxTemplateDocument = z.infer<typeof SandboxTemplateSchema>;
 export type TemplateSpec = SandboxTemplateDocument['spec'];
 
-/** One that was: what it said without its docs, from which nothing is rendered, as JSON. */
+/** An earlier version: its spec as JSON, without the docs, which don't affect rendering. */
 export interface TemplateVersion {
   readonly version: string;
   readonly spec: string;
 }
 
-/** A template as the store keeps it. `version` is a whole number as text, moved by each change. */
+/** A stored template. `version` is a whole number as text, which each change increments. */
 export interface TemplateRecord {
   readonly name: string;
   readonly revision: Revision;
   readonly version: string;
   readonly createdAt: number;
   readonly document: SandboxTemplateDocument;
-  /**
-   * Hash of the document as a file gave it last; absent: it was made over the API, or by kubectl.
-   */
+  /** Hash of the last document from a file; absent if it was created over the API or by kubectl. */
   readonly sourceHash?: string;
-  /** The versions before this one that are kept, the newest first. */
+  /** Kept earlier versions, newest first. */
   readonly earlier?: readonly TemplateVersion[];
-  /** It is the same on all clusters of a fleet; no other template ever has this id. */
+  /** Id on all clusters of a fleet; never reused. */
   readonly globalId?: string;
   /**
-   * Fingerprint of the manager whose template this is a copy of; empty: of one that this cluster
-   * has left, so that it is the cluster's own until that one is back.
+   * Fingerprint of the manager, if this is a copy. Empty if this cluster left the manager: the
+   * template is the cluster's own until the manager returns.
    */
   readonly managedBy?: string;
 }
 
-/** One container, rendered: every default filled in. Memory in bytes, cpu in cores. */
+/** A rendered container with all defaults. Memory in bytes, cpu in cores. */
 export interface ContainerDefinition {
   readonly name: string;
   readonly image: string;
@@ -257,8 +255,7 @@ export interface ContainerDefinition {
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
   /**
-   * Says what the template itself names, where its image has a configuration that fills in the
-   * rest. Absent for `host`.
+   * The template's own values, if the image's configuration supplies the rest. Absent for `host`.
    */
   readonly given?: {
     readonly command?: readonly string[];
@@ -267,11 +264,11 @@ export interface ContainerDefinition {
   };
   readonly cpuCores: number;
   readonly memoryBytes: number;
-  /** Says what is set aside for it, where that is less than it may use. */
+  /** Reserved resources, if they are less than the limits. */
   readonly requests?: { readonly cpuCores: number; readonly memoryBytes: number };
-  /** Devices of the node, by their resource's name; absent: none. */
+  /** Devices of the node, by resource name; absent if there are none. */
   readonly extendedResources?: Readonly<Record<string, number>>;
-  /** Says what it may write to its node's disk; absent: what its namespace says. */
+  /** Limit of disk space on its node; defaults to its namespace's limit. */
   readonly ephemeralStorageBytes?: number;
   readonly ports: Readonly<Record<string, number>>;
   readonly readinessProbe?: ReadinessProbe;
@@ -287,7 +284,7 @@ export interface EndpointDefinition extends Endpoint {
   readonly readinessProbe?: ReadinessProbe;
 }
 
-/** A volume of the owner's namespace, as `GET /volumes` lists it, and where it stands inside. */
+/** A volume of the owner's namespace, from `GET /volumes`, and its path in the sandbox. */
 export interface VolumeMount {
   readonly claimName: string;
   readonly mountPath: string;
@@ -295,26 +292,26 @@ export interface VolumeMount {
   readonly readOnly?: boolean;
 }
 
-/** Describes what an instance is started from, rendered. */
+/** The rendered definition of an instance. */
 export interface InstanceDefinition {
   readonly containers: readonly ContainerDefinition[];
   readonly network: 'none' | 'host';
-  /** By name; absent: none. */
+  /** By name; absent if there are none. */
   readonly endpoints?: Readonly<Record<string, EndpointDefinition>>;
-  /** Set where the endpoints, whose probes count, are not published. */
+  /** Set if the endpoints are not published; their probes still count. */
   readonly unpublished?: true;
   readonly volumes?: readonly VolumeMount[];
   /**
-   * Its images are pulled with the passwords that the pool's owner gave; of a member's instance,
-   * with those of the env of this uid.
+   * Its images are pulled with the passwords of the pool's owner, or for a member's instance with
+   * those of the env with this uid.
    */
   readonly imagePullSecret?: true | string;
-  /** Where its Pod runs; absent: wherever there is room. */
+  /** Placement of its Pod; absent for any node. */
   readonly placement?: Placement;
   readonly startupTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxLifetimeMs: number;
-  /** As shown on the wire. */
+  /** As shown in the API. */
   readonly cpu: string;
   readonly memory: string;
 }

@@ -1,15 +1,12 @@
-/**
- * A field that would open the host or the cluster to a sandbox: where it stands, and why it is
- * refused.
- */
+/** A field that would open the host or the cluster to a sandbox, and the reason of its refusal. */
 export interface UnsafeField {
   readonly path: readonly (string | number)[];
   readonly problem: string;
 }
 
 /**
- * Fields of Pods that no template may have, whatever else is known of them. A `false` asks for
- * nothing and is let be: what is unknown is then refused as such.
+ * Fields of Pods that no template may have, known or not. A `false` requests nothing and is ignored
+ * here; the schema refuses it if it is unknown.
  */
 const REASONS: Readonly<Record<string, string>> = {
   privileged: 'a privileged container is not isolated from its host',
@@ -25,7 +22,7 @@ const REASONS: Readonly<Record<string, string>> = {
   automountServiceAccountToken: 'it would act as an account of the cluster',
 };
 
-/** Fields that name a path. */
+/** Fields that contain a path. */
 const PATHS: ReadonlySet<string> = new Set([
   'path',
   'mountPath',
@@ -37,8 +34,8 @@ const PATHS: ReadonlySet<string> = new Set([
 const MOST_DEPTH = 64;
 
 /**
- * The first unsafe field within a value, in its order, or undefined. What lies deeper than 64 is
- * not looked at.
+ * The first unsafe field within a value, in its order, or undefined. Does not look deeper than 64
+ * levels.
  */
 export const unsafeFieldIn = (
   value: unknown,

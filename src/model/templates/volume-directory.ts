@@ -10,7 +10,7 @@ export interface VolumeDirectory {
   readonly path: string;
 }
 
-/** Reads `NAMESPACE/CLAIM=/PATH`; undefined where the text is none. */
+/** Parses `NAMESPACE/CLAIM=/PATH`; undefined if the text is malformed. */
 export const parseVolumeDirectory = (text: string): VolumeDirectory | undefined => {
   const [, namespace = '', claimName = '', path = ''] =
     /^([^/=]+)\/([^/=]+)=(\/.*)$/s.exec(text) ?? [];
