@@ -1,12 +1,12 @@
-/** `perSecond` come back, up to `most`. */
+/** Refills at `perSecond`, up to `most`. */
 export interface AllowanceTerms {
   readonly perSecond: number;
   readonly most: number;
 }
 
 /**
- * A budget that time refills (a token bucket). What was spent may exceed what there was: the debt
- * is waited for. Moments are in ms.
+ * A token bucket. A call may spend more than the balance; later calls wait for the debt. Times are
+ * in ms.
  */
 export class Allowance {
   readonly #terms: AllowanceTerms;
@@ -24,13 +24,13 @@ export class Allowance {
     this.#left -= amount;
   }
 
-  /** Until nothing is owed any more, in ms; 0 where nothing is. */
+  /** Time in ms until the debt is paid; 0 without debt. */
   waitMs(now: number): number {
     this.#refill(now);
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1_000) / this.#terms.perSecond);
   }
 
-  /** Nothing is missing: another one would be the same. */
+  /** Whether the bucket is full, so that it equals a new bucket. */
   isFull(now: number): boolean {
     this.#refill(now);
     return this.#left >= this.#terms.most;
@@ -45,7 +45,7 @@ export class Allowance {
 
 const MOST_NAMES = 10_000;
 
-/** An allowance for each name. Those of the 10,000 names that were asked for last are known. */
+/** An allowance per name; remembers the 10,000 most recently used names. */
 export class Allowances {
   readonly #terms: AllowanceTerms;
   readonly #ofName = new Map<string, Allowance>();
@@ -66,7 +66,7 @@ export class Allowances {
     return allowance;
   }
 
-  /** Undefined: nothing was spent of it lately. */
+  /** Undefined if nothing was spent recently. */
   known(name: string): Allowance | undefined {
     return this.#ofName.get(name);
   }

@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * A value that what is done for one request knows, along the chain of asynchronous calls, by Node's
- * own means; free before the first one.
+ * A value that all work for one request can read, along the chain of asynchronous calls
+ * (AsyncLocalStorage). Costs nothing before its first use.
  */
 export class AsyncScope<T> {
   readonly #storage = new AsyncLocalStorage<{ value: T | undefined }>();
 
   /**
-   * Runs `work` with the value: what it does until it has settled knows that; what it leaves
-   * behind, which may serve others, does not.
+   * Runs `work` with the value, which `work` sees until it settles. Work that it leaves behind,
+   * which may serve other requests, does not see the value.
    */
   async within(value: T, work: () => Promise<void>): Promise<void> {
     const held: { value: T | undefined } = { value };

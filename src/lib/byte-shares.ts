@@ -1,12 +1,12 @@
 export interface ByteBounds {
-  /** The most bytes of all tenants together. */
+  /** Most bytes of all tenants together. */
   readonly totalBytes: number;
-  /** The most bytes of one tenant. */
+  /** Most bytes of one tenant. */
   readonly tenantBytes: number;
 }
 
 /**
- * Counts bytes that are kept for tenants, and says whose oldest are to go where they are too many.
+ * Counts the bytes kept for each tenant, and selects the tenant whose oldest data must be evicted.
  */
 export class ByteShares {
   readonly #bounds: ByteBounds;
@@ -17,7 +17,7 @@ export class ByteShares {
     this.#bounds = bounds;
   }
 
-  /** Counts so many more of the tenant's; fewer where it is negative. */
+  /** Adds to the tenant's bytes; a negative number subtracts. */
   add(tenant: string, bytes: number): void {
     this.#total += bytes;
     const own = (this.#ofTenant.get(tenant) ?? 0) + bytes;
@@ -26,8 +26,8 @@ export class ByteShares {
   }
 
   /**
-   * Names the tenant whose oldest is to go: this one, where it was given more than one may have;
-   * else the loudest one, where all have too much together.
+   * Returns the tenant whose oldest data must go: this tenant if it exceeds its own limit, else the
+   * largest tenant if all together exceed theirs.
    */
   over(tenant: string): string | undefined {
     if ((this.#ofTenant.get(tenant) ?? 0) > this.#bounds.tenantBytes) return tenant;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Hashes content to 32 hex digits, whatever the order of its fields. */
+/** Hashes content to 32 hex digits, independent of the order of fields. */
 export const contentHash = (value: unknown): string =>
   createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32);
 
 /**
- * One text for the same content, in whatever order its fields come, and after whatever store that
- * writes valid Unicode.
+ * The same text for equal content, independent of the order of fields and of the store, if the
+ * store keeps valid Unicode.
  */
 export const canonicalJson = (value: unknown): string => JSON.stringify(inOrder(value));
 

@@ -1,4 +1,7 @@
-/** A promise, and what settles it. That nobody waits for it is no fault. */
+/**
+ * A promise with its resolve and reject functions. A rejection without a listener is not an
+ * unhandled rejection.
+ */
 export class Deferred<T> {
   readonly promise: Promise<T>;
   #resolve: (value: T) => void = () => {};

@@ -1,27 +1,27 @@
 export interface FairSlotsLimits {
-  /** Tasks under way at one time. Asked anew each time, as it may be configured anew. */
+  /** Most concurrent tasks. Called each time, because the setting may change. */
   readonly most: () => number;
-  /** The most tasks of one tenant under way at one time, where `most` is the bound of all. */
+  /** Most concurrent tasks of one tenant, given the limit `most` for all. */
   readonly mostOfTenant: (most: number) => number;
-  /** Tasks that wait, of all tenants and of one. */
+  /** Most waiting tasks, of all tenants and of one tenant. */
   readonly mostWaiting: number;
   readonly mostWaitingOfTenant: number;
 }
 
-/** How a turn is waited for. */
+/** Options of a wait for a slot. */
 export interface TurnTerms {
-  /** Why there is none: too many wait. */
+  /** Error if too many tasks wait. */
   readonly full: () => Error;
-  /** Why there is none: it has not come in time. Absent: as `full`. */
+  /** Error if the wait took too long; defaults to `full`. */
   readonly late?: () => Error;
   /**
-   * Calls back when the turn is too late; returns what calls that off. Absent: it is waited for
-   * however long it takes.
+   * Calls back when the wait is too long; returns a function that cancels this. Absent to wait
+   * without limit.
    */
   readonly until?: (late: () => void) => () => void;
 }
 
-/** A deadline for a turn, by a timer of the process. */
+/** A deadline for the wait, by a timer of the process. */
 export const within =
   (ms: number): NonNullable<TurnTerms['until']> =>
   (late) => {
@@ -29,20 +29,18 @@ export const within =
     return () => clearTimeout(timer);
   };
 
-/**
- * Called when its turn has come, with what gives the slot back; repeated calls of that do nothing.
- */
+/** Called when the task gets its slot, with an idempotent function that releases the slot. */
 export type Begin = (release: () => void) => void;
 
 /**
- * A few slots that tenants share. Tasks that wait are begun tenant by tenant, one of each in turn,
- * and those of one tenant in their order: however many tasks one has, each other's next task waits
- * for one slot. Nobody holds all slots while the limit of a tenant is lower, so that tasks that
- * hang hold up their own tenant alone.
+ * A few slots that tenants share, round robin over tenants, and first come first served within a
+ * tenant. However many tasks one tenant has, every other tenant's next task waits for only one
+ * slot. If the limit per tenant is lower than the total, no tenant can hold all slots, so hung
+ * tasks only block their own tenant.
  */
 export class FairSlots {
   readonly #limits: FairSlotsLimits;
-  /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
+  /** By tenant, longest wait first. Tenants without waiting tasks are removed. */
   readonly #waiting = new Map<string, Set<Begin>>();
   readonly #underWayOf = new Map<string, number>();
   #underWay = 0;
@@ -53,14 +51,14 @@ export class FairSlots {
     this.#limits = limits;
   }
 
-  /** How many slots are taken. */
+  /** Number of slots in use. */
   get underWay(): number {
     return this.#underWay;
   }
 
   /**
-   * Begins the task, now if there is a slot for it. Returns what takes back one that has not begun,
-   * and undefined, without any effect, where too many wait already. `begin` must not throw.
+   * Begins the task, at once if a slot is free. Returns a function that withdraws a waiting task.
+   * Returns undefined, without any effect, if too many tasks wait. `begin` must not throw.
    */
   request(tenant: string, begin: Begin): (() => void) | undefined {
     const own = this.#waiting.get(tenant);
@@ -83,8 +81,8 @@ export class FairSlots {
   }
 
   /**
-   * Resolves with what gives the slot back, once its turn has come. Rejects with `full` where too
-   * many wait already, and with `late` where it has not come in time.
+   * Resolves with a function that releases the slot, once the task gets one. Rejects with `full` if
+   * too many tasks wait, and with `late` if the wait takes too long.
    */
   take(tenant: string, { full, late = full, until }: TurnTerms): Promise<() => void> {
     return new Promise((resolve, reject) => {
@@ -103,7 +101,7 @@ export class FairSlots {
   }
 
   #serve(): void {
-    // by a task that was over as soon as it began: the loop goes on with the next one
+    // called by a task that ended as soon as it began: the loop continues with the next task
     if (this.#isServing) return;
     this.#isServing = true;
     for (let next = this.#next(); next; next = this.#next()) {
@@ -119,7 +117,7 @@ export class FairSlots {
     this.#isServing = false;
   }
 
-  /** At most as many tenants are passed over as there are slots: each of those holds one. */
+  /** Passes over at most as many tenants as there are slots, because each of those holds a slot. */
   #next(): [tenant: string, begin: Begin] | undefined {
     if (this.#underWay >= this.#limits.most()) return undefined;
     for (const [tenant, [first]] of this.#waiting)

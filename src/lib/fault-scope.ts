@@ -1,17 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Ends the work in which an exception was thrown that nobody caught. */
+/** Ends the work that threw an uncaught exception. */
 export type EndFaulty = (error: unknown) => void;
 
 const scopes = new AsyncLocalStorage<EndFaulty>();
 
 /**
- * Runs work whose streams belong to one request. An exception that its callbacks throw and nobody
- * catches is given to `end`, also after the work has returned; other requests go on.
+ * Runs work whose streams belong to one request. An uncaught exception of its callbacks goes to
+ * `end`, also after the work has returned; other requests continue.
  */
 export const containFaults = <T>(end: EndFaulty, work: () => T): T => scopes.run(end, work);
 
-/** Ends the work that threw. Returns false where it was thrown outside of any such work. */
+/** Ends the work that threw. Returns false if the exception came from outside such work. */
 export const endFaulty = (error: unknown): boolean => {
   const end = scopes.getStore();
   end?.(error);

@@ -1,4 +1,4 @@
-/** A place within a document as people write it: `spec.containers[0].name`; empty for the whole. */
+/** Formats a path within a document for people: `spec.containers[0].name`; empty for the whole. */
 export const fieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (above, part) =>

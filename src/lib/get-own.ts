@@ -1,5 +1,5 @@
 /**
- * Gets what the entries themselves have under a name that people gave: every object has a
+ * Gets an entry by a name from users. Ignores inherited properties: every object has a
  * `constructor`.
  */
 export const getOwn = <T>(entries: Readonly<Record<string, T>>, name: string): T | undefined =>

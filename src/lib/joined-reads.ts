@@ -1,28 +1,28 @@
-/** Milliseconds after which who asks does not wait for an earlier read any more. */
+/** Time in ms after which a new read no longer waits for the current read. */
 const PATIENCE_MS = 50;
 
 interface Flight {
-  /** Settles when the read that is under way is over, or has taken long. */
+  /** Settles when the read in progress ends, or has taken too long. */
   readonly givesWay: Promise<void>;
   next: Promise<unknown> | undefined;
 }
 
 /**
- * Reads of one thing that come together are one: while a read is under way, all who ask share the
- * next, which begins once that is over, or 50 ms later. So nobody gets what stood before they
- * asked, and however many ask, one read is under way, and few where reads take long.
+ * Combines concurrent reads of the same data. While a read is in progress, all callers share the
+ * next read, which begins after it ends, or 50 ms after it began. So no caller gets data from
+ * before its call. One read is in progress at a time, or a few if reads are slow.
  */
 export class JoinedReads {
   readonly #flights = new Map<string, Flight>();
 
   /**
-   * Resolves with what `read` brings, begun after this call, by this or another caller under the
-   * same key. Rejects as that does.
+   * Resolves with the result of a `read` that began after this call, perhaps by another caller with
+   * the same key. Rejects like `read`.
    */
   read<T>(key: string, read: () => Promise<T>): Promise<T> {
     const flight = this.#flights.get(key);
     if (!flight) return this.#begin(key, read);
-    // The key says what is read, and so of which type it is.
+    // The key determines the data, and so the type.
     return (flight.next ??= flight.givesWay.then(() => this.#begin(key, read))) as Promise<T>;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The last of these lines, as far as their text is no longer than so many bytes; one at least, cut
- * at its front.
+ * The last lines whose text fits in `limitBytes`. Always includes the last line, truncated at its
+ * start if necessary.
  */
 export const lastWithin = <Line extends { readonly text: Buffer }>(
   lines: readonly Line[],

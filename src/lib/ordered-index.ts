@@ -1,18 +1,19 @@
-/** An entry of an index, which orders by its moment first, then by its id. */
+/** An entry of an index, ordered by time, then by id. */
 export interface OrderedEntry {
   readonly at: number;
   readonly id: string;
 }
 
 /**
- * One array of 20,000 took 20 µs for each removal at its front, and a claim removes from sixteen.
+ * With one array of 20,000 entries, each removal at its front took 20 µs, and a claim removes from
+ * sixteen indexes.
  */
 const MOST_IN_BLOCK = 512;
 
 /**
- * A sorted set of ids, oldest first, in blocks that are sorted too: none is empty, and each is
- * older than the next. Adding at the end, and reading at either, cost O(page); adding or removing
- * elsewhere O(log n) and a move within one block.
+ * A sorted set of ids, oldest first, in sorted blocks that are never empty. Adding at the end and
+ * reading at either end cost O(page). Adding or removing elsewhere costs O(log n) and a move within
+ * one block.
  */
 export class OrderedIndex {
   readonly #blocks: OrderedEntry[][] = [];
@@ -27,7 +28,7 @@ export class OrderedIndex {
     return this.#size;
   }
 
-  /** False where it is there already. */
+  /** False if the entry already exists. */
   add(entry: OrderedEntry): boolean {
     const last = this.#blocks.at(-1);
     const newest = last?.at(-1);
@@ -64,7 +65,7 @@ export class OrderedIndex {
     return this.#blocks.at(-1)?.at(-1);
   }
 
-  /** All of them, newest first. It must not change meanwhile. */
+  /** All entries, newest first. The index must not change during the iteration. */
   *fromNewest(): Generator<OrderedEntry, undefined> {
     for (let number = this.#blocks.length - 1; number >= 0; number--) {
       const block = this.#blocks[number]!; // number is in range
@@ -83,8 +84,8 @@ export class OrderedIndex {
   }
 
   /**
-   * Lists the entries after this one, which need not be in the index, oldest first; from the oldest
-   * on where there is none.
+   * Lists the entries after `entry`, oldest first, or from the oldest if it is undefined. `entry`
+   * need not be in the index.
    */
   after(entry: OrderedEntry | undefined, most: number): readonly OrderedEntry[] {
     if (!entry) return this.oldest(most);
@@ -115,7 +116,7 @@ export class OrderedIndex {
     return ids;
   }
 
-  /** Counts the entries that are newer than this one, which need not be in the index. */
+  /** Number of entries newer than `entry`, which need not be in the index. */
   newerThan(entry: OrderedEntry): number {
     const { number, block, at, isThere } = this.#placeOf(entry);
     let newer = block.length - at - (isThere ? 1 : 0);
@@ -124,12 +125,15 @@ export class OrderedIndex {
     return newer;
   }
 
-  /** The ids of the oldest, oldest first. */
+  /** Ids of the oldest entries, oldest first. */
   ids(most: number): readonly string[] {
     return this.oldest(most).map((entry) => entry.id);
   }
 
-  /** Finds where the entry stands, or would: in the first block that does not end before it. */
+  /**
+   * Finds the position of the entry, existing or not: in the first block that does not end before
+   * it.
+   */
   #placeOf(entry: OrderedEntry): Place {
     const number = firstFrom(
       this.#blocks.length,
@@ -150,7 +154,10 @@ interface Place {
   readonly isThere: boolean;
 }
 
-/** The first number below `count` from which on it is so; `count` where there is none. */
+/**
+ * The first number below `count` for which `isSo` holds, and holds from then on; `count` if there
+ * is no such number.
+ */
 const firstFrom = (count: number, isSo: (n: number) => boolean): number => {
   let low = 0;
   let high = count;

@@ -5,13 +5,13 @@ interface Counted<Kind extends string> {
 }
 
 /**
- * Counts what is under way, by a key of each kind, up to a limit of each kind: of one sandbox and
- * of one tenant, for instance. Nobody waits; FairSlots has those who do.
+ * Limits concurrent work by keys of several kinds, for instance per sandbox and per tenant. Callers
+ * never wait; use FairSlots for that.
  */
 export class Permits<Kind extends string> {
   readonly #kinds: readonly Counted<Kind>[];
 
-  /** `most`: the limits, in the order in which they are looked at. */
+  /** `most`: the limits, in the order of their checks. */
   constructor(most: Readonly<Record<Kind, number>>) {
     this.#kinds = (Object.entries(most) as [Kind, number][]).map(([kind, limit]) => ({
       kind,
@@ -20,14 +20,17 @@ export class Permits<Kind extends string> {
     }));
   }
 
-  /** Returns the first kind whose key has as many as it may, with that limit; undefined: none. */
+  /**
+   * Returns the first kind whose key is at its limit, with that limit; undefined if all have
+   * permits left.
+   */
   full(keys: Readonly<Record<Kind, string>>): Pick<Counted<Kind>, 'kind' | 'most'> | undefined {
     return this.#kinds.find(({ kind, most, taken }) => (taken.get(keys[kind]) ?? 0) >= most);
   }
 
   /**
-   * Takes one permit of each kind. Returns what gives them back; repeated calls of that do nothing.
-   * Takes none, and throws what `refuse` makes, if one kind is full.
+   * Takes one permit of each kind. Returns an idempotent function that releases them. If one kind
+   * is full, takes none and throws the error from `refuse`.
    */
   take(
     keys: Readonly<Record<Kind, string>>,

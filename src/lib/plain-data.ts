@@ -1,6 +1,6 @@
 import { getOwn } from './get-own.ts';
 
-/** Compares plain data, as JSON has it. A field that is undefined is the same as none. */
+/** Compares JSON-like data. An undefined field equals an absent field. */
 export const isSameData = (one: unknown, other: unknown): boolean => {
   if (!isObject(one) || !isObject(other)) return Object.is(one, other);
   if (one === other) return true;
@@ -17,8 +17,8 @@ export const isSameData = (one: unknown, other: unknown): boolean => {
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /**
- * Returns the object without fields that are undefined, so that they don't overwrite what it is
- * spread over.
+ * Returns the object without its undefined fields, so that a spread does not overwrite other values
+ * with undefined.
  */
 export const omitUndefined = <T extends object>(values: T): Given<T> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>;

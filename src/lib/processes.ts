@@ -3,39 +3,33 @@ import { getPriority, setPriority } from 'node:os';
 
 const USUAL = 0;
 /**
- * The daemon's nice value; where the processor is short, it gets three times the weight of the
+ * The daemon's nice value. On a busy processor, the daemon gets three times the weight of the
  * processes that it starts.
  */
 const FIRST = -5;
 
-/**
- * Has this process come before others of the usual priority, where that is allowed. One that was
- * started with another priority keeps it.
- */
+/** Raises this process's priority, if permitted. Keeps a priority other than the default. */
 export const comeFirst = (): void => {
   if (getPriority() === USUAL) change(0, FIRST);
 };
 
-/** Gives a program that was just started the usual priority where it has inherited a higher one. */
+/** Resets a new child to the default priority if it inherited a higher one. */
 export const atUsualPriority = <Child extends Pick<ChildProcess, 'pid'>>(child: Child): Child => {
   if (child.pid !== undefined && getPriority() < USUAL) change(child.pid, USUAL);
   return child;
 };
 
 /**
- * Passes on a program that was just started with pipes. Throws where too many descriptors are open:
- * Node has then begun nothing, gives no pipes, and says so once more by an event.
+ * Returns a new child with pipes. Throws if too many descriptors are open: Node then starts
+ * nothing, returns no pipes, and also emits an error event.
  */
 export const withPipes = <Child extends ChildProcess>(child: Child): Child => {
   if (child.stdio !== undefined) return child;
-  child.on('error', () => {}); // told here
+  child.on('error', () => {}); // reported by the exception below
   throw new Error('no process can be started: too many descriptors are open');
 };
 
-/**
- * Refused where the process is not root, or there is no such program any more: then nothing
- * changes.
- */
+/** Does nothing if this process lacks the right, or if the target no longer exists. */
 const change = (pid: number, priority: number): void => {
   try {
     setPriority(pid, priority);

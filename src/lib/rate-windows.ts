@@ -2,25 +2,24 @@ const MOST_NAMES = 10_000;
 
 export interface Counted {
   readonly within: boolean;
-  /** Until the window ends; 0 where it is within. */
+  /** Time until the window ends; 0 within the limit. */
   readonly retryAfterMs: number;
 }
 
 /**
- * Counts by name in windows that begin with the first of them. At most 10,000 names of a kind,
- * which is what stands before the first slash; the one of the kind that began longest ago goes
- * first. Kinds are few, and the code's own.
+ * Counts by name in windows that begin with the first call. A name's kind is its text before the
+ * first slash; the code defines a few kinds. Keeps at most 10,000 names per kind, and evicts the
+ * window that began first.
  */
 export class RateWindows {
   readonly #clock: { now(): number };
-  /** The windows by kind; those that began first stand first. */
+  /** Windows by kind, in the order of their start. */
   readonly #kinds = new Map<string, Windows>();
 
   constructor(clock: { now(): number }) {
     this.#clock = clock;
   }
 
-  /** Counts one. */
   count(name: string, limit: number, windowMs: number): Counted {
     const now = this.#clock.now();
     const windows = this.#windowsOf(name);

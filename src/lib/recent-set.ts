@@ -1,4 +1,4 @@
-/** The last so many that were added. */
+/** Keeps the most recently added items, up to a limit. */
 export class RecentSet {
   readonly #most: number;
   readonly #items = new Set<string>();

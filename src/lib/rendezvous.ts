@@ -1,6 +1,6 @@
 /**
- * Who of them is to have the key: each key goes to one, and when one of them comes or goes only the
- * keys that it gains or had move. Undefined where there is nobody. (Rendezvous hashing.)
+ * Assigns the key to one candidate (rendezvous hashing). When a candidate joins or leaves, only its
+ * own keys move. Undefined without candidates.
  */
 export const rendezvous = (key: string, candidates: readonly string[]): string | undefined => {
   let best: string | undefined;
@@ -13,9 +13,7 @@ export const rendezvous = (key: string, candidates: readonly string[]): string |
   return best;
 };
 
-/**
- * FNV-1a of 32 bits, its bits mixed afterwards, for names that differ in their last letter alone.
- */
+/** FNV-1a of 32 bits, with mixed bits, because names may differ only in their last letter. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -6,10 +6,7 @@ export interface SharedReadsDeps<T> {
 const EVERY_MS = 250;
 const MOST_KEYS = 10_000;
 
-/**
- * Uncached reads, at most one of a key in 250 ms: whoever asks before the next one begins shares
- * it.
- */
+/** Uncached reads, at most one per key in 250 ms; callers share the next read. */
 export class SharedReads<T> {
   readonly #deps: SharedReadsDeps<T>;
   readonly #next = new Map<string, Promise<T | undefined>>();
@@ -19,7 +16,7 @@ export class SharedReads<T> {
     this.#deps = deps;
   }
 
-  /** As it stands after this call came. Rejects as the read does. */
+  /** Returns the state after this call began. Rejects like the read. */
   read(key: string): Promise<T | undefined> {
     const waiting = this.#next.get(key);
     if (waiting) return waiting;

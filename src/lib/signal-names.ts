@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-/** By their numbers on Linux, as shells return them beyond 128. */
+/** By signal number on Linux; a shell's exit code is 128 plus the number. */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'HUP',
   2: 'INT',
@@ -22,9 +22,9 @@ const NAMES: Readonly<Record<number, string>> = {
   31: 'SYS',
 };
 
-/** Returns the number of a signal, such as of `KILL`, as words have it. */
+/** Returns the number of a signal such as `KILL`, as text. */
 export const signalNumber = (name: string): string =>
   String(constants.signals[`SIG${name}` as NodeJS.Signals]);
 
-/** Names the signal that an exit code says; undefined where it says none. */
+/** The signal that an exit code stands for, if any. */
 export const signalOf = (exitCode: number): string | undefined => NAMES[exitCode - 128];

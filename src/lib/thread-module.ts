@@ -1,6 +1,6 @@
 /**
- * Finds a thread's program: the module beside the one that asks, built or not. Threads don't take
- * over the loader that runs TypeScript where Node itself doesn't, so that is registered first.
+ * Finds a thread's program: the module beside the calling module, built or not. Threads do not
+ * inherit a loader for TypeScript, so it is registered first if Node needs one.
  */
 export const threadModule = (name: string, beside: string): URL => {
   if (!beside.endsWith('.ts')) return new URL(`${name}.js`, beside);

@@ -1,6 +1,6 @@
 /**
- * Resolves or rejects as the work does, and rejects with the signal's reason once that aborts,
- * whatever becomes of the work.
+ * Settles like the work, or rejects with the signal's reason at an abort. Ignores the work's later
+ * result.
  */
 export const unlessAborted = async <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   let abort = (): void => {};

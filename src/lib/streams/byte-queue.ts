@@ -1,15 +1,15 @@
-/** Pieces at least so long are kept as they are. */
+/** Minimum length of pieces that are kept without copying. */
 const LONG = 4_096;
 const FIRST_BLOCK = 1_024;
 const LONGEST_BLOCK = 16_384;
 
 /**
- * Bytes that wait, in order. Short pieces are copied together: a sandbox may print each byte by
- * itself, and a piece costs a hundred bytes of its own besides what it was cut from.
+ * A queue of bytes. Joins short pieces by copying: a sandbox may print single bytes, and each piece
+ * would cost a hundred bytes, and keep its source buffer.
  */
 export class ByteQueue {
   readonly #blocks: Buffer[] = [];
-  /** The last block while it is being filled, up to `#filled`. */
+  /** The last block, filled up to `#filled`. */
   #open = Buffer.alloc(0);
   #filled = 0;
 
@@ -31,13 +31,13 @@ export class ByteQueue {
     this.#filled += bytes.length;
   }
 
-  /** The first block, taken out; undefined where nothing waits. */
+  /** Removes and returns the first block; undefined if the queue is empty. */
   shift(): Buffer | undefined {
     if (this.#blocks.length === 0) this.#seal();
     return this.#blocks.shift();
   }
 
-  /** All of it, taken out. */
+  /** Removes and returns all bytes. */
   takeAll(): Buffer {
     this.#seal();
     const [first = Buffer.alloc(0), ...others] = this.#blocks.splice(0);
@@ -56,8 +56,8 @@ export class ByteQueue {
 }
 
 /**
- * Feeds a Readable whose highWaterMark is 1: what waits for its reader takes little more memory
- * than it has bytes, however short the pieces are that it came in.
+ * Feeds a Readable with a highWaterMark of 1. Buffered data takes little more memory than its
+ * bytes, however short its pieces are.
  */
 export class ByteInflow {
   readonly #push: (bytes: Buffer | null) => boolean;
@@ -72,7 +72,7 @@ export class ByteInflow {
     this.#most = most;
   }
 
-  /** Nothing more is to be added before it is wanted. */
+  /** Whether the writer must wait until the reader wants more. */
   get isFull(): boolean {
     return this.#bytes >= this.#most;
   }
@@ -83,13 +83,13 @@ export class ByteInflow {
     this.#flow();
   }
 
-  /** Nothing is added any more. */
+  /** No more bytes follow. */
   end(): void {
     this.#isOver = true;
     this.#flow();
   }
 
-  /** To be called by the `read` of the Readable. */
+  /** Call it from `read` of the Readable. */
   want(): void {
     this.#isWanted = true;
     this.#flow();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 
-/** Bounds JSON that others write: an empty list takes two bytes, and far more of memory. */
+/** Limits on JSON from others: an empty list takes two bytes of text, and far more memory. */
 export interface JsonBounds {
   readonly mostBytes: number;
   /** Commas and opening brackets outside of texts: about one for each value. */
@@ -14,33 +14,34 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const BRACKET = 0x5b;
 const BRACKET_END = 0x5d;
-/** Between a bracket and a brace. */
+/** Code distance between a bracket and a brace. */
 const TO_BRACE = 0x20;
-/** Bytes of a list that are parsed at once: some milliseconds at the worst. */
+/** Bytes of a list that are parsed at a time; takes some milliseconds at worst. */
 const PART_BYTES = 64 << 10;
-/** An item is parsed at once. */
+/** An item is parsed in one step. */
 const MOST_ITEM_BYTES = 1 << 20;
 
-/** Has each piece of work done in its turn. */
+/** Runs each piece of work in its turn. */
 export type InTurn = <T>(work: () => T) => Promise<T>;
 
-/** Offsets of a list that is long: of its first byte, the commas between its parts, and its end. */
+/** Offsets in a long list: its first byte, the commas between its parts, and its end. */
 interface LongList {
   readonly cuts: number[];
   end: number;
 }
 
 /**
- * Gathers JSON piece by piece. Throws as soon as it is longer, deeper or of more values, or an item
- * of its list is longer than 1 MiB. Its lists are those at the top, and in an object at the top.
+ * Collects JSON piece by piece. Throws as soon as it is too long, too deep or has too many values,
+ * or an item of a list exceeds 1 MiB. Only a top-level list, and lists directly in a top-level
+ * object, count as lists.
  */
 export class JsonReader {
   readonly #bounds: JsonBounds;
   readonly #pieces: Buffer[] = [];
   readonly #longLists: LongList[] = [];
-  /** The depth of the items of a list: 1 where the list is the value itself, otherwise 2. */
+  /** Depth of a list's items: 1 if the list is the whole value, else 2. */
   #listDepth = 0;
-  /** The list that is being read. */
+  /** The list in progress. */
   #list: LongList | undefined;
   #lastComma = 0;
   #bytes = 0;
@@ -115,8 +116,8 @@ export class JsonReader {
   }
 
   /**
-   * Undefined if nothing came. Long lists are parsed in parts, each in a turn of its own. Rejects
-   * if it is not JSON.
+   * Undefined if there was no input. Parses long lists in parts, each in its own turn. Rejects if
+   * the input is not JSON.
    */
   async value(inTurn: InTurn): Promise<unknown> {
     if (this.#bytes === 0) return undefined;
@@ -126,12 +127,12 @@ export class JsonReader {
       const items: unknown[] = [];
       for (const [n, cut] of cuts.entries())
         await inTurn(() => items.push(...partOf(bytes.subarray(cut + 1, cuts[n + 1] ?? end))));
-      lists.set(randomUUID(), items); // nobody else can have written it
+      lists.set(randomUUID(), items); // random, so the input can't contain it
     }
     return await inTurn(() => withLists(JSON.parse(this.#frame(bytes, [...lists.keys()])), lists));
   }
 
-  /** Returns the JSON with a mark in place of all items of each long list. */
+  /** Returns the JSON with a mark in place of the items of each long list. */
   #frame(bytes: Buffer, marks: readonly unknown[]): string {
     const frame: string[] = [];
     let from = 0;
@@ -145,14 +146,14 @@ export class JsonReader {
 
 const tooLongItem = (): Error => new Error('an item of the JSON is too long');
 
-/** Throws where nothing stands beside a comma. */
+/** Throws if a comma has no item beside it. */
 const partOf = (bytes: Buffer): readonly unknown[] => {
   const items = JSON.parse(`[${bytes.toString()}]`) as unknown[];
   if (items.length === 0) throw new SyntaxError('the JSON has a comma without an item');
   return items;
 };
 
-/** Puts each list in the place of its mark. */
+/** Replaces each mark by its list. */
 const withLists = (value: unknown, lists: ReadonlyMap<unknown, unknown[]>): unknown => {
   if (lists.size === 0 || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return lists.get(value[0]) ?? value;
@@ -162,34 +163,34 @@ const withLists = (value: unknown, lists: ReadonlyMap<unknown, unknown[]>): unkn
   return value;
 };
 
-/** Bytes, and values, of an answer beside its items. */
+/** Bytes and values of an answer beside its items. */
 const BASE_BYTES = 64 << 10;
 const BASE_VALUES = 8_192;
 const ITEM_VALUES = 128;
 
-/** Bounds an answer of so many items, each of so many bytes on the average. */
+/** Limits for an answer, from its number of items and the average size of an item. */
 export const boundsOf = (items: number, itemBytes: number): JsonBounds => ({
   mostBytes: BASE_BYTES + items * itemBytes,
   mostValues: BASE_VALUES + items * ITEM_VALUES,
 });
 
 export interface LoopShareTerms {
-  /** Resolves after so many ms. */
+  /** Resolves after `ms`. */
   readonly rest?: (ms: number) => Promise<unknown>;
-  /** Milliseconds that only grow; absent: the process' own. */
+  /** Monotonic time in ms; defaults to the process's clock. */
   readonly now?: () => number;
 }
 
-/** Times as long as it worked that somebody then rests: their work is a fifth of the time. */
+/** Ratio of rest to work, which limits the work of each key to a fifth of the time. */
 const REST_TIMES = 4;
-/** Milliseconds of work that are not rested for at once. */
+/** Work in ms that needs no immediate rest. */
 const FREE_MS = 20;
 
-/** Gives each of several others, by key, a share of the time of the event loop. */
+/** Gives each key a limited share of the event loop's time. */
 export class LoopShare {
   readonly #rest: (ms: number) => Promise<unknown>;
   readonly #now: () => number;
-  /** When each will have rested for what it worked. */
+  /** Time at which each key has rested for all its work. */
   readonly #rested = new Map<string, number>();
 
   constructor({ rest = setTimeout, now = () => performance.now() }: LoopShareTerms = {}) {
@@ -197,7 +198,7 @@ export class LoopShare {
     this.#now = now;
   }
 
-  /** Works once those of the key have rested. Rejects with what the work throws. */
+  /** Runs the work once its key has rested. Rejects with the work's exception. */
   async work<T>(key: string, work: () => T): Promise<T> {
     for (let owed = this.#owed(key); owed > 0; owed = this.#owed(key)) await this.#rest(owed);
     const began = this.#now();
@@ -210,7 +211,7 @@ export class LoopShare {
     }
   }
 
-  /** Milliseconds to rest. */
+  /** Remaining rest in ms. */
   #owed(key: string): number {
     return Math.ceil((this.#rested.get(key) ?? 0) - this.#now() - FREE_MS * REST_TIMES);
   }

@@ -1,15 +1,15 @@
 import { Duplex, type DuplexOptions } from 'node:stream';
 
 /**
- * Stands in for a `net.Socket` where bytes travel otherwise. It has all that Node's HTTP client
- * and its agent call on a socket beside the stream: the idle timeout, the reference count, and the
- * options of TCP, which have no meaning here and do nothing.
+ * Replaces a `net.Socket` for bytes that travel another way. Implements the socket members that
+ * Node's HTTP client and its agent use: the idle timeout, the reference count, and TCP options,
+ * which do nothing here.
  *
- * Whoever extends it calls `moved` for each byte that comes or goes.
+ * Subclasses must call `moved` for all traffic.
  */
 export abstract class SocketStream extends Duplex {
   readonly connecting = false;
-  /** ms without traffic after which `timeout` is emitted; 0 or undefined for never. */
+  /** Time in ms without traffic after which it emits `timeout`; 0 or undefined for never. */
   timeout: number | undefined;
   #idle: NodeJS.Timeout | undefined;
 
@@ -20,7 +20,7 @@ export abstract class SocketStream extends Duplex {
     });
   }
 
-  /** Emits `timeout` once nothing moved for so many ms, and ends nothing by itself. */
+  /** Emits `timeout` after this time in ms without traffic; does not close the stream. */
   setTimeout(ms: number, listener?: () => void): this {
     clearTimeout(this.#idle);
     this.#idle = undefined;
@@ -53,7 +53,7 @@ export abstract class SocketStream extends Duplex {
     return this;
   }
 
-  /** Destroys it once all that was written has gone out. */
+  /** Destroys the stream after all written bytes were sent. */
   destroySoon(): void {
     if (this.writableFinished) {
       this.destroy();
