@@ -3,29 +3,29 @@ import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/templates/template.ts';
 import { checkVolumeMounts } from './volume-mounts.ts';
 
-/** The most that an instance may have. Memory in bytes. */
+/** Upper bounds for one instance. Memory in bytes. */
 export interface MachineSize {
   readonly cpuCores: number;
   readonly memoryBytes: number;
 }
 
-/** This machine's, as its kernel counts. */
+/** Reads the size of this machine from its kernel. */
 export const thisMachine = (): MachineSize => ({
   cpuCores: cpus().length,
   memoryBytes: totalmem(),
 });
 
 export interface DefinitionTerms {
-  /** Nothing keeps sandboxes apart here. */
+  /** Sandboxes run without isolation. */
   readonly isBare: boolean;
   readonly machine: MachineSize;
-  /** Whether a folder of a volume can be mounted. */
+  /** Returns whether a folder of a volume can be mounted. */
   readonly canBindFolders: () => boolean;
-  /** Why there is no such image here; undefined where there is. */
+  /** Returns why the image is not available; undefined if it is available. */
   readonly refusalOfImage: (image: string) => string | undefined;
 }
 
-/** As `SandboxDriver.check`, on one machine. */
+/** Implements `SandboxDriver.check` for one machine. */
 export const checkDefinition = (
   definition: InstanceDefinition,
   { isBare, machine, refusalOfImage, canBindFolders }: DefinitionTerms,
@@ -45,7 +45,7 @@ export const checkDefinition = (
   checkVolumeMounts(volumes, { canBindFolders });
 };
 
-/** Refuses what only Pods can have, by its field. */
+/** Refuses fields that only Pods support. Names the field. */
 export const refuseKubernetesFields = ({
   placement = {},
   containers,

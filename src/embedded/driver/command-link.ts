@@ -8,36 +8,36 @@ import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { FRAME_KINDS, type Frame } from '../spawner/frames.ts';
 import type { DaemonMessage, SpawnerMessage } from '../spawner/protocol.ts';
 
-/** The spawner ended while it had something of ours in hand. */
+/** The spawner ended before it answered a request. */
 export class SpawnerLost extends OutcomeUnknown {
   override readonly name = 'SpawnerLost';
 }
 
 interface Running {
-  /** By when the spawner should have ended it, by the clock. */
+  /** Time on the clock at which the spawner should have ended the command. */
   readonly dueAt: number;
   readonly stdout: ByteQueue;
   readonly stderr: ByteQueue;
   readonly gathered: (bytes: Buffer) => void;
-  /** Ends the command, and fails what waits for it. */
+  /** Ends the command, and rejects its pending result. */
   readonly cut: (why: unknown) => void;
   readonly settle: (outcome: ExecOutcome) => void;
   readonly fail: (error: Error) => void;
 }
 
-/** Milliseconds past its own deadline, which the spawner keeps, that a command is waited for. */
+/** Milliseconds to wait past a command's deadline. The spawner enforces the deadline itself. */
 const EXEC_GRACE_MS = 15_000;
-/** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
+/** Milliseconds to wait past a command's deadline while the spawner is silent. */
 const SILENT_GRACE_MS = 500;
 
 export interface CommandLinkDeps {
   readonly clock: Clock;
-  /** For channels, never used twice on one link. Throws where the spawner is away. */
+  /** Numbers a channel. A link never reuses a number. Throws if no spawner is connected. */
   readonly number: () => number;
   readonly send: (message: DaemonMessage) => void;
 }
 
-/** Commands that run over one connection to a spawner, and what they print. */
+/** Commands that run over one connection to a spawner, and their output. */
 export class CommandLink {
   readonly #deps: CommandLinkDeps;
   readonly #running = new Map<number, Running>();
@@ -88,14 +88,14 @@ export class CommandLink {
     });
   }
 
-  /** Ends what is past its deadline: the spawner, which keeps it, is silent. */
+  /** Ends overdue commands while the spawner, which enforces deadlines, is silent. */
   cutOverdue(): void {
     const overdue = this.#deps.clock.now() - SILENT_GRACE_MS;
     for (const { dueAt, cut } of [...this.#running.values()])
       if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
   }
 
-  /** Takes what one printed; false where it is no command's. */
+  /** Takes the output of a command. Returns false if the frame is not for a running command. */
   output({ kind, channel, payload }: Frame): boolean {
     const running = this.#running.get(channel);
     if (running) gather(running, kind, payload);
@@ -113,7 +113,7 @@ export class CommandLink {
     if (stdout && stderr) running?.settle({ stdout, stderr, ...end });
   }
 
-  /** Fails all of them. */
+  /** Rejects all running commands. */
   lose(error: Error): void {
     for (const { fail } of [...this.#running.values()]) fail(error);
     this.#running.clear();

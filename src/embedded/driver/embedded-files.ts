@@ -7,10 +7,10 @@ import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
-/** An agent ends when it was not used for a minute, which may be the moment when it is asked. */
+/** Tries per request: an idle agent ends after a minute, possibly just as a request arrives. */
 const MOST_AGENTS = 3;
 
-/** The files of sandboxes on this machine: the spawner starts the agent of each. */
+/** Files of sandboxes on this machine. The spawner starts the agent of each sandbox. */
 export class EmbeddedFiles extends AgentFiles {
   readonly #clock: Clock;
   readonly #spawner: Pick<SpawnerClient, 'socketTo'>;
@@ -22,13 +22,13 @@ export class EmbeddedFiles extends AgentFiles {
     this.#spawner = spawner;
   }
 
-  /** Has its agent started, which takes longer than what is asked of it. */
+  /** Starts the agent in advance: its start takes longer than a request. */
   override prepare(id: InstanceId): void {
-    // Where it fails, the call that needs it is told.
+    // The call that needs the agent reports the failure.
     this.#socketOf(id, undefined).catch(() => {});
   }
 
-  /** It is no more. */
+  /** Drops the agent of an instance that is gone. */
   forget(id: InstanceId): void {
     this.#agents.delete(id);
   }
@@ -57,7 +57,7 @@ export class EmbeddedFiles extends AgentFiles {
     throw new NotJoinable('the agent for its files ends again and again');
   }
 
-  /** It may have been stopped alone, and never go on: the next call has another in its place. */
+  /** Replaces the agent at the next call: a user may have stopped it with a signal. */
   #distrust(id: InstanceId, path: string): void {
     if (this.#agents.get(id)?.path === path) this.#agents.set(id, { path, silent: true });
   }
@@ -75,6 +75,6 @@ export class EmbeddedFiles extends AgentFiles {
 
 interface KnownAgent {
   readonly path: string;
-  /** It took a connection, and no request. */
+  /** The agent took a connection, but no request. */
   readonly silent: boolean;
 }

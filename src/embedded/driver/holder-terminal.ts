@@ -6,7 +6,7 @@ import { INPUT_BYTES, PROCESS_SIGNALS, type ProcessFact } from '../../model/proc
 
 export interface HolderTerminalDeps {
   readonly processes: Pick<ProcessDriver, 'write' | 'resize' | 'signal'>;
-  /** Resolves once it is hung up, and what ignored that was killed. */
+  /** Hangs up the terminal. Resolves after processes that ignored the hangup are killed. */
   readonly hangUp: () => Promise<void>;
   readonly id: InstanceId;
   readonly reading: StartedReading;
@@ -15,9 +15,9 @@ export interface HolderTerminalDeps {
 const BUFFER = 64 << 10;
 
 /**
- * The daemon's end of a terminal that has a holder, and is hung up when this end goes. A reader
- * that stalls stops the terminal, a terminal that takes nothing stops the writer. Its stream ends
- * after the last output, `exit` settles then.
+ * The daemon's end of a terminal that has a holder. The terminal is hung up when this end closes. A
+ * reader that stalls stops the terminal; a terminal that reads no input stops the writer. The
+ * stream ends after the last output, and `exit` settles then.
  */
 export class HolderTerminal implements Terminal {
   readonly stream: Duplex;
@@ -82,7 +82,7 @@ export class HolderTerminal implements Terminal {
         if (next.value.kind === 'bytes') wants = this.stream.push(next.value.bytes);
       }
     } catch {
-      this.stream.destroy(); // its holder is gone
+      this.stream.destroy(); // the holder is gone
     } finally {
       this.#isReading = false;
     }
@@ -97,7 +97,7 @@ export class HolderTerminal implements Terminal {
           signal,
         });
     } catch {
-      // The shell has ended, or the terminal was hung up: nobody takes it.
+      // The shell has ended, or the terminal was hung up: drop the input.
     }
     done();
   }
@@ -111,7 +111,7 @@ export class HolderTerminal implements Terminal {
     hungUp.then(settle, settle);
   }
 
-  /** A call that comes too late changes nothing. */
+  /** Ignores the failure of a call that comes too late. */
   #quietly(call: Promise<void>): void {
     call.catch(() => {});
   }

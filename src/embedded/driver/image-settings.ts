@@ -6,11 +6,11 @@ import { pathsOf } from '../spawner/protocol.ts';
 export interface ImageSettings {
   /** Absolute folders whose entries are images. */
   readonly directories: readonly string[];
-  /** Absolute: where they are unpacked. Absent: the usual place. */
+  /** Absolute path for unpacked images; by default a folder chosen by `pathsOf`. */
   readonly unpackedDir?: string;
   readonly maxBytes: number;
   readonly unusedAfterMs: number;
-  /** Program and arguments that run src/embedded/images/unpacker/main. Paths absolute. */
+  /** Program and arguments that run src/embedded/images/unpacker/main. Paths are absolute. */
   readonly unpackerCommand: readonly string[];
 }
 
@@ -19,11 +19,11 @@ export interface ImagesOptions {
   readonly bwrapPath: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Absent: `host` is the only image. */
+  /** If absent, `host` is the only image. */
   readonly images?: ImageSettings;
 }
 
-/** Makes the images of a daemon whose settings these are. */
+/** Creates the images of a daemon from its settings. */
 export const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: ImagesOptions): Images =>
   new Images({
     directories: images?.directories ?? [],

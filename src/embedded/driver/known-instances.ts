@@ -6,20 +6,20 @@ import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import type { InstanceReport } from '../spawner/protocol.ts';
 
-/** An instance whose process the spawner has, or soon will. */
+/** An instance whose process the spawner has, or will have soon. */
 export interface Known {
   vitals: Vitals;
-  /** The vitals were reported. */
+  /** The driver has reported these vitals. */
   reported: boolean;
-  /** Its start is under way and not yet answered: the spawner need not have it. */
+  /** The start is in progress: the spawner may not have the instance yet. */
   ordered: boolean;
-  /** It is to end, so that is asked of each spawner anew. */
+  /** The instance must end; every spawner that connects gets the kill again. */
   unwanted: boolean;
-  /** As long as it is starting: then its record may move. */
+  /** Kept while the instance is starting. The stored record may move afterwards. */
   record: InstanceRecord | undefined;
-  /** The key of its image, which is held for it. */
+  /** Key of the image that this instance holds. */
   image?: string;
-  /** Its image is being made ready: the spawner has not heard of it yet. */
+  /** The image is being prepared: the spawner has no order for the instance yet. */
   preparing?: boolean;
   over?: boolean;
 }
@@ -28,13 +28,13 @@ export interface KnownInstancesDeps {
   readonly records: Pick<InstanceRecords, 'read'>;
   readonly images: Pick<Images, 'hold' | 'release'>;
   readonly log: Log;
-  /** Has the spawner end it. */
+  /** Makes the spawner end the instance. */
   readonly kill: (id: InstanceId) => void;
-  /** It is gone: whatever else knows of it forgets it. */
+  /** Notifies other parts that the instance is gone. */
   readonly gone: (id: InstanceId) => void;
 }
 
-/** The instances of this machine: reports each change of their processes, with the record. */
+/** Instances of this machine. Reports each change of a process, with the instance's record. */
 export class KnownInstances {
   readonly #deps: KnownInstancesDeps;
   readonly #known = new Map<InstanceId, Known>();
@@ -45,7 +45,7 @@ export class KnownInstances {
     this.#deps = deps;
   }
 
-  /** Counts those that are known, and the ends that are being reported. */
+  /** Counts the known instances, and the ends that are being reported. */
   get counts(): { readonly instances: number; readonly ending: number } {
     return { instances: this.#known.size, ending: this.#ending.size };
   }
@@ -62,7 +62,7 @@ export class KnownInstances {
     this.#known.set(id, known);
   }
 
-  /** Has changes reported to `report` from now on. */
+  /** Reports changes to `report` from now on. */
   follow(report: (fact: InstanceFact) => void): void {
     this.#report = report;
   }
@@ -71,12 +71,12 @@ export class KnownInstances {
     this.#report(fact);
   }
 
-  /** Resolves once the ends that are under way have been reported. */
+  /** Resolves after all pending ends are reported. */
   async settled(): Promise<void> {
     await Promise.all(this.#ending);
   }
 
-  /** Too many wait to be started, which is no fault of the instance's. */
+  /** Ends an instance because too many starts wait. The instance is not at fault. */
   turnedAway(id: InstanceId, known: Known): void {
     if (known.unwanted)
       return this.fact(id, {
@@ -90,7 +90,7 @@ export class KnownInstances {
     throw new NoPlace('too many sandboxes wait to be started on this machine');
   }
 
-  /** Has it end, soon or at once. */
+  /** Ends the instance as soon as the spawner can. */
   end(id: InstanceId): void {
     const known = this.#known.get(id);
     if (known) known.unwanted = true;
@@ -104,7 +104,7 @@ export class KnownInstances {
   }
 
   /**
-   * Compares what the spawner has with what is known: reports differences, and ends processes
+   * Compares the spawner's list with the known instances. Reports differences, and ends processes
    * without a record.
    */
   reconcile(instances: readonly InstanceReport[]): void {
@@ -130,7 +130,7 @@ export class KnownInstances {
     }
   }
 
-  /** Holds the image of a sandbox that was found running, where none is held for it yet. */
+  /** Holds the image of a sandbox that was found running, unless it is held already. */
   #holdImage(id: InstanceId, key: string | undefined): void {
     const known = this.#known.get(id);
     if (!known || key === undefined || known.image !== undefined) return;
@@ -138,7 +138,7 @@ export class KnownInstances {
     this.#deps.images.hold(key);
   }
 
-  /** Takes in what the spawner says of one. */
+  /** Applies the spawner's report about an instance. */
   fact(id: InstanceId, vitals: Vitals, programsEnded?: string): void {
     const known = this.#known.get(id);
     if (!known) return;
@@ -154,8 +154,8 @@ export class KnownInstances {
   }
 
   /**
-   * Its readiness changed after it was available, or more is told of it: the record is read, since
-   * it may have been claimed since.
+   * Reports a change of an available instance. Reads the record again, because a claim may have
+   * changed it.
    */
   #moved(id: InstanceId, known: Known, more?: Pick<InstanceFact, 'programsEnded'>): void {
     const reported = this.#deps.records.read(id).then(
@@ -173,7 +173,7 @@ export class KnownInstances {
     void reported.finally(() => this.#ending.delete(reported));
   }
 
-  /** The record is read again: it may have been claimed, released or retired since. */
+  /** Reads the record again: the instance may have been claimed, released or retired since. */
   #ended(id: InstanceId, vitals: Vitals): void {
     const known = this.#known.get(id);
     if (known?.image !== undefined) this.#deps.images.release(known.image);

@@ -11,17 +11,17 @@ import { lastWithin } from '../../lib/last-within.ts';
 import { parseRecords, wholeLines } from './log-records.ts';
 import { pipesIn } from '../spawner/sandbox/log-pump.ts';
 
-/** Read at once: of a tail, and of what is new. */
+/** Bytes per read, for a tail and for new lines. */
 const BLOCK = 64 << 10;
-/** A log is looked at so often where nothing tells that it changed. */
+/** Interval between two reads of a log if no notification arrives. */
 const LOOK_MS = 1_000;
-/** A log that nothing was written to has no folder to be told by. */
+/** Interval before the first line: the folder to watch does not exist yet. */
 const FIRST_LOOK_MS = 100;
-/** After the sandbox is gone its last words may be on their way for so long. */
+/** Time for the last output to arrive after the sandbox is gone. */
 const LAST_WORDS_MS = 2_000;
 const NEWLINE = 10;
 
-/** One of a log's files, which are named by the position at which they begin. */
+/** A file of a log. Its name is the position of its first byte. */
 interface LogFile {
   readonly begins: number;
   readonly path: string;
@@ -34,14 +34,14 @@ interface OpenLogFile extends LogFile {
 
 interface Follow {
   readonly signal: AbortSignal;
-  /** The sandbox is gone. */
+  /** Returns whether the sandbox is gone. */
   readonly ended: () => boolean;
 }
 
 /**
- * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that
- * printed something, and a fifo for each that may print more. A place in a log is the number of
- * bytes before it, also of those that were removed.
+ * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that has
+ * printed, and a fifo for each that may still print. A position counts all earlier bytes of the
+ * log, removed bytes too.
  */
 export class LogFiles {
   readonly #folder: string;
@@ -58,7 +58,7 @@ export class LogFiles {
       for (let size = BLOCK; ; size *= 2) {
         const from = Math.max(log.begin, log.end - size);
         const bytes = await log.read(from, log.end - from);
-        // What a file begins with is a record; what a block begins with may be the end of one.
+        // A file begins with a whole record; a block may begin in the middle of a record.
         const cut = from === log.begin ? 0 : bytes.indexOf(NEWLINE) + 1;
         const lines = wholeLines(parseRecords(bytes.subarray(cut), from + cut).lines);
         const enough =
@@ -88,7 +88,7 @@ export class LogFiles {
     try {
       while (!signal.aborted) {
         changes.begin();
-        // Looked at before the log is read: what was written before the end is read then.
+        // Checked before the read, so that the read covers everything written before the end.
         const over =
           ended() &&
           ((await this.#isOver(id)) ||
@@ -102,7 +102,7 @@ export class LogFiles {
     }
   }
 
-  /** All that there is from there on; returns where it ends. */
+  /** Yields the log from a position on; returns the position of its end. */
   async *#from(id: string, position: number): AsyncGenerator<LogBatch, number, undefined> {
     const log = await Log.open(this.#folder, id);
     try {
@@ -120,7 +120,7 @@ export class LogFiles {
     }
   }
 
-  /** Nothing can be written any more, and all that was printed is in the files. */
+  /** Returns whether the log is complete: nobody can write, and all output is in the files. */
   async #isOver(id: string): Promise<boolean> {
     return !(await exists(join(pipesIn(this.#folder), id)));
   }
@@ -130,7 +130,7 @@ const REMOVED =
   'what this sandbox printed was removed to make room for newer logs; follow those of another ' +
   'while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true';
 
-/** The files of one log as they are now, open: what is removed meanwhile can still be read. */
+/** The open files of a log. Open files stay readable after they are removed. */
 class Log {
   readonly begin: number;
   readonly end: number;
@@ -143,7 +143,7 @@ class Log {
     this.end = last ? last.begins + last.size : 0;
   }
 
-  /** Rejects with LogsGone where there was one, and its files were removed to make room. */
+  /** Rejects with LogsGone if the log existed and its files were removed to make room. */
   static async open(folder: string, id: string): Promise<Log> {
     for (;;) {
       const listed = await filesOf(join(folder, id));
@@ -161,13 +161,13 @@ class Log {
         );
       } catch (error) {
         for (const { handle } of files) await handle.close();
-        // Removed since it was listed: there is a newer one.
+        // Removed since the listing: list again.
         if (!isAbsent(error)) throw error;
       }
     }
   }
 
-  /** At most `length` bytes from there on, of one file or of several. */
+  /** Reads at most `length` bytes from a position on, across files. */
   async read(position: number, length: number): Promise<Buffer> {
     const parts: Buffer[] = [];
     for (const { begins, size, handle } of this.#files) {
@@ -190,7 +190,7 @@ class Log {
   }
 }
 
-/** The folder of one that may still print is empty for a moment before its first line. */
+/** The folder of a sandbox that may still print is empty for a moment before its first line. */
 const wasRemoved = async (folder: string, id: string): Promise<boolean> =>
   !(await exists(join(pipesIn(folder), id))) && (await filesOf(join(folder, id)))?.length === 0;
 
@@ -200,7 +200,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** In order; undefined where nothing was ever printed. */
+/** Lists the files in order; undefined if the sandbox never printed. */
 const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> => {
   try {
     const names = (await readdir(folder)).filter((name) => /^\d{1,15}$/.test(name)).map(Number);
@@ -216,7 +216,7 @@ const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> 
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Tells that something in a folder changed, which need not exist yet. */
+/** Watches a folder for changes. The folder may be created later. */
 class Changes {
   readonly #folder: string;
   readonly #signal: AbortSignal;
@@ -229,7 +229,7 @@ class Changes {
     this.#signal = signal;
   }
 
-  /** Begins to look for changes: those from now on count. */
+  /** Starts to watch for changes from now on. */
   begin(): void {
     this.#changed = false;
     if (this.#watcher) return;
@@ -240,11 +240,11 @@ class Changes {
       });
       this.#watcher.on('error', () => this.end());
     } catch {
-      // There is no folder yet.
+      // The folder does not exist yet.
     }
   }
 
-  /** Resolves at a change, at an abort, or after `mostMs`. */
+  /** Resolves on a change, on an abort, or after `mostMs`. */
   async next(mostMs: number): Promise<void> {
     if (this.#changed || this.#signal.aborted) return;
     await new Promise<void>((resolve) => {

@@ -1,8 +1,8 @@
 import type { LogLine } from '../../contracts/sandbox-driver.ts';
 
 /**
- * The records that `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout
- * F text`, one record a line; with P for F the line goes on in the next record.
+ * `launcher logs` writes one record per line, in the format of container runtimes (CRI): `TIME
+ * stdout F text`. P in place of F means that the next record continues the line.
  */
 const HEAD = '2026-01-31T12:00:00.000000000Z stdout F '.length;
 const TIME_LENGTH = '2026-01-31T12:00:00.000000000Z'.length;
@@ -16,8 +16,8 @@ export interface LogRecords {
 }
 
 /**
- * The whole records in these bytes, which begin at `position` of the log. What is no record, torn
- * by a crash, is passed over.
+ * Parses the whole records of a block that begins at `position` of the log. Skips records that a
+ * crash has torn.
  */
 export const parseRecords = (bytes: Buffer, position: number): LogRecords => {
   const lines: LogLine[] = [];
@@ -41,7 +41,7 @@ const parseRecord = (record: Buffer, next: number): LogLine | undefined => {
   };
 };
 
-/** Parts joined to the lines they are of. The last may be partial still. */
+/** Joins parts to lines. The last line may still be partial. */
 export const wholeLines = (records: readonly LogLine[]): readonly LogLine[] => {
   const lines: LogLine[] = [];
   let parts: LogLine[] = [];

@@ -7,7 +7,7 @@ import type { InstanceReport } from '../spawner/protocol.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
-/** Changes that may cross one that is taken back. */
+/** Tries to undo a pause while concurrent changes move the record. */
 const MOST_TRIES = 5;
 
 export interface PausesDeps {
@@ -17,8 +17,8 @@ export interface PausesDeps {
 }
 
 /**
- * Which instances are paused. The record says so first; the spawner freezes and thaws after that,
- * and is brought in line with the records whenever one connects: so a pause outlives each of them.
+ * The paused instances. The record changes first; then the spawner freezes or thaws. A spawner that
+ * connects is brought in line with the records, so a pause survives a restart of daemon or spawner.
  */
 export class Pauses {
   readonly #deps: PausesDeps;
@@ -28,7 +28,7 @@ export class Pauses {
     this.#deps = deps;
   }
 
-  /** Takes in a record that was found, at start. */
+  /** Reads the pause of a record at start. */
   know({ id, claim }: InstanceRecord): void {
     if (claim?.pausedAt === undefined) this.#paused.delete(id);
     else this.#paused.add(id);
@@ -38,7 +38,9 @@ export class Pauses {
     this.#paused.delete(id);
   }
 
-  /** Changes a claim; a pause or its end has been carried out when it resolves. */
+  /**
+   * Changes a claim. If the change is a pause or its end, resolves after the spawner applied it.
+   */
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
     if (!('pausedAt' in change)) return await this.#deps.records.amend(id, change, seen);
     const { records, client } = this.#deps;
@@ -53,13 +55,13 @@ export class Pauses {
     } catch (error) {
       if (!paused || error instanceof InstanceGone) throw error;
       await this.#takeBack(record);
-      // A spawner that came meanwhile was told by the record that was; another is told by this one.
+      // A spawner that connected in the meantime applied the old record; thaw the instance there.
       if (!this.#paused.has(id)) await client.freeze(id, false).catch(() => {});
       throw error;
     }
   }
 
-  /** It runs on: the record says so again, also where it has moved by now. */
+  /** The instance still runs: clears the pause in the record, even if the record has moved. */
   async #takeBack(record: InstanceRecord): Promise<void> {
     const { records } = this.#deps;
     const pausedAt = record.claim?.pausedAt;
@@ -74,7 +76,7 @@ export class Pauses {
     }
   }
 
-  /** Has each instance stand still or run as its record says. */
+  /** Freezes or thaws each instance as its record says. */
   reconcile(instances: readonly InstanceReport[]): void {
     for (const { id, vitals, frozen = false } of instances) {
       const paused = this.#paused.has(id);

@@ -3,25 +3,22 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import { openWay } from '../spawner/ports/port-dialling.ts';
 import type { PortSocket } from '../spawner/ports/port-socket.ts';
 
-/** A way that is kept ready for the next connection is let go after so long. */
+/** Time for which an unused open connection to a forwarder is kept. */
 const READY_MS = 1_000;
 
-/** Connections to sandboxes' ports, each through its sandbox's forwarder. */
+/** Connections to ports of sandboxes, through each sandbox's forwarder. */
 export class Ports {
   readonly #forward: (id: InstanceId) => Promise<string>;
   readonly #sockets = new Map<InstanceId, string>();
   readonly #ready = new Map<InstanceId, PortSocket>();
   readonly #preparing = new Set<InstanceId>();
 
-  /** `forward` answers the forwarder's socket, and starts one where there is none. */
+  /** `forward` returns the forwarder's socket. It starts a forwarder if none runs. */
   constructor(forward: (id: InstanceId) => Promise<string>) {
     this.#forward = forward;
   }
 
-  /**
-   * Rejects with what `forward` rejects with, or as the stream fails: with PortUnreachable, or the
-   * signal's reason.
-   */
+  /** Rejects as `forward` does, with PortUnreachable, or with the signal's reason. */
   async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
     signal.throwIfAborted();
     const socket = this.#take(id) ?? (await this.#open(id, signal));
@@ -30,7 +27,7 @@ export class Ports {
     return socket;
   }
 
-  /** It is no more. */
+  /** Drops the forwarder of an instance that is gone. */
   forget(id: InstanceId): void {
     this.#sockets.delete(id);
     this.#take(id)?.destroy();
@@ -47,7 +44,7 @@ export class Ports {
     const known = this.#sockets.get(id);
     const socket = known === undefined ? undefined : await openWay(known, signal, unreachable);
     if (socket) return socket;
-    // Its forwarder is not yet there, or ended.
+    // The forwarder does not listen yet, or has ended.
     const path = await this.#forward(id);
     this.#sockets.set(id, path);
     const opened = await openWay(path, signal, unreachable);
@@ -56,8 +53,8 @@ export class Ports {
   }
 
   /**
-   * Connections come in rows: the next one finds its way to the forwarder open. Nothing in the
-   * sandbox sees it. Never rejects.
+   * Opens a connection to the forwarder for the next call, because connections often come in
+   * series. The sandbox does not notice. Never rejects.
    */
   async #prepare(id: InstanceId): Promise<void> {
     const path = this.#sockets.get(id);

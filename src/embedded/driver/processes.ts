@@ -39,23 +39,22 @@ export interface EmbeddedProcessesDeps {
   /** The folder of all sockets; see `SpawnerPaths`. */
   readonly folder: string;
   readonly clock: Clock;
-  /** Absent: those of this machine. */
+  /** By default the processors of this machine. */
   readonly processors?: number;
 }
 
-/** Starts that may wait for their turn. */
+/** Bounds for queued starts. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
-/** A start that takes longer mostly waits, such as for the processor time of its sandbox. */
+/** A slot is freed after this time: a longer start mostly waits for its sandbox's CPU time. */
 const TURN_MS = 50;
-/** One that is being forgotten as it is asked for again is started once more. */
+/** Tries to start a process whose record is being forgotten at the same time. */
 const MOST_STARTS = 3;
 
 /**
- * Runs processes in sandboxes of this machine. The spawner starts the holder of each, and is not
- * needed for anything else: all other calls go to the holder. A start takes a processor for some
- * milliseconds, and one tenant's starts take half of the processors at most, so that the daemon
- * has time to answer others.
+ * Runs processes in sandboxes of this machine. The spawner starts the holder of each process; all
+ * other calls go to the holder. A start takes a few milliseconds of a processor. The starts of one
+ * tenant use at most half of the processors, so the daemon can still answer others.
  */
 export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
   readonly #deps: EmbeddedProcessesDeps;
@@ -102,7 +101,7 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     });
   }
 
-  /** As `SandboxDriver.attach`: a process that is not listed, and ends with its reader. */
+  /** Implements `SandboxDriver.attach`: the process is not listed, and ends with its reader. */
   async attach(id: InstanceId, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
     const order: BoundOrder = {
       processId: `.${randomBytes(12).toString('hex')}`,
@@ -127,7 +126,7 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     return new HolderTerminal({ processes: this, hangUp, id, reading });
   }
 
-  /** Starts it, unless it is there, and asks its holder. */
+  /** Starts the process unless it exists, then calls its holder. */
   async #started<T>(
     id: InstanceId,
     order: BoundOrder,
@@ -152,7 +151,9 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     }
   }
 
-  /** Resolves with a function that ends the turn, which ends by itself after 50 ms. */
+  /**
+   * Waits for a start slot. Resolves with a function that frees it; it is freed after 50 ms anyway.
+   */
   async #turn({ tenant }: ProcessOrder): Promise<() => void> {
     const { clock } = this.#deps;
     const full = () => new ProcessesFull('tenant', 'too many of your processes wait to be started');
@@ -186,7 +187,7 @@ const wayTo = (
 
 const gone = (): ProcessGone => new ProcessGone('there is no such process');
 
-/** Lists the errors of a socket that no holder has, or that one left when it was killed. */
+/** Errors of a socket that has no holder, or whose holder was killed. */
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 const whyNotBegun = (why: unknown): Error =>

@@ -42,27 +42,27 @@ import { KnownInstances, type Known } from './known-instances.ts';
 import { imagesOf, type ImageSettings } from './image-settings.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
-  /** Absolute; exists, and belongs to this daemon alone. */
+  /** Absolute path. The folder exists, and belongs only to this daemon. */
   readonly dataDir: string;
   readonly records: InstanceRecords;
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths
-   * absolute.
+   * Program and arguments that run src/embedded/spawner/main. The driver appends the data folder.
+   * Paths are absolute.
    */
   readonly spawnerEntry: { readonly command: readonly string[] };
-  /** Absent: `host` is the only image. */
+  /** If absent, `host` is the only image. */
   readonly images?: ImageSettings;
-  /** Absent: there are no volumes. */
+  /** If absent, there are no volumes. */
   readonly volumes?: VolumePlaces;
-  /** Absent: this one's. */
+  /** By default the size of this machine. */
   readonly machine?: () => MachineSize;
 }
 
-/** Records of new instances: they share a commit, and are soon answered. */
+/** Concurrent inserts of new instances. They share a commit, so each is answered soon. */
 const MOST_WRITTEN_AT_ONCE = 16;
-/** As many as may wait for the spawner. */
+/** The same bounds as the spawner's queue of starts. */
 const MOST_LAUNCHES_WAITING = { mostWaiting: 4_096, mostWaitingOfTenant: 1_024 };
 
 const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be started on this machine');
@@ -71,16 +71,16 @@ const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be starte
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
   readonly processes: EmbeddedProcesses;
-  /** Writes the record, which is all that a claim does: the process runs as before. */
+  /** Writes the record. A claim does not touch the process. */
   readonly claim: InstanceRecords['claim'];
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
-  /** Counted once: that takes a millisecond, and each launch asks. */
+  /** Measured once: it takes a millisecond, and each launch needs it. */
   readonly #machine: MachineSize;
-  /** Asked of bubblewrap once, for the first pool that mounts a folder. */
+  /** Whether bubblewrap can bind folders; checked for the first pool that mounts a folder. */
   #bindsFolders: boolean | undefined;
-  /** Tenants write in turn: whatever one asks for at once, another's order comes soon. */
+  /** Takes tenants in turn, so that a burst of one tenant does not delay the others. */
   readonly #launches = new FairSlots({
     most: () => MOST_WRITTEN_AT_ONCE,
     mostOfTenant: (most) => most,
@@ -161,9 +161,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     };
   }
 
-  /**
-   * Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do.
-   */
+  /** Rejects with SpawnerUnusable if sandboxes can't run here; the message names the remedy. */
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
     checkPrograms(this.#options);
     const all = await this.#records.all();
@@ -220,7 +218,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       this.#log.debug({ id, error }, 'a sandbox could not be started');
       return startFailure(error);
     });
-    // Its start took too long for somebody, and it was ended meanwhile.
+    // The start took too long, and the instance was ended in the meantime.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {
       this.#known.fact(id, { kind: 'gone', exitCode: null, reason: terms });
@@ -272,7 +270,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     };
   }
 
-  /** The one daemon there is has reported what it wrote. */
+  /** Nothing to confirm: this daemon is the only writer. */
   confirm(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
@@ -314,7 +312,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#ports.dial(id, port, signal);
   }
 
-  /** The spawner ends with the daemon; sandboxes stay. */
+  /** Ends the spawner with the daemon; sandboxes keep running. */
   async stop(): Promise<void> {
     this.#known.follow(() => {});
     await Promise.all([this.#client.stop(), this.#images.stop()]);
@@ -336,7 +334,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
   }
 
-  /** With its image, which is then held for it. Rejects where that can't be had. */
+  /** Builds the start terms, and holds the image. Rejects if the image is not available. */
   async #termsOf(
     { poolOwner }: InstanceRecord,
     definition: InstanceDefinition,

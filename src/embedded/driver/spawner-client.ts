@@ -28,34 +28,32 @@ export interface SpawnerClientOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly fact: (id: string, vitals: Vitals, programsEnded?: string) => void;
-  /**
-   * A spawner is connected, for the first time or again: all that it has. Facts come after this.
-   */
+  /** Called with all instances whenever a spawner has connected. Facts follow this call. */
   readonly connected: (instances: readonly InstanceReport[]) => void;
 }
 
-/** A fact that came before the list did. */
+/** A fact that arrived before the list. */
 type Early = Pick<InstanceReport, 'id' | 'vitals' | 'programsEnded'>;
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
-/** Milliseconds that a request waits for the spawner to come back. */
+/** Milliseconds that a request waits for a spawner to connect. */
 const PATIENCE_MS = 3_000;
-/** A spawner of another version gets so long to leave. */
+/** Time for a spawner of another version to leave. */
 const LEAVE_PATIENCE_MS = 10_000;
-/** And any spawner as the daemon stops, which has not much longer itself. */
+/** Time for a spawner to leave when the daemon stops. The daemon has not much more time itself. */
 const STOP_PATIENCE_MS = 5_000;
-/** To find one that speaks this version, and neither stands still nor ends meanwhile. */
+/** Tries to reach a spawner of this version that answers and stays alive. */
 const MAX_TRIES = 3;
 
 /**
- * Keeps one spawner connected: should it end, another is started within about a second; should it
- * say nothing, within some 20 s.
+ * Keeps one spawner connected. Starts another about a second after it ends, or after about 20 s of
+ * silence.
  */
 export class SpawnerClient {
   readonly #options: SpawnerClientOptions;
   #link: SpawnerLink | undefined;
-  /** The one that is being connected to, and is none of `#link` yet. */
+  /** The link that is being connected, before it becomes `#link`. */
   #opened: SpawnerLink | undefined;
   #hello: SpawnerHello | undefined;
   #stopped = false;
@@ -69,16 +67,14 @@ export class SpawnerClient {
     this.#options = options;
   }
 
-  /** Rejects with SpawnerUnusable where no sandbox can be run here. */
+  /** Rejects with SpawnerUnusable if no sandbox can run here. */
   async start(): Promise<void> {
     const connecting = this.#connect();
     this.#connecting = connecting.catch(() => {});
     await connecting;
   }
 
-  /**
-   * Sandboxes stay, and the processes in them. The spawner ends.
-   */
+  /** Ends the spawner. Sandboxes and their processes keep running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
@@ -92,17 +88,17 @@ export class SpawnerClient {
     else if (this.#link) await this.#parted(this.#link);
   }
 
-  /** Undefined while none is connected. */
+  /** Undefined while no spawner is connected. */
   get hello(): SpawnerHello | undefined {
     return this.#link ? this.#hello : undefined;
   }
 
-  /** One is connected, and says nothing. */
+  /** Whether the connected spawner does not answer. */
   get silent(): boolean {
     return this.#link?.silent ?? false;
   }
 
-  /** Repeated under the same id until a spawner has taken it, however many end meanwhile. */
+  /** Repeats the order under the same id until a spawner takes it, even if spawners end. */
   async startInstance(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     for (;;) {
       const link = await this.#connected(Number.POSITIVE_INFINITY);
@@ -114,28 +110,28 @@ export class SpawnerClient {
     }
   }
 
-  /** Lost where no spawner is connected: the next connection shows what is still there. */
+  /** Does nothing if no spawner is connected: the next list shows the instance again. */
   kill(id: string): void {
     this.#link?.kill(id);
   }
 
-  /** Resolves once it stands still, or goes on. Rejects with InstanceGone or NotJoinable. */
+  /** Resolves after the instance is frozen or thawed. Rejects with InstanceGone or NotJoinable. */
   async freeze(id: string, frozen: boolean): Promise<void> {
     await (await this.#connected(PATIENCE_MS)).freeze(id, frozen);
   }
 
-  /** Rejects with SpawnerLost where none answers in time: then nothing was run. */
+  /** Rejects with SpawnerLost if no spawner connects in time; the command has not run then. */
   async exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     const link = await this.#connected(Math.min(request.timeoutMs, PATIENCE_MS));
     return link.exec(id, request, signal);
   }
 
-  /** As `SpawnerLink.hold`. Rejects with SpawnerLost where none answers in time. */
+  /** Like `SpawnerLink.hold`. Rejects with SpawnerLost if no spawner connects in time. */
   async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
     return (await this.#connected(PATIENCE_MS)).hold(id, order);
   }
 
-  /** The socket that leads to the sandbox's ports or files. */
+  /** Returns the path of the socket to the sandbox's ports or files. */
   async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
     return (await this.#connected(PATIENCE_MS)).socketTo(order);
   }
@@ -169,7 +165,9 @@ export class SpawnerClient {
     }
   }
 
-  /** Rejects with SpawnerLost where it ended, also where it stood still and was ended for that. */
+  /**
+   * Rejects with SpawnerLost if the spawner ended, or was ended because a signal had stopped it.
+   */
   async #greet(link: SpawnerLink): Promise<SpawnerHello> {
     try {
       return await link.greet(this.#options.config);
@@ -209,7 +207,7 @@ export class SpawnerClient {
 
   async #take(link: SpawnerLink, hello: SpawnerHello): Promise<void> {
     const instances = await link.list();
-    // What ended before the list was made is not on it, but its fact has come.
+    // An instance that ended before the list was made is not in the list; report its early fact.
     const early = this.#early ?? [];
     const listed = new Set(instances.map(({ id }) => id));
     this.#early = undefined;
@@ -227,7 +225,7 @@ export class SpawnerClient {
     if (this.#link === link) for (const give of [...this.#waiting]) give(link);
   }
 
-  /** Sandboxes stay, and what was open is lost. */
+  /** Ends the spawner and the link. Sandboxes keep running; open channels fail. */
   #end(link: SpawnerLink): void {
     killSpawner(this.#options.process.dataDir);
     link.close();
@@ -259,7 +257,7 @@ export class SpawnerClient {
     }
   }
 
-  /** Asks it to leave, and resolves once the link is lost. One that stays is ended. */
+  /** Asks the spawner to leave, and ends it if it stays. Resolves after the link is lost. */
   async #left(link: SpawnerLink, patienceMs: number): Promise<void> {
     link.leave();
     const { clock } = this.#options;
@@ -268,7 +266,10 @@ export class SpawnerClient {
     callOff();
   }
 
-  /** As the daemon stops: resolves once the link is lost. One that was stopped is ended. */
+  /**
+   * Asks the spawner to leave as the daemon stops, and ends it if a signal had stopped it. Resolves
+   * after the link is lost.
+   */
   async #parted(link: SpawnerLink): Promise<void> {
     link.leave();
     const { clock, process } = this.#options;
@@ -280,7 +281,7 @@ export class SpawnerClient {
     callOff();
   }
 
-  /** One that answers. */
+  /** Waits for a connected spawner that answers. */
   #connected(patienceMs: number): Promise<SpawnerLink> {
     if (this.#link && !this.#link.silent) return Promise.resolve(this.#link);
     if (this.#stopped) return Promise.reject(new SpawnerLost('the daemon stops'));

@@ -1,27 +1,27 @@
 import type { Clock } from '../../contracts/clock.ts';
 
 export interface HeartbeatEvents {
-  /** Ask for a sign of life. At most one is unanswered. */
+  /** Sends a beat. At most one beat is unanswered. */
   ask(): void;
-  /** Nothing was heard for about two seconds. */
+  /** The peer has been silent for about two seconds. */
   silent(): void;
-  /** With each beat for as long as that lasts, from the first on. */
+  /** Called with each beat while the silence lasts, the first one included. */
   missed(): void;
-  /** Something was heard again. */
+  /** The peer has answered again. */
   back(): void;
-  /** Nothing was heard for some twenty seconds. Once; nothing is asked afterwards. */
+  /** The peer has been silent for about twenty seconds. Called once; no beats follow. */
   givenUp(): void;
 }
 
 export const BEAT_MS = 500;
-/** Unanswered beats: with the one that is asked first, at most 2.5 s from the last sign of life. */
+/** Unanswered beats until silence; with the first beat, at most 2.5 s after the last answer. */
 const SILENT_AFTER = 4;
 const GIVEN_UP_AFTER = 40;
 
 /**
- * Notices that a peer does not answer, such as a spawner that got SIGSTOP. It counts this process'
- * own beats instead of time: a user can stop the daemon, or pause its VM or container, for minutes.
- * Counted by time, the daemon would then end a healthy spawner.
+ * Notices that a peer does not answer, such as a spawner that got SIGSTOP. It counts this process's
+ * own beats instead of time. A user can stop the daemon, or pause its VM, for minutes; a timer
+ * would then end a healthy spawner.
  */
 export class Heartbeat {
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class Heartbeat {
     return this.#missed >= SILENT_AFTER;
   }
 
-  /** Whatever comes from the peer shows that it lives. */
+  /** Any message from the peer shows that the peer is alive. */
   heard(): void {
     const wasSilent = this.silent;
     this.#asked = false;

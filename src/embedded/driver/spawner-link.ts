@@ -29,15 +29,15 @@ import { CommandLink, SpawnerLost } from './command-link.ts';
 export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
 
 export interface LinkEvents {
-  /** `programsEnded`: why processes of it have ended. */
+  /** `programsEnded` is the reason why processes of the sandbox have ended. */
   fact(id: string, vitals: Vitals, programsEnded?: string): void;
-  /** Nothing has been heard of it for some seconds. */
+  /** The spawner has been silent for some seconds. */
   silent(): void;
-  /** It was silent, and is heard again. */
+  /** The spawner has answered again after a silence. */
   back(): void;
-  /** It has been silent for so long that another should take its place. */
+  /** The silence is too long: another spawner should take over. */
   givenUp(): void;
-  /** Once; whatever was open has been failed before. */
+  /** Called once, after all open requests have failed. */
   lost(): void;
 }
 
@@ -54,7 +54,7 @@ interface Waiting<T> {
 
 const HELLO_PATIENCE_MS = 30_000;
 
-/** The answers to questions about one sandbox. */
+/** Answers to requests about one sandbox. */
 type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' | 'held' }>;
 
 const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T): void => {
@@ -62,7 +62,7 @@ const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T)
   waiting.delete(request);
 };
 
-/** One connection to a spawner. What is open on it fails when it is lost. */
+/** One connection to a spawner. Open requests and channels fail when it is lost. */
 export class SpawnerLink {
   readonly #socket: Socket;
   readonly #events: LinkEvents;
@@ -90,7 +90,7 @@ export class SpawnerLink {
     exited: (end) => this.#commands.exited(end),
     log: ({ level, fields, event }) => this.#log[level]({ ...fields, from: 'spawner' }, event),
   };
-  /** Resolves once it is lost. */
+  /** Resolves after the connection is lost. */
   readonly lost: Promise<void>;
   #tellLost: () => void = () => {};
   #greeting: Waiting<SpawnerHello> | undefined;
@@ -124,8 +124,8 @@ export class SpawnerLink {
   }
 
   /**
-   * Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent
-   * where it says nothing.
+   * Rejects with SpawnerUnusable if the spawner can't work with this configuration. Rejects with
+   * SpawnerSilent if it does not answer.
    */
   async greet(config: SpawnerConfig, protocol = PROTOCOL): Promise<SpawnerHello> {
     const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () =>
@@ -143,7 +143,7 @@ export class SpawnerLink {
     }
   }
 
-  /** It has said nothing for some seconds, though it was asked. */
+  /** Whether the spawner has left a beat unanswered for some seconds. */
   get silent(): boolean {
     return this.#heartbeat.silent;
   }
@@ -156,7 +156,10 @@ export class SpawnerLink {
     });
   }
 
-  /** Resolves once the order is under way; rejects with SpawnerLost when that isn't known. */
+  /**
+   * Resolves after the spawner took or refused the order. Rejects with SpawnerLost if the outcome
+   * is unknown.
+   */
   start(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     return new Promise((settle, fail) => {
       const request = this.#number();
@@ -166,7 +169,7 @@ export class SpawnerLink {
   }
 
   /**
-   * The socket that leads to the sandbox's ports or files. Rejects with InstanceGone or
+   * Returns the path of the socket to the sandbox's ports or files. Rejects with InstanceGone or
    * NotJoinable.
    */
   async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
@@ -180,12 +183,12 @@ export class SpawnerLink {
     return answer.type === 'probed' ? answer.reports : [];
   }
 
-  /** Resolves once it stands still, or goes on. Rejects with InstanceGone or NotJoinable. */
+  /** Resolves after the instance is frozen or thawed. Rejects with InstanceGone or NotJoinable. */
   async freeze(id: string, frozen: boolean): Promise<void> {
     await this.#ask((request) => ({ type: 'freeze', request, id, frozen }));
   }
 
-  /** Resolves with why nothing was started; undefined if the process has its holder. */
+  /** Resolves with the reason if the process was refused; undefined if it has its holder. */
   async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
     const answer = await this.#ask((request) => ({ type: 'hold', request, id, order }));
     return answer.type === 'held' ? answer.refusal : undefined;
@@ -203,7 +206,7 @@ export class SpawnerLink {
     this.#send({ type: 'kill', id });
   }
 
-  /** Asks the spawner to leave the data folder; the link is lost when it does. */
+  /** Asks the spawner to leave the data folder. The link is lost when it leaves. */
   leave(): void {
     this.#send({ type: 'leave' });
   }
@@ -216,7 +219,7 @@ export class SpawnerLink {
     return this.#commands.exec(id, request, signal);
   }
 
-  /** For requests and channels alike, never used twice on one link. */
+  /** Numbers requests and channels. A link never reuses a number. */
   #number(): number {
     if (this.#over) throw new SpawnerLost('the spawner is away');
     return this.#next++;

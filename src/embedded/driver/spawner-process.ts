@@ -19,39 +19,38 @@ import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/proto
 import { atUsualPriority } from '../../lib/processes.ts';
 
 export interface SpawnerProcessOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataDir: string;
   /**
-   * Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths
-   * absolute.
+   * Program and arguments that run src/embedded/spawner/main. The data folder is appended. Paths
+   * are absolute.
    */
   readonly command: readonly string[];
-  /** Measures how long a spawner takes to begin. */
+  /** Measures how long a spawner takes to start. */
   readonly clock: Clock;
 }
 
-/** Something that sandboxes need is missing; the message says what to install. */
+/** A program that sandboxes need is missing; the message says which one to install. */
 export class SpawnerUnusable extends Error {
   override readonly name: string = 'SpawnerUnusable';
 }
 
-/** It took the connection, and says nothing. */
+/** The spawner took the connection, but does not answer. */
 export class SpawnerSilent extends SpawnerUnusable {
   override readonly name = 'SpawnerSilent';
 }
 
-/** `flock`'s answer when another process has the lock. */
+/** Exit code of `flock` if another process has the lock. */
 const TAKEN = 75;
 const READY = 'ready';
 const CONNECT_PATIENCE_MS = 10_000;
-/** Node takes seconds to begin in a container that may use a tenth of a core, or on a cold disk. */
+/** Node takes seconds to start with a tenth of a core, or from a cold disk. */
 const START_PATIENCE_MS = 30_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;
 
 /**
- * Throws SpawnerUnusable where the launcher isn't there, or bubblewrap, unless nothing is to be
- * isolated.
+ * Throws SpawnerUnusable if the launcher is missing, or bubblewrap is missing and isolation is on.
  */
 export const checkPrograms = ({
   bwrapPath,
@@ -71,8 +70,8 @@ export const checkPrograms = ({
 };
 
 /**
- * A connection to the data folder's spawner, which is started where none lives. Rejects within
- * about forty seconds.
+ * Connects to the data folder's spawner. Starts a spawner if none runs. Rejects within about forty
+ * seconds.
  */
 export const connectSpawner = async (options: SpawnerProcessOptions): Promise<Socket> => {
   const paths = pathsOf(options.dataDir);
@@ -84,14 +83,13 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
     if (performance.now() > deadline)
       throw new SpawnerUnusable(`another spawner holds ${paths.lock} and does not answer`);
     const started = await startSpawner(options, paths);
-    // Another one is coming up or going down: it answers or lets go of the lock soon.
+    // Another spawner is starting or ending: it answers or frees the lock soon.
     if (!started) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 };
 
 /**
- * Ends the data folder's spawner, if one lives, whatever it does. Its sandboxes stay; the next one
- * finds them.
+ * Kills the data folder's spawner, if one runs. Its sandboxes stay; the next spawner adopts them.
  */
 export const killSpawner = (dataDir: string): void => {
   const pid = holderOf(pathsOf(dataDir).lock);
@@ -106,13 +104,13 @@ export const killSpawner = (dataDir: string): void => {
 const isGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ESRCH';
 
-/** The data folder's spawner was stopped by a signal, and does nothing until it is continued. */
+/** Returns whether a signal has stopped the data folder's spawner. */
 export const spawnerStandsStill = (dataDir: string): boolean => {
   const pid = holderOf(pathsOf(dataDir).lock);
   return pid !== undefined && readProcessStat(pid)?.state === 'T';
 };
 
-/** The process that took the lock and has it open still. */
+/** Finds the process that took the lock and still has it open. */
 const holderOf = (lock: string): number | undefined => {
   const inode = String(statSync(lock, { throwIfNoEntry: false })?.ino);
   for (const line of readFileSync('/proc/locks', 'utf8').split('\n')) {
@@ -133,7 +131,7 @@ const hasOpen = (pid: number, path: string): boolean => {
   }
 };
 
-/** A folder in the temporary one: whoever made it first could answer in the spawner's name. */
+/** Requires our own folder: in /tmp, another user could create it first and pose as the spawner. */
 const requireOurs = (folder: string): void => {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   if (
@@ -147,8 +145,8 @@ const requireOurs = (folder: string): void => {
 };
 
 /**
- * Lists what a socket says where no spawner is yet or any more, where it ended in this moment, and
- * where one that stands still has as many that wait as it may.
+ * Errors of connect() if no spawner listens, or it just ended, or its backlog is full while it is
+ * stopped.
  */
 const NONE_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
@@ -171,9 +169,8 @@ const tryConnect = (path: string): Promise<Socket | undefined> =>
   });
 
 /**
- * Starts one, apart from this process. The lock is taken by `flock`, which then becomes the
- * spawner: the kernel holds it for as long as that lives, so none is ever left behind. Answers
- * false where another has it.
+ * Starts a detached spawner. `flock` takes the lock and becomes the spawner; the kernel frees the
+ * lock when the spawner ends. Resolves to false if another process has the lock.
  */
 const startSpawner = async (
   { command, dataDir, clock }: SpawnerProcessOptions,

@@ -2,10 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Volume, Volumes } from '../../contracts/volumes.ts';
 import type { VolumeDirectory } from '../../model/templates/volume-directory.ts';
 
-/**
- * Directories that the configuration names, as volumes. One that is not there is not listed, and
- * can't be mounted.
- */
+/** Configured directories as volumes. A missing directory is not listed, and can't be mounted. */
 export class VolumeDirectories implements Volumes {
   readonly #byNamespace = new Map<string, Map<string, string>>();
 
@@ -31,7 +28,7 @@ export class VolumeDirectories implements Volumes {
     return volumes.flat();
   }
 
-  /** Finds the directory of the claim's files; undefined where the namespace has no such claim. */
+  /** Finds the directory of a claim; undefined if the namespace has no such claim. */
   directoryOf(namespace: string, claimName: string): string | undefined {
     return this.#byNamespace.get(namespace)?.get(claimName);
   }
@@ -47,12 +44,12 @@ const volumeOf = (claimName: string, capacity: string): Volume => ({
 });
 
 /**
- * Reads the size of the file system that the directory is on, such as `1024Mi`; undefined where
- * there is no such directory.
+ * Reads the size of the directory's file system, such as `1024Mi`; undefined if the directory is
+ * missing.
  */
 const capacityOf = async (path: string): Promise<string | undefined> => {
   try {
-    const { bsize, blocks } = await statfs(`${path}/.`); // a file has no `.`
+    const { bsize, blocks } = await statfs(`${path}/.`); // fails if the path is a plain file
     return `${Math.floor((bsize * blocks) / 2 ** 20)}Mi`;
   } catch {
     return undefined;

@@ -9,7 +9,7 @@ export interface VolumePlaces {
   directoryOf(namespace: string, claimName: string): string | undefined;
 }
 
-/** Names at the top of every sandbox that must stay as they are. */
+/** Top-level names in a sandbox that no mount may cover. */
 const KEPT = new Set([
   'usr',
   'etc',
@@ -22,13 +22,13 @@ const KEPT = new Set([
   'lib64',
   '.sandpool',
 ]);
-/** The most bytes of a file's name that file systems take. */
+/** Longest file name of common file systems, in bytes. */
 const MOST_NAME_BYTES = 255;
 
 /**
- * Refuses mounts that would stand in the way of the sandbox's own or of each other, and folders of
- * volumes that can't be mounted. Paths that lead out of a volume were refused before; links that
- * do, the launcher refuses.
+ * Refuses mounts that cover the sandbox's own folders or each other, and volume folders that can't
+ * be mounted. Earlier checks refuse paths that lead out of a volume; the launcher refuses such
+ * links.
  */
 export const checkVolumeMounts = (
   mounts: readonly VolumeMount[],
@@ -51,7 +51,7 @@ export const checkVolumeMounts = (
   });
 };
 
-/** Throws where a volume is not the namespace's, or no more. */
+/** Throws if a volume does not belong to the namespace (any more). */
 export const hostMountsOf = (
   mounts: readonly VolumeMount[],
   namespace: string,
@@ -65,13 +65,13 @@ export const hostMountsOf = (
     return { source, target, readOnly, subPath: names.length > 0 ? names.join('/') : undefined };
   });
 
-/** Returns the names of the folders that a path goes through; none mean the volume itself. */
+/** Returns the folder names of a path; an empty list means the volume itself. */
 const namesOf = (subPath = ''): readonly string[] =>
   subPath.split('/').filter((name) => name !== '' && name !== '.');
 
 /**
- * Returns whether this bubblewrap binds a folder that was opened before, by its descriptor: 0.10
- * and later do, and others with their distribution's security updates.
+ * Returns whether this bubblewrap can bind an open folder by its descriptor. Version 0.10 and later
+ * can; older ones can with security updates of their distribution.
  */
 export const bindsFolders = (bwrapPath: string): boolean =>
   spawnSync(bwrapPath, ['--help'], { encoding: 'utf8', timeout: 5_000 }).stdout?.includes(
