@@ -7,12 +7,12 @@ import {
 
 interface Entry {
   readonly start: string;
-  /** By replica, until when. */
+  /** Time until which each replica's link counts. */
   readonly linked: Map<string, number>;
   wantedAt: number;
 }
 
-/** Knows in memory which start of each worker cluster is linked to which replica. */
+/** Keeps in memory which replica is linked to which start of each worker cluster. */
 export class ClusterStartStore {
   readonly #clock: Clock;
   readonly #held = new Map<string, Entry>();
@@ -21,7 +21,7 @@ export class ClusterStartStore {
     this.#clock = clock;
   }
 
-  /** Returns what one replica has of it. */
+  /** Returns one replica's view of the store. */
   of(replica: string): ClusterStarts {
     return {
       holdStarts: async (asked) =>
@@ -41,7 +41,7 @@ export class ClusterStartStore {
     };
   }
 
-  /** Forgets all, as a store that was lost. */
+  /** Forgets all links, like a store that was lost. */
   clear(): void {
     this.#held.clear();
   }

@@ -12,9 +12,9 @@ interface Entry {
   readonly idleMs: number;
 }
 
-/** Sessions of the console in memory: a restart of the daemon ends them. */
+/** Keeps console sessions in memory: a restart of the daemon ends them. */
 export const inProcessConsoleSessions = (clock: Clock): ConsoleSessions => {
-  /** The oldest first. */
+  /** Oldest first. */
   const entries = new Map<string, Entry>();
   const good = ({ session, idleMs }: Entry, now = clock.now()): boolean =>
     now < session.endsAt && now - session.seenAt < idleMs;

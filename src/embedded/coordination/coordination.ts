@@ -34,8 +34,8 @@ import { isNewer } from '../../model/mirror/revision-order.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
 /**
- * Coordination for the one replica there is: in memory, gone with the process, but for the answers
- * that are kept. Usage is restored from the records by whoever starts it.
+ * Coordination for a single replica. All state is in memory, except stored answers. The caller
+ * restores usage from the records at start.
  */
 export const inProcessCoordination = (
   clock: Clock,
@@ -56,7 +56,7 @@ export const inProcessCoordination = (
     ...inProcessDemand(),
     ...inProcessConsoleSessions(clock),
     ...new ClusterStartStore(clock).of(replica),
-    // There is nobody else.
+    // There is no other replica.
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,
     issueToken: async (...call) => tokens.issue(...call),
@@ -89,7 +89,7 @@ export const inProcessCoordination = (
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
-/** A replica that is alone has no dead one beside it. */
+/** A single replica has no dead peers to clean up after. */
 const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   const order = new WaitQueue();
   return {
@@ -125,7 +125,7 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   };
 };
 
-/** One replica tells each event once. None is known from before it began. */
+/** A single replica publishes each event once. Events from before its start are unknown. */
 const inProcessEvents = (clock: Clock): EventLog => {
   const ring = new EventRing(clock.now() * EVENT_NUMBERS_PER_MS);
   return {
@@ -163,7 +163,7 @@ const inProcessChannel = <T>() => {
   };
 };
 
-/** Who waits for which pool, each by the number under which it came. */
+/** Waiting claims by pool, each with its number in the queue. */
 class WaitQueue {
   readonly #pools = new Map<string, Set<number>>();
   #last = 0;
@@ -177,7 +177,7 @@ class WaitQueue {
     return place;
   }
 
-  /** Stands again where it stood. */
+  /** Puts a claim back at its old position. */
   comeBack({ pool: { uid }, id }: WaitingPlace): void {
     this.#pools.set(uid, (this.#pools.get(uid) ?? new Set()).add(Number(id)));
   }
@@ -192,7 +192,7 @@ class WaitQueue {
     return this.#pools.get(uid)?.size ?? 0;
   }
 
-  /** Counts those that wait before it; before one that does not wait all do. */
+  /** Counts the claims ahead of a place. If the place is not queued, counts all. */
   before(uid: string, place: WaitingPlace | undefined): number {
     const own = place === undefined ? Number.POSITIVE_INFINITY : Number(place.id);
     let count = 0;
@@ -201,7 +201,7 @@ class WaitQueue {
   }
 }
 
-/** A name's part of a usage: what its record said last, and what is reserved, by attempt. */
+/** A name's part of a usage: the amount in its record, and reservations by attempt. */
 interface Part {
   settled: number;
   revision: Revision;
@@ -213,7 +213,7 @@ interface Usage {
   readonly parts: Map<string, Part>;
 }
 
-/** Keeps what each user uses of each resource, by name. Bounded by the users' limits. */
+/** Keeps each user's usage of each resource, by name. The users' limits bound the size. */
 export class Usages {
   readonly #usages = new Map<string, Usage>();
 
@@ -290,7 +290,7 @@ export class Usages {
     return usage;
   }
 
-  /** Changes a name's part of the usage that has this key, if both are there. */
+  /** Changes a name's part of a usage, if both exist. */
   #change(key: string, name: string, change: (part: Part) => Part): void {
     const usage = this.#usages.get(key);
     const part = usage?.parts.get(name);
@@ -308,8 +308,7 @@ export class Usages {
 }
 
 /**
- * Quotas of the one replica there is: a reservation is known by its process alone, so there is
- * never one to settle.
+ * Quotas for a single replica. Reservations end with the process, so none is ever left to settle.
  */
 export const inProcessQuotas = (usages: Usages): Quotas => ({
   reserve: async (tenant, resource, entry) => usages.reserve(tenant, resource, entry),

@@ -12,15 +12,15 @@ import { tenantKey } from '../../model/tenant.ts';
 interface Kept {
   readonly value: string;
   readonly expiresAt: number;
-  /** The sandbox and the tenant that it is counted for. */
+  /** The sandbox and the tenant whose limits count the token. */
   readonly groups: readonly string[];
 }
 
-/** One-time tokens, in memory: as the contract's `Tokens` promise. */
+/** One-time tokens in memory, with the guarantees of `Tokens`. */
 export class TokenStore {
   readonly #clock: Clock;
   readonly #tokens = new Map<string, Kept>();
-  /** Tokens by the sandbox and by the tenant that they are counted for. None is empty. */
+  /** Tokens by sandbox and by tenant. No group is empty. */
   readonly #groups = new Map<string, Set<string>>();
 
   constructor(clock: Clock) {
@@ -56,7 +56,7 @@ export class TokenStore {
     return value;
   }
 
-  /** Looks at a group's tokens alone, so that who is refused costs others little. */
+  /** Checks only the tokens of one group, so a refused caller costs the others little. */
   #hasRoom(group: string, most: number): boolean {
     const own = this.#groups.get(group);
     if (!own || own.size < most) return true;

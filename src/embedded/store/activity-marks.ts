@@ -7,16 +7,16 @@ const ENDED_MS = 60_000;
 const MOST_MARKS = 100_000;
 
 /**
- * When something last happened in a sandbox, and which ended within a minute. Of each at most
- * 100,000; the oldest go first.
+ * Last activity of sandboxes, and sandboxes that ended within the last minute. Keeps at most
+ * 100,000 of each, and evicts the oldest first.
  */
 export class ActivityMarks {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #activeAt = new Map<InstanceId, number>();
-  /** Sandboxes in which something goes on. */
+  /** Sandboxes with work in progress. */
   readonly #working = new Set<InstanceId>();
-  /** In the order of their ends. */
+  /** Ordered by their ends. */
   readonly #ended = new Map<InstanceId, { readonly end: End; readonly until: number }>();
 
   constructor(clock: Clock) {

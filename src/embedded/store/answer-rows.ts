@@ -1,13 +1,13 @@
 import type { Database } from './database.ts';
 
-/** Holds what is kept of a request: its answer, or where it went. */
+/** The stored part of a request: its answer, or the place that it was forwarded to. */
 export type KeptText = { readonly answer: string } | { readonly place: string };
 
-/** A kept answer or place without itself. `seq` numbers them in the order of their keeping. */
+/** A stored answer or place without its text. `seq` numbers the entries in the order of storing. */
 export interface AnswerEntry {
   readonly seq: number;
   readonly key: string;
-  /** As tenantKey has it. */
+  /** As returned by `tenantKey`. */
   readonly tenant: string;
   /** Bytes of the answer or place, in UTF-8. */
   readonly bytes: number;
@@ -15,9 +15,9 @@ export interface AnswerEntry {
 }
 
 /**
- * The rows of answers to requests with an Idempotency-Key, and of their places, found by number
- * alone: an index by key would cost each claim another page. Writes are durable when they resolve,
- * and land in the order of the calls.
+ * Rows of answers, and of places, for requests with an Idempotency-Key. Lookup is by number only:
+ * an index by key would cost each claim another page. Writes are durable when they resolve, and
+ * apply in the order of the calls.
  */
 export interface AnswerRows {
   page(after: number, limit: number): Promise<readonly AnswerEntry[]>;

@@ -16,19 +16,19 @@ export interface BackupDeps {
   readonly clock: Clock;
 }
 
-/** A database of gigabytes on a slow disk. */
+/** Long enough for gigabytes on a slow disk. */
 const COPY_DEADLINE_MS = 10 * 60_000;
 const FAST = 1;
-/** By what a daemon, its keys, and a cluster of a fleet are known. */
+/** Folders with the identity of the daemon, its keys, and a fleet's cluster. */
 const SECRET_FOLDERS = ['keys', 'fleet'];
 
 /**
- * Makes a backup of the data folder as it is now, as a gzipped tar: `sandpool.db` whole, `keys/`,
- * and `fleet/` where there is one. Unpacked into an empty folder it is a data folder. Requests go
- * on meanwhile: another process copies the file while it stands still, and the copy is what is
- * sent, however slow its reader. The copy goes with the stream, before that is closed. Rejects
- * where a backup is under way already, and once `signal` is aborted; then nothing of it runs any
- * more.
+ * Makes a backup of the data folder, as a gzipped tar: the whole `sandpool.db`, `keys/`, and
+ * `fleet/` if it exists. Unpacked into an empty folder, it is a data folder.
+ *
+ * Requests continue during the backup: a child process copies the file while checkpoints are off,
+ * and the stream reads the copy. The copy is removed before the stream closes. Rejects if a backup
+ * is in progress, and if `signal` is aborted; no work remains after that.
  */
 export const embeddedBackup = ({
   database,
@@ -40,13 +40,13 @@ export const embeddedBackup = ({
   const remove = async (): Promise<void> => {
     await rm(folder, { recursive: true, force: true });
   };
-  /** The removal of the copy before. */
+  /** Removal of the previous copy. */
   let removed = Promise.resolve();
   return async (signal) => {
     try {
       await database.whileStill(async (file) => {
         await removed;
-        await remove(); // what an earlier daemon may have left
+        await remove(); // an earlier daemon may have left a copy
         await mkdir(folder, { mode: 0o700 });
         await copyByChild(
           file,
@@ -63,12 +63,12 @@ export const embeddedBackup = ({
     const archive = pack();
     const stream = new PassThrough({
       destroy: (error, done) => {
-        removed = remove().catch(() => undefined); // what stays is removed by the next one
+        removed = remove().catch(() => undefined); // the next backup removes what remains
         const told = (): void => done(error);
         void removed.then(told);
       },
     });
-    // the stream tells its reader
+    // the stream passes errors to its reader
     pipeline(archive, createGzip({ level: FAST }), stream).catch(() => undefined);
     fill(archive, { copy, dataDir, now: new Date(clock.now()) }).catch((error: Error) => {
       stream.destroy(error);
@@ -97,13 +97,13 @@ const fill = async (
     }
   }
   const { size } = await lstat(copy);
-  // it throws where all was called off: then no file is opened
+  // throws if the backup was aborted: then opens no file
   const entry = archive.entry({ name: 'sandpool.db', size, mode: 0o600, mtime: now });
   await pipeline(createReadStream(copy), entry);
   archive.finalize();
 };
 
-/** Settles once the child has ended, also where it is called off. */
+/** Settles after the child has ended, even if the copy is aborted. */
 const copyByChild = async (from: string, to: string, signal: AbortSignal): Promise<void> => {
   const child = atUsualPriority(
     withPipes(spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] })),

@@ -3,9 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { machineTime, systemClock, type MachineTime } from '../system-clock.ts';
 
-/**
- * Describes what the file holds: where the daemon's time stood at a moment of the machine's uptime.
- */
+/** Content of the file: the daemon's time at a given uptime of the machine. */
 interface Seen {
   readonly bootId: string;
   readonly uptimeMs: number;
@@ -14,23 +12,27 @@ interface Seen {
 
 export interface KeptClock {
   readonly clock: Clock;
-  /** Milliseconds by which it is ahead of the machine's, which was set since; below 0: behind. */
+  /**
+   * Milliseconds by which this clock is ahead of the machine's clock; negative if it is behind. The
+   * clocks differ after somebody sets the machine's time.
+   */
   readonly aheadMs: () => number;
-  /** Notes where the time stands. May be repeated. */
+  /** Saves the current time. May be repeated. */
   readonly stop: () => void;
 }
 
 const EVERY_MS = 60_000;
-/** Milliseconds by which the machine's time has to be off to be reported. */
+/** Milliseconds between the clocks that are worth a report. */
 export const WORTH_MS = 60_000;
-/** No machine that runs this has an honest clock before it. */
+/** No honest clock of a machine shows an earlier time. */
 export const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
 
 /**
- * A clock that goes on over restarts, whatever is done to the machine's: as long as the machine
- * runs, by its uptime, so that no sandbox ends early because somebody set the time while the daemon
- * was away. After a reboot the machine's time counts, but never runs back behind what was seen. A
- * time before EARLIEST was no honest one, and is taken for nothing once the machine knows better.
+ * A clock that continues over restarts. While the machine runs, the clock follows the uptime, so no
+ * sandbox ends early because somebody set the time while the daemon was stopped.
+ *
+ * After a reboot the machine's time counts, but the clock never runs backwards. The clock ignores a
+ * saved time before EARLIEST once the machine's time is later.
  */
 export const keptClock = (
   file: string,
@@ -77,7 +79,7 @@ export const keptClock = (
   };
 };
 
-/** Says the same of the file of a daemon that may run or not. */
+/** Returns the same for the file of a daemon that may be stopped. */
 export const clockAheadMs = (file: string, machine: MachineTime = machineTime()): number =>
   timeNow(file, machine) - machine.wall;
 
@@ -89,7 +91,7 @@ const timeNow = (file: string, machine: MachineTime): number => {
     : Math.max(machine.wall, seen.at);
 };
 
-/** Undefined where there is none, or it is none of ours. */
+/** Undefined if the file is missing or is not ours. */
 const readSeen = (file: string): Seen | undefined => {
   try {
     const { bootId, uptimeMs, at } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Seen>;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { connect, SQLITE_BUSY, sqliteCode, type Connection } from './database-library.ts';
 
-/** Another process holds the data folder. */
+/** Another process has the lock on the data folder. */
 export class DataDirTaken extends Error {
   override readonly name = 'DataDirTaken';
 }
@@ -12,9 +12,9 @@ export interface DataLock {
 }
 
 /**
- * Takes the data folder for this process alone, until `release()` or the process's end, however
- * that comes: it is a lock of the kernel's on `lock.db`, so none is ever left behind. The folder
- * must exist. Throws DataDirTaken.
+ * Locks the data folder for this process until `release()` or the process's end. The kernel holds
+ * the lock on `lock.db`, so a crash leaves no lock behind. The folder must exist. Throws
+ * DataDirTaken.
  *
  * Hazard: opening and closing `lock.db` in this process by anything but SQLite drops the lock.
  */
@@ -38,5 +38,5 @@ export const lockDataDir = (dataDir: string): DataLock => {
   };
 };
 
-/** Keeps the connections from the garbage collector, which would close them. */
+/** Keeps connections from the garbage collector, which would close them. */
 const held = new Set<Connection>();

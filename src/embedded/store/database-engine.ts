@@ -13,32 +13,32 @@ import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './datab
 import { STATEMENT_NAMES, STATEMENTS, UNSYNCED } from './database-statements.ts';
 import { DatabaseRefused, ensureSchema, noteWriter } from './schema.ts';
 
-/** Calls in one transaction. */
+/** Maximum calls in one transaction. */
 export const MAX_BATCH = 256;
 
 /**
- * The one connection to the file, and its prepared statements. Blocks its thread for as long as the
- * disk takes.
+ * The only connection to the file, with its prepared statements. Blocks its thread during disk I/O.
  */
 export interface DatabaseEngine {
   /**
-   * Runs the calls in one transaction; durable when it returns (see UNSYNCED). A statement that
-   * fails is answered with its reason and leaves the others alone. Throws where the transaction
-   * failed: what was written is then known only to who reads the file afresh, so the process must
-   * end, and with it the locks.
+   * Runs the calls in one transaction, durable on return (see UNSYNCED). A failed statement returns
+   * its reason and does not affect the others.
+   *
+   * Throws if the transaction failed. Its outcome is then unknown until the file is read again, so
+   * the process must end, and the locks with it.
    */
   run(calls: readonly Call[]): Results;
   /**
-   * `hold`: from now on the database file itself is not written, and holds all that was committed;
-   * what follows goes to the log beside it. `allow` ends that.
+   * `hold` stops writes to the database file, which then holds all committed data; later writes go
+   * to the log beside it. `allow` ends the hold.
    */
   checkpoints(order: CheckpointOrder): void;
   close(): void;
 }
 
 /**
- * Opens or makes the file, mode 0600, brings it to this daemon's schema, and keeps all others out.
- * Throws DatabaseRefused where another process holds it, a later version wrote it, or it is no
+ * Opens or creates the file, mode 0600, applies the schema, and locks out all others. Throws
+ * DatabaseRefused if another process holds the file, a later version wrote it, or it is not a
  * database of ours.
  */
 export const openEngine = (options: EngineOptions): DatabaseEngine => {
@@ -64,29 +64,29 @@ export const openEngine = (options: EngineOptions): DatabaseEngine => {
 };
 
 /**
- * Commits calls. What it was given is answered in order, or `failed` is called, once, and nothing
- * more.
+ * Commits calls. Answers submitted calls in order. If a commit fails, calls `failed` once and then
+ * nothing more.
  */
 export interface DatabaseExecutor {
   submit(call: Call): void;
   /** See DatabaseEngine; one order at a time. */
   checkpoints(order: CheckpointOrder): Promise<void>;
   /**
-   * Finishes what was submitted, `withinMs` at most, then lets go of the file. Rejects where that
-   * took longer, or failed.
+   * Finishes submitted calls within `withinMs`, then closes the file. Rejects on a timeout or
+   * failure.
    */
   close(withinMs: number): Promise<void>;
 }
 
 export interface ExecutorListener {
-  /** Told the results of one transaction, and the milliseconds that it took. */
+  /** Receives the results of one transaction, and its duration in milliseconds. */
   readonly answered: (results: Results, ms: number) => void;
   readonly failed: (cause: Error) => void;
 }
 
 /**
- * The daemon's own thread: calls of one turn of the loop share a commit. The way with the least
- * delay, as long as the disk answers fast: a transaction blocks the loop.
+ * Commits on the daemon's own thread. Calls of one turn of the event loop share a commit. This has
+ * the least delay while the disk is fast: a transaction blocks the loop.
  */
 export class InlineExecutor implements DatabaseExecutor {
   readonly #engine: DatabaseEngine;
@@ -143,7 +143,7 @@ const STATEMENT_FAULTS = new Set([
 ]);
 
 interface Prepared {
-  /** Whether commits wait for the disk from now on. */
+  /** Sets whether commits wait for the disk. */
   readonly synced: (is: 'FULL' | 'NORMAL') => void;
   readonly begin: Statement;
   readonly commit: Statement;
@@ -175,7 +175,7 @@ const isUnsynced = (index: number): boolean => {
 };
 
 /**
- * The rows, or the reason of a fault that is this statement's own. Throws what endangers the
+ * Returns the rows, or the reason if only this statement failed. Throws errors that endanger the
  * transaction, such as a full disk.
  */
 const runOne = (
@@ -192,9 +192,9 @@ const runOne = (
 };
 
 /**
- * A read answers all its rows. A write answers its first: `get`, since the errors of `all` come
- * without SQLite's code in the package for Node 20. `get` hides a failure to commit, so it must
- * never run outside a transaction.
+ * A read returns all rows. A write returns its first row by `get`, because errors of `all` lack
+ * SQLite's code in the package for Node 20. `get` hides a failed commit, so it must never run
+ * outside a transaction.
  */
 const prepareAll = (connection: Connection): Prepared => ({
   synced: (is) => {
@@ -214,8 +214,8 @@ const prepareAll = (connection: Connection): Prepared => ({
 });
 
 const open = ({ path, maxPages, version }: EngineOptions): Connection => {
-  // Never opened here when it exists: closing any descriptor of the file would drop the locks that
-  // this process has on it.
+  // Never open an existing file here: closing any descriptor of the file drops this process's
+  // locks.
   if (existsSync(path)) chmodSync(path, 0o600);
   else closeSync(openSync(path, 'a', 0o600));
   const connection = connect(path, { busyTimeoutMs: BUSY_TIMEOUT_MS });
@@ -238,8 +238,9 @@ const open = ({ path, maxPages, version }: EngineOptions): Connection => {
 };
 
 /**
- * Without its locks: the package for Node 20 has no way to end a prepared statement, so SQLite
- * keeps the connection until the statements are garbage. The write-ahead log has to go for that.
+ * Releases the locks, then closes. The package for Node 20 can't end a prepared statement, so
+ * SQLite keeps the connection until the statements are collected. The locks end only outside WAL
+ * mode.
  */
 const close = (connection: Connection): void => {
   connection.exec(
@@ -249,7 +250,7 @@ const close = (connection: Connection): void => {
   connection.close();
 };
 
-/** As `close`, as far as it goes with a file that can't be read or written. */
+/** Like `close`, as far as possible for a file that can't be read or written. */
 const leave = (connection: Connection): void => {
   try {
     close(connection);

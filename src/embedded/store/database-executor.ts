@@ -10,7 +10,7 @@ import type {
 } from './database-protocol.ts';
 import { threadModule } from '../../lib/thread-module.ts';
 
-/** Keeps calls while the file goes from one seat to another. */
+/** Buffers calls while the database moves to another thread. */
 export class QueueingExecutor implements DatabaseExecutor {
   readonly calls: Call[] = [];
 
@@ -28,8 +28,8 @@ export class QueueingExecutor implements DatabaseExecutor {
 }
 
 /**
- * A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups,
- * and a slow disk blocks nobody.
+ * Runs commits in a thread of its own; waiting calls share a commit. Each call costs two wake-ups,
+ * but a slow disk does not block the loop.
  */
 export class WorkerExecutor implements DatabaseExecutor {
   readonly #worker: Worker;
@@ -76,8 +76,8 @@ export class WorkerExecutor implements DatabaseExecutor {
     if (!this.#closing) this.#send('close');
     this.#closing = true;
     await gone.catch(() => {
-      // Left to itself. To end it within a call would wait for the disk, and on Node 20 end the
-      // whole process: the package throws where nobody can catch.
+      // Leave the thread running. Terminating it during a call would wait for the disk. On Node 20
+      // it would end the process with an uncatchable error.
       this.#worker.unref();
       throw new Error(`the database thread did not end in ${withinMs} ms`);
     });

@@ -4,8 +4,8 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 export type SqlValue = string | number | null;
 
 /**
- * A connection. Hazard: it closes when it is garbage collected, even while its statements are in
- * use: keep it referenced for as long as it must live.
+ * Hazard: a connection closes when it is garbage collected, even while its statements are in use.
+ * Keep a reference to it.
  */
 export type Connection = DatabaseSyncInstance;
 export type Statement = ReturnType<Connection['prepare']>;
@@ -16,8 +16,8 @@ interface Library {
 }
 
 /**
- * Opens by Node's own SQLite where it has what we use (22.16 and later), else by the package with
- * the same interface.
+ * Opens with Node's own SQLite if that has the needed features (22.16 and later), else with a
+ * package of the same interface.
  */
 export const connect = (path: string, options: { readonly busyTimeoutMs: number }): Connection => {
   const { DatabaseSync } = library();
@@ -25,8 +25,8 @@ export const connect = (path: string, options: { readonly busyTimeoutMs: number 
 };
 
 /**
- * SQLite's primary result code, 1 where the library keeps it to itself; undefined where the error
- * isn't SQLite's, such as a bad parameter.
+ * Returns SQLite's primary result code, or 1 if the library hides the code. Returns undefined if
+ * the error is not SQLite's, such as a bad parameter.
  */
 export const sqliteCode = (error: unknown): number | undefined => {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR')
@@ -44,10 +44,7 @@ const library = (): Library => {
   return isLibrary(builtIn) ? builtIn : require('@photostructure/sqlite');
 };
 
-/**
- * Node 22 calls its SQLite experimental on standard error, where a person reads; every other
- * warning passes.
- */
+/** Suppresses the warning of Node 22 that SQLite is experimental; other warnings pass. */
 const withoutItsWarning = <T>(load: () => T): T => {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (...args: readonly unknown[]): void => {

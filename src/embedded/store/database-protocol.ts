@@ -1,8 +1,8 @@
 import type { SqlValue } from './database-library.ts';
 
 /**
- * Define what the database's client, its engine and the thread that may host it say to each other.
- * Flat arrays: a thread copies them on every call.
+ * Messages between the database's client, its engine, and the thread that may host the engine.
+ * Arrays are flat, because a thread copies them on every call.
  */
 /** Ticket, index of the statement, its parameters. */
 export type Call = readonly [ticket: number, statement: number, ...parameters: SqlValue[]];
@@ -12,26 +12,26 @@ export type ToWorker = Call | CheckpointOrder | 'close';
 export type Row = readonly SqlValue[];
 
 /**
- * The results of a whole batch: ticket and result in turn. A result is the rows, or why this one
+ * Results of a batch: ticket and result by turns. A result is the rows, or the reason why its
  * statement failed.
  */
 export type Results = readonly (number | readonly Row[] | string)[];
 
 export type FromWorker =
-  /** Nothing more will be answered. What was not answered may or may not be in the file. */
+  /** No more answers follow. Unanswered calls may or may not be in the file. */
   | { readonly kind: 'failed'; readonly message: string }
-  /** To a `CheckpointOrder`, once it was carried out. */
+  /** Answers a `CheckpointOrder` after it is carried out. */
   | { readonly kind: 'checkpoints' }
-  /** A whole batch, after its commit, and the milliseconds that it took. */
+  /** Answers a whole batch after its commit. `ms` is the commit's duration. */
   | { readonly kind: 'answered'; readonly results: Results; readonly ms: number };
 
 export interface EngineOptions {
   readonly path: string;
   /**
-   * The file never grows beyond this many pages of 4 KiB; a write that needs more counts as a full
-   * disk. 0: no limit.
+   * Maximum size of the file, in pages of 4 KiB; a larger write fails like a full disk. 0 means no
+   * limit.
    */
   readonly maxPages: number;
-  /** The daemon's version, noted in the file. Absent: no note. */
+  /** The daemon's version, written to the file; omitted if absent. */
   readonly version?: string;
 }

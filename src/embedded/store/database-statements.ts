@@ -1,7 +1,7 @@
 /**
- * Every statement that the database runs, by name. Each is a single statement, so that one that
- * fails undoes itself and nothing else of its batch. A write answers one row (RETURNING) where it
- * took effect, and none where its condition failed.
+ * All statements of the database, by name. Each is a single statement, so a failure undoes only
+ * that statement and not its batch. A write returns one row (RETURNING) if it took effect, and none
+ * if its condition failed.
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at,
@@ -10,8 +10,9 @@ const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, 
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
- * The condition for an owner's groups: namespace, team, user and pool are ?1 to ?4, the moment is
- * ?5. An owner's groups are found by index, others by a pass over all: one row per owner and pool.
+ * Condition for an owner's groups. Parameters: namespace, team, user and pool are ?1 to ?4, the
+ * time is ?5. An index finds an owner's groups; other filters scan all groups, one row per owner
+ * and pool.
  */
 const OWNER_GROUPS =
   'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
@@ -20,8 +21,8 @@ const ANY_GROUPS =
   '?3) AND (?4 IS NULL OR pool_name = ?4)';
 
 /**
- * Counts what ended at or after ?5: whole ten minutes by their counts, the part before them
- * counted. (Numbers are bound as REAL.)
+ * Counts sandboxes that ended at or after ?5: whole ten minutes by their counts, and the first part
+ * by rows. (Numbers are bound as REAL.)
  */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
   SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE
@@ -32,10 +33,12 @@ const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0
       600000)`;
 
 /**
- * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one
- * claimed at ?6 with id ?7. First row: entries looked at, how many of them match, claim and id of
- * the last. Then the bodies of the matching ones, ?9 of them left out, at most ?10. (CROSS: else
- * some versions of SQLite read all of history to find a page's bodies.)
+ * One step of a walk, newest claim first. Reads at most ?8 index entries after the entry claimed at
+ * ?6 with id ?7.
+ *
+ * First row: entries read, number of matches, claim time and id of the last entry. Then follow the
+ * bodies of the matches, at most ?10, after skipping ?9. (CROSS: otherwise some versions of SQLite
+ * read all of history to find a page's bodies.)
  */
 const walk = (inOwner: string, groups: string): string => `
   WITH step AS MATERIALIZED (
@@ -53,9 +56,9 @@ const walk = (inOwner: string, groups: string): string => `
       claimed_at DESC, id DESC)`;
 
 /**
- * Finds where a walk may begin to leave out ?6: a moment such that those claimed at or after it are
- * at most ?6, and how many they are. Only claims later than ?5 are counted, which end later still.
- * Goes from coarse buckets to fine ones.
+ * Finds a start time for a walk that skips ?6 entries. At most ?6 entries were claimed at or after
+ * it; also returns their number. Counts only claims later than ?5, which also end later. Goes from
+ * coarse buckets to fine ones.
  */
 const seek = (groups: string): string => {
   const level = (name: string, bits: number, above: string | undefined): string => {
@@ -105,7 +108,7 @@ export const STATEMENTS = {
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
   'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle'
       RETURNING id`,
-  // One that already ends, or is not claimed, is answered as it stands.
+  // Returns a record that is not claimed, or already ending, unchanged.
   'instances.release': `UPDATE instances SET revision = revision + (state = 'claimed'),
     end_reason = CASE state WHEN 'claimed' THEN ?2 ELSE end_reason END,
     exit_code = CASE state WHEN 'claimed' THEN ?3 ELSE exit_code END,
@@ -248,12 +251,12 @@ export const STATEMENTS = {
 
 export type StatementName = keyof typeof STATEMENTS;
 
-/** In the order that numbers them between the client and its worker. */
+/** This order defines the numbers that the client and its worker use. */
 export const STATEMENT_NAMES: readonly string[] = Object.keys(STATEMENTS);
 
 /**
- * Writes that a loss of power may undo, though not the end of the process: where nothing else goes
- * with them their commit does not wait for the disk. The next one that does saves them, too. Who
- * asks for an approval that was lost asks anew.
+ * Writes that a power cut may undo, but a crash of the process can't. A commit of only such writes
+ * does not wait for the disk; the next synced commit saves them too. A caller repeats the request
+ * for a lost approval.
  */
 export const UNSYNCED: ReadonlySet<string> = new Set<StatementName>(['approvals.create']);

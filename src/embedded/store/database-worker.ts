@@ -14,9 +14,8 @@ import type {
 } from './database-protocol.ts';
 
 /**
- * The thread that commits while the disk is slow. It takes every call that is waiting, runs them in
- * one transaction, and answers them all after its commit. A transaction that fails ends this
- * thread's work for good.
+ * The thread that commits while the disk is slow. It runs all waiting calls in one transaction, and
+ * answers them after the commit. After a failed transaction the thread does no more work.
  */
 const work = (port: MessagePort, options: EngineOptions): void => {
   const say = (message: FromWorker): void => {

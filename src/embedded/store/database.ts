@@ -13,40 +13,43 @@ export interface DatabaseOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** The size that the file may grow to, in pages of 4 KiB; 0, the default: without limit. */
+  /** Maximum size of the file, in pages of 4 KiB; 0, the default, means no limit. */
   readonly maxPages?: number;
-  /** The daemon's version, noted in the file for an earlier daemon that refuses it. */
+  /**
+   * The daemon's version, written to the file. An earlier daemon that refuses the file names it.
+   */
   readonly version?: string;
-  /** Calls without an answer at one time; 10,000 by default. */
+  /** Maximum calls without an answer; 10,000 by default. */
   readonly maxCalls?: number;
   /**
-   * Milliseconds that a commit may take on average before commits move to a thread of their own; 10
-   * by default. They also do for a minute where a single one takes ten times as long.
+   * Average duration of a commit, in milliseconds, above which commits move to their own thread; 10
+   * by default. One commit of ten times that duration also moves them, for a minute.
    */
   readonly slowCommitMs?: () => number;
 }
 
 /**
- * Opens or makes the file, mode 0600, brings it to this daemon's schema, and holds it until
- * `close()`. Rejects with DatabaseRefused where another process holds it, a later version wrote it,
- * or it is no database of ours.
+ * Opens or creates the file, mode 0600, applies the schema, and locks the file until `close()`.
+ * Rejects with DatabaseRefused if another process holds the file, a later version wrote it, or it
+ * is not a database of ours.
  */
 export const openDatabase = async (path: string, options: DatabaseOptions): Promise<Database> =>
   new Database(path, options);
 
-/** A call's answer is due after this long; then its outcome is unknown. */
+/** Deadline for a call's answer in ms; after that, the outcome is unknown. */
 export const CALL_DEADLINE_MS = 5_000;
 
 /**
- * The one way to the file. Calls that come together share one commit, whose answers are given in
- * slices of the event loop. Commits run on the daemon's own thread while the disk is fast, which
- * spares a claim two wake-ups of another thread, and in a thread of their own while they would
- * block the loop.
+ * The only access to the file. Concurrent calls share a commit, and their answers are delivered in
+ * slices of the event loop.
+ *
+ * While the disk is fast, commits run on the daemon's thread, which saves a claim two wake-ups. If
+ * they would block the loop, they run in their own thread.
  */
 export class Database {
   /**
-   * Settles when a commit failed or the thread died, with the cause. From then on every call is
-   * refused: start again from the file.
+   * Settles with the cause if a commit failed or the thread died. All later calls are refused:
+   * restart from the file.
    */
   readonly failed: Promise<Error>;
   readonly #file: EngineOptions;
@@ -69,9 +72,9 @@ export class Database {
   #place: Place = 'own thread';
   #moving: Promise<void> | undefined;
   #commitMs = 0;
-  /** Until when commits stay off the loop, since one of them held it up. */
+  /** Time until which commits stay off the loop after one blocked it. */
   #apartUntil = 0;
-  /** In the order they were sent, hence of their deadlines. */
+  /** In the order of sending, which is also the order of deadlines. */
   readonly #calls = new Map<number, Waiting>();
   #ticket = 0;
   #unanswered = 0;
@@ -101,10 +104,12 @@ export class Database {
   }
 
   /**
-   * Runs one statement; durable when it resolves, with its rows. Rejects with a plain Error where
-   * this statement failed (nothing of it was written), with OutcomeUnknown where the commit failed
-   * or no answer came in 5 s, and refuses with `unavailable` where nothing was tried: too many
-   * calls wait, or the database failed or was closed.
+   * Runs one statement. Resolves with its rows when they are durable. Rejects with a plain Error if
+   * the statement failed without effect. Rejects with OutcomeUnknown if the commit failed, or no
+   * answer came in 5 s.
+   *
+   * Refuses with `unavailable` if nothing was tried: too many calls wait, or the database failed or
+   * was closed.
    */
   run(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#soon.length > 0) this.#submitSoon();
@@ -114,8 +119,8 @@ export class Database {
   }
 
   /**
-   * As `run`, for a write that nobody waits for: it goes with the next call, before it, and by
-   * itself after 10 ms.
+   * Like `run`, for a write that no caller waits for. It goes just before the next call, or after
+   * 10 ms.
    */
   runSoon(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     return this.#call(statement, parameters, (call) => {
@@ -152,9 +157,9 @@ export class Database {
   }
 
   /**
-   * Does `work` while the file stands still and is whole by itself, as of now: writes go on, to the
-   * log beside it, which grows meanwhile. One at a time. Hazard: opening and closing the file in
-   * this process drops its locks; a child may.
+   * Runs `work` while the file is complete and unchanged. Writes go to the log beside it, which
+   * grows during the work. One call at a time. Hazard: opening and closing the file in this process
+   * drops its locks; a child process may do so.
    */
   async whileStill<T>(work: (file: string) => Promise<T>): Promise<T> {
     if (this.#still) throw new Error('the database is being copied already');
@@ -169,7 +174,7 @@ export class Database {
     }
   }
 
-  /** Finishes what was called, then lets go of the file. May be repeated. */
+  /** Finishes pending calls, then closes the file. May be repeated. */
   async close(): Promise<void> {
     this.#submitSoon();
     this.#closing = true;
@@ -186,7 +191,7 @@ export class Database {
     for (const call of this.#soon.splice(0)) this.#executor.submit(call);
   };
 
-  /** The place where commits run, or will in a moment. */
+  /** Returns where commits run, or will run after the current move. */
   get executor(): Place {
     return this.#place;
   }
@@ -218,7 +223,7 @@ export class Database {
     return this.#commitMs < slow / MUCH_FASTER ? 'own thread' : this.#place;
   }
 
-  /** Calls wait meanwhile. Never rejects. */
+  /** Moves the commits; calls wait during the move. Never rejects. */
   async #move(place: Place): Promise<void> {
     const [from, room] = [this.#executor, new QueueingExecutor()];
     this.#executor = room;
@@ -308,43 +313,42 @@ interface Waiting {
   readonly statement: StatementName;
   readonly resolve: (rows: readonly Row[]) => void;
   readonly reject: (error: Error) => void;
-  /** By the monotonic clock. */
+  /** On the monotonic clock. */
   readonly began: number;
   readonly deadline: number;
 }
 
-/** Milliseconds that a write that nobody waits for may wait for company. */
+/** Milliseconds to wait for another call to share the commit. */
 const SOON_MS = 10;
 /**
- * The average is of about so many commits; one that took very long counts as so many times what is
- * slow.
+ * Commits in the moving average; a very long commit counts as at most MOST_COUNTED times the limit.
  */
 const COMMITS_AVERAGED = 64;
 const MOST_COUNTED = 4;
 /**
- * One commit that takes so many times what is slow has held up the loop for long: commits leave it
- * at once, for a minute after the last of these.
+ * A commit of this many times the limit blocked the loop too long: commits leave the loop for
+ * APART_MS.
  */
 const STALL = 10;
 const APART_MS = 60_000;
-/** The factor by which commits must be faster than slow for them to come back. */
+/** Commits return to the loop when they are faster than the limit by this factor. */
 const MUCH_FASTER = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(
   STATEMENT_NAMES.map((name, index) => [name, index]),
 );
 
 export interface LoopSlicesTerms {
-  /** Milliseconds that only grow; absent: the process' own. */
+  /** Monotonic milliseconds; by default the process's own. */
   readonly now?: () => number;
 }
 
-/** Milliseconds of work after which the loop goes round. */
+/** Milliseconds of work before the event loop gets a turn. */
 const SLICE_MS = 4;
 
 /**
- * Runs tasks in their order, each after the promises that the one before settled were heard. Once
- * they have kept the event loop busy for a few milliseconds, the loop goes round first: what comes
- * all at once, such as the answers of one commit, holds up nobody else's request for longer.
+ * Runs tasks in order, each after the reactions to the previous task's promises. After a few
+ * milliseconds of tasks, gives the event loop a turn. So a burst, such as the answers of one
+ * commit, does not delay other requests for longer.
  */
 export class LoopSlices {
   readonly #now: () => number;
@@ -356,7 +360,7 @@ export class LoopSlices {
     this.#now = now;
   }
 
-  /** Runs the task, at once where none waits. It must not throw. */
+  /** Runs the task, at once if no task waits. The task must not throw. */
   put(task: () => void): void {
     this.#tasks.push(task);
     if (this.#isRunning) return;
@@ -364,7 +368,7 @@ export class LoopSlices {
     this.#slice();
   }
 
-  /** Runs at once what still waits. */
+  /** Runs all waiting tasks at once. */
   flush(): void {
     for (const task of this.#tasks.splice(0)) task();
   }
@@ -381,7 +385,7 @@ export class LoopSlices {
       return;
     }
     task();
-    // A tick that a microtask asks for comes once there are no more microtasks.
+    // Node runs a tick requested in a microtask only after all microtasks.
     queueMicrotask(() => {
       process.nextTick(this.#afterTask);
     });

@@ -1,24 +1,24 @@
 import { statfsSync } from 'node:fs';
 
 export interface DiskRoom {
-  /** Bytes that a user other than root may still write. */
+  /** Bytes still writable by a user other than root. */
   readonly freeBytes: number;
   readonly bytes: number;
-  /** Type of the file system as statfs numbers it. */
+  /** File system type, as numbered by statfs. */
   readonly type: number;
-  /** With `full` the next commit may fail, which ends the daemon. */
+  /** If `full`, the next commit may fail, which ends the daemon. */
   readonly state: 'enough' | 'low' | 'full';
-  /** Says for people how much is free. */
+  /** Free space, for people. */
   readonly text: string;
 }
 
 const MIB = 2 ** 20;
-/** On a small disk these are shares of it. */
+/** On a small disk, the shares apply. */
 const FULL = { bytes: 100 * MIB, share: 0.05 };
 const LOW = { bytes: 1_024 * MIB, share: 0.1 };
 const LEAST_FILES = 1_000;
 
-/** Measures the room on the disk of a folder that is there. */
+/** Measures the free space on the disk of an existing folder. */
 export const diskRoom = (folder: string, look: typeof statfsSync = statfsSync): DiskRoom => {
   const { type, bsize, bavail, blocks, files, ffree } = look(folder);
   const [freeBytes, bytes] = [bavail * bsize, blocks * bsize];

@@ -18,9 +18,9 @@ export interface HistoryOptions extends RetentionOptions {
 }
 
 /**
- * Finished sandboxes in SQLite. Totals are sums of kept counts; a page is walked to in small steps,
- * so that however long the history is, a claim waits a millisecond or two. `start()` begins to
- * forget what is older than retention, or too much; `stop()` ends that.
+ * Finished sandboxes in SQLite. Totals are sums of stored counts. A page is reached in small steps,
+ * so a claim waits only a millisecond or two, however long the history is. `start()` begins to
+ * delete records beyond the retention or the size limit; `stop()` ends that.
  */
 export class SqliteHistory implements History {
   readonly #database: Database;
@@ -48,7 +48,7 @@ export class SqliteHistory implements History {
     this.#retention.start();
   }
 
-  /** Resolves when the step under way, if any, has ended. */
+  /** Resolves after the current step, if any, has ended. */
   stop(): Promise<void> {
     return this.#retention.stop();
   }
@@ -155,8 +155,8 @@ export class SqliteHistory implements History {
   }
 
   /**
-   * Steps of bounded cost, between which others' writes go first; ends once `total` were met,
-   * however many older ones there are.
+   * Walks in steps of bounded cost, so that other writes can run between them. Stops after `total`
+   * matches.
    */
   async #walk(
     asked: Asked,
@@ -183,7 +183,7 @@ export class SqliteHistory implements History {
       );
       for (const [body] of bodies) items.push(JSON.parse(String(body)) as FinishedSandbox);
       const [seen, matching, lastClaimedAt, lastId] = summary ?? [];
-      // no older ones
+      // no older entries
       if (Number(seen) < entries || lastClaimedAt === undefined || lastId === undefined) break;
       met += Number(matching);
       skip = Math.max(0, skip - Number(matching));
@@ -192,7 +192,9 @@ export class SqliteHistory implements History {
     return items;
   }
 
-  /** A moment at and after which `passed` of them were claimed, no more than are to be left out. */
+  /**
+   * Finds a time at or after which `passed` matches were claimed, at most as many as are skipped.
+   */
   async #seek(
     { of, parameters }: Asked,
     offset: number,
@@ -210,13 +212,13 @@ export class SqliteHistory implements History {
 export const sqliteHistory = (database: Database, options: HistoryOptions): SqliteHistory =>
   new SqliteHistory(database, options);
 
-/** Rows forgotten in one step: a few ms of the thread that claims wait for. */
+/** Rows deleted in one step: a few ms of the database's thread. */
 export const SWEEP_ROWS = 100;
 
-/** Index entries that one step of a walk looks at: about a millisecond. */
+/** Index entries read in one step of a walk: about a millisecond. */
 const STEP_ENTRIES = 2_000;
 
-/** Fewer are left out faster by a walk. */
+/** A walk skips fewer entries than this faster than a seek. */
 const LEAST_SOUGHT = 200;
 
 interface Page {

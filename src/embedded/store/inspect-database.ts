@@ -10,15 +10,15 @@ import {
 } from './database-library.ts';
 import { APPLICATION_ID, SCHEMA_VERSION, writerOf } from './schema.ts';
 
-/** Why no daemon could go on with a database: each cause has a cure of its own. */
+/** Why a daemon can't use a database. Each cause has its own remedy. */
 export interface DatabaseFault {
   readonly cause: 'newer' | 'older' | 'foreign' | 'damaged' | 'locked' | 'disk full' | 'unreadable';
   readonly message: string;
 }
 
 /**
- * Looks at a database that nobody holds; takes a second or so per gigabyte. Hazard: the caller must
- * hold the data folder. What a killed daemon left in the log beside it is written into it.
+ * Checks a database that no process holds, at about a second per gigabyte. Hazard: the caller must
+ * hold the data folder. The check writes the log of a killed daemon into the file.
  */
 export const inspectDatabase = (
   file: string,
@@ -59,13 +59,13 @@ export const faultOf = (connection: Connection, file: string): DatabaseFault | u
   }
 };
 
-/** Says what kept SQLite from the file. */
+/** Classifies the error that kept SQLite from the file. */
 export const causeOf = (error: unknown, file: string): DatabaseFault['cause'] => {
   const code = sqliteCode(error);
   if (code === SQLITE_BUSY || code === SQLITE_LOCKED) return 'locked';
   if (code === SQLITE_NOTADB) return 'foreign';
   if (code === SQLITE_CORRUPT) return 'damaged';
-  // A full disk is an I/O error of the shared memory beside the file.
+  // On a full disk, SQLite reports an I/O error of the shared memory beside the file.
   const { bavail, bsize } = statfsSync(dirname(file));
   return code === SQLITE_FULL || bavail * bsize < NO_ROOM_BYTES ? 'disk full' : 'unreadable';
 };

@@ -5,28 +5,28 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 
 /**
  * The instance table: the durable half of the embedded driver. Each call is one conditional
- * statement, durable when it resolves; revisions move with every write. Rejects with RecordConflict
- * where nothing was written because the record moved or is gone, with OutcomeUnknown where the
- * commit failed.
+ * statement, durable when it resolves; every write changes the revision. Rejects with
+ * RecordConflict if nothing was written because the record moved or is gone. Rejects with
+ * OutcomeUnknown if the commit failed.
  */
 export interface InstanceRecords {
   all(): Promise<readonly StoredInstance[]>;
   read(id: InstanceId): Promise<StoredInstance | undefined>;
-  /** Born `idle`. Rejects with RecordConflict where the id exists. */
+  /** Inserts an `idle` record. Rejects with RecordConflict if the id exists. */
   launchOrder(
     record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>,
     definition: InstanceDefinition,
   ): Promise<InstanceRecord>;
-  /** idle → claimed, if at the revision of `seen`. */
+  /** idle → claimed, if the revision is still that of `seen`. */
   readonly claim: (seen: InstanceRecord, claim: Claim) => Promise<InstanceRecord>;
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
-  /** Moves the revision, if idle and at `seen`. */
+  /** Changes the revision, if the record is idle and at `seen`. */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
-  /** Deletes it if idle and at `seen`. */
+  /** Deletes the record if it is idle and at `seen`. */
   retire(id: InstanceId, seen: Revision): Promise<void>;
   /**
-   * claimed → ending, whatever the revision; the first end noted stands. Answers undefined for an
-   * unknown id.
+   * claimed → ending, at any revision; the first stored end stays. Returns undefined for an unknown
+   * id.
    */
   release(id: InstanceId, end: End): Promise<InstanceRecord | undefined>;
   forget(id: InstanceId): Promise<void>;

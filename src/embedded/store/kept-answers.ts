@@ -15,19 +15,18 @@ export interface KeptAnswersDeps {
   readonly rows: AnswerRows;
   readonly clock: Clock;
   readonly log: Log;
-  /** Past these answers go before their time. */
+  /** Beyond these bounds, answers are deleted before they expire. */
   readonly bounds: ByteBounds;
 }
 
 /**
- * Requests under an Idempotency-Key. Those in flight are known to this process alone, and gone with
- * it; answers and places lie in the rows. Which keys have one is known here (about 0.2 KB each), so
- * that a new key needs no read.
+ * Requests with an Idempotency-Key. Requests in progress are only in memory; answers and places are
+ * in the rows. The keys of the rows are in memory (about 0.2 KB each), so a new key needs no read.
  */
 export class KeptAnswers {
   readonly #deps: KeptAnswersDeps;
   readonly #inFlight = new Map<string, string>();
-  /** The oldest first, of all and of each tenant. */
+  /** Oldest first, of all tenants and of each tenant. */
   readonly #kept = new Map<string, AnswerEntry>();
   readonly #ofTenant = new Map<string, Set<string>>();
   readonly #shares: ByteShares;
@@ -39,7 +38,7 @@ export class KeptAnswers {
     this.#shares = new ByteShares(deps.bounds);
   }
 
-  /** Learns what is kept, and begins to forget what is past its time. */
+  /** Loads the stored entries, and begins to delete expired ones. */
   async start(): Promise<void> {
     for (let after = 0; ;) {
       const page = await this.#deps.rows.page(after, PAGE);
@@ -74,7 +73,7 @@ export class KeptAnswers {
     }
   }
 
-  /** Tells how a request stands that is not in flight. */
+  /** Returns the status of a request that is not in progress. */
   async #found(mark: RequestFingerprint): Promise<OpenedRequest> {
     const entry = this.#kept.get(mark.key);
     if (!entry || entry.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
@@ -90,7 +89,7 @@ export class KeptAnswers {
     return this.#inFlight.has(key);
   }
 
-  /** Resolves with false, and notes nothing, unless it is in flight. */
+  /** Resolves with false, and stores nothing, unless the request is in progress. */
   async place(
     mark: RequestFingerprint,
     owner: RequestOwner,
@@ -102,7 +101,7 @@ export class KeptAnswers {
     return true;
   }
 
-  /** Resolves with false where that is not the answer of the request: another one stands. */
+  /** Resolves with false if another answer is already stored. */
   async keep(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean> {
     const wasInFlight = this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return false;
@@ -127,10 +126,10 @@ export class KeptAnswers {
       bytes: Buffer.byteLength('place' in kept ? kept.place : kept.answer),
     };
     const written = this.#deps.rows.keep(entry, mark.body, kept);
-    // after that, so that a crash leaves one of both
+    // Deleted after the write, so that a crash leaves one of the two.
     this.#forget(mark.key);
     this.#note(entry);
-    // what goes may be this very answer: its row is to be there by then
+    // May delete this very answer, so its row must be written first.
     this.#makeRoom(entry.tenant);
     await written;
   }
@@ -166,14 +165,14 @@ export class KeptAnswers {
     const own = this.#ofTenant.get(kept.tenant);
     own?.delete(kept.key);
     if (own?.size === 0) this.#ofTenant.delete(kept.tenant);
-    // A row that stays for want of this write is found at the next start, and is past its time or
-    // forgotten then.
+    // If this write fails, the row remains until the next start, which finds it expired or evicts
+    // it.
     this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
       this.#deps.log.warn({ error }, 'stored response not deleted');
     });
   }
 
-  /** The oldest hundred whose time has passed; soon again while there are more. */
+  /** Deletes the oldest hundred expired entries; runs again soon while there are more. */
   readonly #sweep = (): void => {
     const { clock } = this.#deps;
     let forgotten = 0;

@@ -3,15 +3,15 @@ import type { PullSecrets } from '../../contracts/pull-secrets.ts';
 import type { Database } from './database.ts';
 
 /**
- * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text) under a key that is derived
- * from the pepper, which is in no backup of the database alone. Images come from this machine's own
- * folders, so nothing opens them.
+ * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text). The key is derived from the
+ * pepper, which is not in the database. Images come from this machine's own folders, so nothing
+ * opens the passwords.
  */
 export const sqlitePullSecrets = (
   database: Database,
   pepper: Buffer,
 ): PullSecrets & { start(): Promise<void> } => ({
-  /** Forgets the secrets of pools whose making was cut short. */
+  /** Deletes the secrets of pools whose creation was interrupted. */
   start: async () => {
     await database.run('pullSecrets.sweep');
   },

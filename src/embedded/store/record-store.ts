@@ -13,7 +13,7 @@ import { revisionNumber } from './sqlite-instance-records.ts';
 
 /**
  * Templates, pools, envs, API keys, approvals, users' quotas and worker clusters in SQLite. A
- * revision is a whole number that no other record of the file ever had.
+ * revision is a whole number, never reused in the file.
  */
 export const sqliteRecordStore = (database: Database, log: Log): RecordStore => ({
   templates: recordsOf({
@@ -82,13 +82,13 @@ const namespaceAndName = (key: string): readonly string[] => [
 interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
-  /** Its table, by the name that its statements have. */
+  /** Names the table in the statements. */
   readonly kind: keyof RecordStore;
-  /** The key by which a record is found to be changed. */
+  /** Returns the key that identifies a record for changes. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
-  /** The parts of a record that together must be unique too. */
+  /** Returns the parts of a record that together must be unique too. */
   readonly uniqueOf: (record: Omit<T, 'revision'>) => readonly string[];
-  /** The parameters of the statement of `get`. */
+  /** Returns the parameters of the `get` statement. */
   readonly namedBy: (key: string) => readonly string[];
 }
 
@@ -139,12 +139,12 @@ const recordsOf = <T extends { readonly revision: Revision }>(of: Kind<T>): Reco
       if (!row) throw conflict(record);
       followers.tell({ kind: 'gone', record });
     },
-    caughtUp: async () => undefined, // whoever writes tells
+    caughtUp: async () => undefined, // the writer reports each change
     watch: (report) => followers.follow(report, list),
   };
 };
 
-/** Those who watch the records of a kind. Nobody else writes to the file. */
+/** Subscribers to the records of a kind. Only this process writes to the file. */
 class Followers<T extends { readonly revision: Revision }> {
   readonly #of: Kind<T>;
   readonly #reports = new Set<(change: RecordChange<T>) => void>();
@@ -158,8 +158,8 @@ class Followers<T extends { readonly revision: Revision }> {
   }
 
   /**
-   * Reports what stands, then each change. What is committed during the first pass waits for its
-   * end.
+   * Reports the current records, then each change. Changes committed during the first pass wait for
+   * its end.
    */
   async follow(
     report: (change: RecordChange<T>) => void,
@@ -192,7 +192,7 @@ class Followers<T extends { readonly revision: Revision }> {
   }
 }
 
-/** The first pass has seen a later state. */
+/** The first pass has already reported a later state. */
 const isOlder = <T extends { readonly revision: Revision }>(
   { record }: RecordChange<T>,
   standing: T | undefined,
@@ -202,5 +202,5 @@ const isOlder = <T extends { readonly revision: Revision }>(
 const recordIn = <T>(revision: unknown, body: unknown): T =>
   ({ ...JSON.parse(String(body)), revision: String(revision) }) as T;
 
-/** The whole record but its revision, which has a column of its own. */
+/** The record without its revision, which has its own column. */
 const bodyOf = (record: object): string => JSON.stringify({ ...record, revision: undefined });

@@ -4,10 +4,12 @@ import { connect } from './database-library.ts';
 import { faultOf } from './inspect-database.ts';
 
 /**
- * Makes the copy of a database that a backup holds ready to be a data folder's own: forgets idle
- * instances, and leaves no log beside the file. Somebody may have claimed an idle one after the
- * backup: without a record the daemon ends its process and starts another. Throws if the file is
- * not a sound database of this version or an earlier one. Nobody else may hold the file.
+ * Prepares a backup's database for use in a data folder. Deletes idle instances, and leaves no log
+ * beside the file.
+ *
+ * An idle instance may have been claimed after the backup; without a record the daemon ends its
+ * process and starts another. Throws if the file is not a sound database of this version or an
+ * earlier one. No other process may hold the file.
  */
 export const readySavedDatabase = (file: string): void => {
   const connection = connect(file, { busyTimeoutMs: 0 });
@@ -21,10 +23,10 @@ export const readySavedDatabase = (file: string): void => {
   }
 };
 
-/** Is in a data folder while a restore replaces its files, and stays if that was killed. */
+/** Marks a data folder while a restore replaces its files. Remains if the restore was killed. */
 export const UNFINISHED_RESTORE = 'restore-unfinished';
 
-/** Throws if the files of the folder are partly those from before a restore. */
+/** Throws if an interrupted restore left files from before it. */
 export const requireWholeRestore = (dataDir: string): void => {
   if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
     throw new Error(

@@ -3,11 +3,11 @@ import type { Connection } from './database-library.ts';
 
 /**
  * `locked`: another process holds it. `newer`: a later version wrote it. `older`: it is from before
- * the first release. `foreign`: no database of ours. `broken`: the rest.
+ * the first release. `foreign`: not a database of ours. `broken`: the rest.
  */
 export type RefusalToOpen = 'locked' | 'newer' | 'older' | 'foreign' | 'broken';
 
-/** The file can't be used by this daemon. The message says what to do. */
+/** This daemon can't use the file. The message says what to do. */
 export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused';
   readonly why: RefusalToOpen;
@@ -19,8 +19,8 @@ export class DatabaseRefused extends Error {
 }
 
 /**
- * Writes the schema into a new file, in one transaction. Throws DatabaseRefused for a file with
- * another schema, or one that isn't ours.
+ * Creates the schema in a new file, in one transaction. Throws DatabaseRefused if the file has
+ * another schema, or is not ours.
  */
 export const ensureSchema = (connection: Connection, path: string): void => {
   const version = versionOf(connection, path);
@@ -55,15 +55,15 @@ export const ensureSchema = (connection: Connection, path: string): void => {
 };
 
 /**
- * Notes which version opened the file last. A daemon that refuses the file because of its schema
- * names that version.
+ * Stores the version that opened the file last. A daemon that refuses the schema names that
+ * version.
  */
 export const noteWriter = (connection: Connection, version: string): void => {
   if (writerOf(connection) === version) return;
   connection.prepare('INSERT OR REPLACE INTO writer VALUES (1, ?)').run(version);
 };
 
-/** Undefined if no version noted itself. */
+/** Undefined if no version is stored. */
 export const writerOf = (connection: Connection): string | undefined => {
   const row: unknown = connection.prepare('SELECT version FROM writer').get();
   return typeof row === 'object' && row !== null ? String(Reflect.get(row, 'version')) : undefined;
@@ -90,7 +90,7 @@ const versionOf = (connection: Connection, path: string): number => {
 const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
-/** Above the numbers of the schemas from before the first release, 1 to 20. */
+/** Above the schema numbers from before the first release, 1 to 20. */
 export const SCHEMA_VERSION = 22;
 
 const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8');

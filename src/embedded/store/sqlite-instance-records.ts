@@ -7,9 +7,7 @@ import type { Row } from './database-protocol.ts';
 import type { InstanceRecords, StoredInstance } from './instance-records.ts';
 import type { Revision } from '../../model/identifiers.ts';
 
-/**
- * The instance table in SQLite. Revisions count an instance's writes; an id is never born twice.
- */
+/** The instance table in SQLite. A revision counts an instance's writes. Ids are never reused. */
 export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
   all: () => allOf(database),
   read: async (id) => {
@@ -70,7 +68,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
   },
 });
 
-/** Rows read at once at start: with their definitions a message of about 1 MB. */
+/** Rows per read at start: about 1 MB with their definitions. */
 const PAGE = 500;
 
 const allOf = async (database: Database): Promise<StoredInstance[]> => {
@@ -122,7 +120,7 @@ const storedOf = ([seq, ...columns]: Row): {
   },
 });
 
-/** Describes what few claims have, as their column keeps it. */
+/** Rarely set fields of a claim, stored as JSON in one column. */
 type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv' | 'autoResume' | 'autoPause'>;
 
 const termsText = ({ metadata, sealedEnv, autoResume, autoPause }: ClaimTerms): string | null =>
@@ -130,7 +128,7 @@ const termsText = ({ metadata, sealedEnv, autoResume, autoPause }: ClaimTerms): 
     ? JSON.stringify({ metadata, sealedEnv, autoResume, autoPause })
     : null;
 
-/** Describes what the record was born with, as its column keeps it. */
+/** Fields that never change after the insert, stored in one column. */
 type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
 const recordOf = ([
@@ -179,6 +177,6 @@ const recordOf = ([
   };
 };
 
-/** A revision as SQLite counts them; one that isn't ours matches nothing. */
+/** A revision as SQLite counts it; a foreign one matches no record. */
 export const revisionNumber = (revision: Revision): number =>
   /^\d{1,15}$/.test(revision) ? Number(revision) : -1;
