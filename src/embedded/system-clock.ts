@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '../contracts/clock.ts';
 
-/** The machine's time. `uptimeMs` counts from its boot, sleep too, and can't be set. */
+/** The machine's time. `uptimeMs` counts from boot, includes sleep, and can't be set. */
 export interface MachineTime {
   readonly wall: number;
   readonly uptimeMs: number;
@@ -16,8 +16,8 @@ export const machineTime = (): MachineTime => ({
 });
 
 /**
- * The machine's monotonic clock, set once: to `startAt`, else to the wall clock when the process
- * started. Whole milliseconds. A moment waited for doesn't keep the process alive.
+ * The machine's monotonic clock, in whole milliseconds. Begins at `startAt`, or at the wall clock
+ * when the process started. A pending timer does not keep the process alive.
  */
 export const systemClock = (startAt?: number): Clock => {
   const origin = startAt === undefined ? performance.timeOrigin : startAt - performance.now();
@@ -27,7 +27,7 @@ export const systemClock = (startAt?: number): Clock => {
     const arm = (): void => {
       timer = setTimeout(ring, Math.min(Math.max(moment - now(), 0), LONGEST_TIMER_MS)).unref();
     };
-    // Timers may fire a little early, and hold no more than 24.8 days.
+    // Timers may fire a little early, and hold at most 24.8 days.
     const ring = (): void => {
       if (now() >= moment) due();
       else arm();
@@ -40,5 +40,5 @@ export const systemClock = (startAt?: number): Clock => {
   return { now, at };
 };
 
-/** The longest that a Node timer holds, in ms; a longer one would fire at once. */
+/** Longest delay of a Node timer, in ms; a longer one fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

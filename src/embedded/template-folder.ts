@@ -6,7 +6,7 @@ const FILES_LIMIT = 1_000;
 const FILE_LIMIT_BYTES = 262_144;
 
 /**
- * The `*.json` of a folder, by name, without those below it and those whose name begins with a dot.
+ * Reads the `*.json` files of a folder by name. Skips subfolders and names that begin with a dot.
  */
 export const templateFolder = (folder: string): TemplateSource => ({
   read: async () => {

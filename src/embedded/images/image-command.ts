@@ -1,7 +1,7 @@
 import type { ContainerDefinition } from '../../model/templates/template.ts';
 import type { PreparedImage } from './unpacker/orders.ts';
 
-/** The image names no command, and the template neither. */
+/** Neither the image nor the template names a command. */
 export class NoCommand extends Error {
   override readonly name = 'NoCommand';
 }
@@ -9,9 +9,9 @@ export class NoCommand extends Error {
 const HOME = '/home/sandbox';
 
 /**
- * A container with what its image's configuration fills in, as Kubernetes does: `command` stands
- * for the Entrypoint, and then the Cmd is left out; `args` stand for the Cmd; variables of the
- * template go before those of the image. Throws NoCommand.
+ * Completes a container from its image's configuration, as Kubernetes does. `command` replaces the
+ * Entrypoint and drops the Cmd; `args` replace the Cmd; the template's variables override the
+ * image's. Throws NoCommand.
  */
 export const withImageConfig = (
   container: ContainerDefinition,

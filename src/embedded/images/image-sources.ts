@@ -3,16 +3,13 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ImageReference } from './image-reference.ts';
 
-/**
- * The folder or layout of an image, and what it looked like: with another `stamp` it is to be
- * looked at again.
- */
+/** The folder or layout of an image. If `stamp` changes, read the source again. */
 export interface ImageSource {
   readonly path: string;
   readonly stamp: string;
 }
 
-/** It is not there, or can't be used where it is. The message names no path of the host. */
+/** The source is missing or unusable. The message names no path of the host. */
 export class SourceRefused extends Error {
   override readonly name = 'SourceRefused';
 }
@@ -46,7 +43,7 @@ export const findSource = async (
   throw new SourceRefused('there is no such image');
 };
 
-/** Sandboxes can pass through to it: as root's they have host uids of their own. */
+/** Returns whether sandboxes can enter the folder: under root, they have their own host uids. */
 export const isOpen = async (path: string): Promise<boolean> => {
   if (process.getuid?.() !== 0) return true;
   for (let at = await realpath(path); ; at = dirname(at)) {

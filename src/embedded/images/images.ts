@@ -11,15 +11,15 @@ import type { PreparedImage } from './unpacker/orders.ts';
 import { runUnpacker, UnpackFailed, type UnpackProgress } from './unpacker-process.ts';
 
 export interface ImagesOptions {
-  /** Absolute: where images lie, in the order in which they are looked at. */
+  /** Absolute paths of folders with images, in the order of search. */
   readonly directories: readonly string[];
   /**
-   * Absolute: where they are unpacked. Every uid can pass through to it; nobody else writes there.
+   * Absolute path for unpacked images. Every uid can pass through it; nobody else writes there.
    */
   readonly folder: string;
   /** Maximum size of an unpacked image, in bytes. */
   readonly maxBytes: number;
-  /** An unpacked image that nothing uses is removed after so long. */
+  /** Milliseconds after which an unused unpacked image is removed. */
   readonly unusedAfterMs: number;
   readonly bwrapPath: string;
   /** Program and arguments that run the unpacker. */
@@ -28,7 +28,10 @@ export interface ImagesOptions {
   readonly log: Log;
 }
 
-/** The image can't be had now. `message` says why, names the image and no path of the host. */
+/**
+ * The image is not available now. `message` gives the reason, and names the image but no path of
+ * the host.
+ */
 export class ImageUnusable extends Error {
   override readonly name = 'ImageUnusable';
 }
@@ -45,18 +48,18 @@ interface Failed {
 
 const UNFINISHED = 'unfinished-';
 const MAX_AT_ONCE = 4;
-/** Counts also an unpacker whose image is ready and becomes durable. */
+/** Includes unpackers that are only making a ready image durable. */
 const MAX_PROCESSES = 16;
 const MAX_REMEMBERED = 256;
-/** A broken image is not unpacked again before that, unless it changed. */
+/** Milliseconds before another try to unpack a broken image that has not changed. */
 const FAILURE_MS = 30_000;
 const PROGRESS_MS = 5_000;
 const HOUSEKEEPING_MS = 600_000;
 
 /**
- * The images of this machine: found by name, unpacked once, shared read-only. An image is used
- * while it is held, while a sandbox of it lives, and while it was expected; one that nothing used
- * for `unusedAfterMs` is removed.
+ * The images of this machine: found by name, unpacked once, shared read-only. An image is in use
+ * while it is held, while a sandbox of it lives, and while it is expected. Images unused for
+ * `unusedAfterMs` are removed.
  */
 export class Images {
   readonly #options: ImagesOptions;
@@ -66,10 +69,10 @@ export class Images {
     string,
     { readonly stamp: string; readonly work: Promise<PreparedImage> }
   >();
-  /** Each until its unpacker ended. */
+  /** Each settles when its unpacker has ended. */
   readonly #processes = new Set<Promise<void>>();
   readonly #expected = new Set<string>();
-  /** By key: so many sandboxes. */
+  /** Number of holders by key. */
   readonly #held = new Map<string, number>();
   readonly #stop = new AbortController();
   #expecting: Promise<void> = Promise.resolve();
@@ -80,9 +83,7 @@ export class Images {
     this.#options = options;
   }
 
-  /**
-   * Why no sandbox can be made from this image whatever happens; undefined where one might. No I/O.
-   */
+  /** Returns why the image can never work; undefined if it might. No I/O. */
   refusalOf(image: string): string | undefined {
     const reference = parseImageReference(image);
     if (!reference)
@@ -96,8 +97,8 @@ export class Images {
   }
 
   /**
-   * Removes what an interrupted unpacking left. Call it once what lives is held. Rejects where
-   * sandboxes could not reach the folder.
+   * Removes the remains of interrupted unpacking. Call it once, after images of living sandboxes
+   * are held. Rejects if sandboxes could not reach the folder.
    */
   async start(): Promise<void> {
     if (this.#options.directories.length === 0 || this.#stop.signal.aborted) return;
@@ -112,7 +113,7 @@ export class Images {
     await this.#housekeeping;
   }
 
-  /** Ends what is under way. Once it resolves, nothing more is written to the folder. */
+  /** Ends all unpacking. Nothing is written to the folder after it resolves. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancel();
@@ -125,8 +126,8 @@ export class Images {
   }
 
   /**
-   * Makes it ready in the background, and keeps it. What is wrong with it is logged, and told
-   * whoever needs it later.
+   * Prepares the image in the background, and keeps it. Logs a failure; later callers get the
+   * error.
    */
   expect(image: string): void {
     const reference = parseImageReference(image);
@@ -138,7 +139,7 @@ export class Images {
     )
       return;
     this.#expected.add(image);
-    // One after the other, so that there is room for what is needed at once.
+    // In sequence, to leave capacity for images that are needed at once.
     this.#expecting = this.#expecting
       .then(() => this.prepare(image))
       .then(
@@ -155,8 +156,8 @@ export class Images {
   }
 
   /**
-   * Ready for sandboxes, and held until it is released. Everyone who asks for the same image at the
-   * same time waits for the same work. Rejects with ImageUnusable.
+   * Prepares the image and holds it until it is released. Concurrent calls for one image share the
+   * work. Rejects with ImageUnusable.
    */
   async prepare(image: string): Promise<PreparedImage> {
     const reference = parseImageReference(image);
@@ -166,13 +167,13 @@ export class Images {
       const source = await findSource(this.#options.directories, reference);
       const known = this.#known.get(image);
       if (known?.stamp === source.stamp) {
-        this.hold(known.image.key); // at once, so that it is not removed meanwhile
+        this.hold(known.image.key); // at once, so that it is not removed during the wait
         if (await this.#isThere(known.image.key)) return known.image;
         this.release(known.image.key);
         this.#known.delete(image);
       }
       const ready = await this.#unpackedOnce(image, reference, source);
-      this.hold(ready.key); // one that was just unpacked is not old enough to be removed
+      this.hold(ready.key); // a freshly unpacked image is too new to be removed
       return ready;
     } catch (error) {
       if (error instanceof SourceRefused) throw this.#unusable(image, error.message);
@@ -180,7 +181,7 @@ export class Images {
     }
   }
 
-  /** A sandbox of it lives. */
+  /** Counts one more holder of the image. */
   hold(key: string): void {
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
   }
@@ -318,7 +319,7 @@ export class Images {
     );
   }
 
-  /** Somebody may have removed it by hand. */
+  /** Somebody may have removed the image by hand. */
   async #isThere(key: string): Promise<boolean> {
     return await stat(join(this.#options.folder, key)).then(
       () => true,
@@ -326,15 +327,15 @@ export class Images {
     );
   }
 
-  /** When it was used last is what its folder's time says. */
+  /** Records the last use as the folder's modification time. */
   async #touch(key: string): Promise<void> {
     const now = this.#options.clock.now() / 1_000;
-    // gone, or a folder image of before
+    // the folder may be gone
     await utimes(join(this.#options.folder, key), now, now).catch(() => undefined);
   }
 }
 
-/** Names one folder, whatever template names it. */
+/** One key per folder, whichever template names it. */
 const keyOfFolder = (path: string): string =>
   `dir-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
 

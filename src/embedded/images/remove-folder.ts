@@ -4,8 +4,8 @@ import { atUsualPriority } from '../../lib/processes.ts';
 const PATIENCE_MS = 300_000;
 
 /**
- * Removes it with all in it, whatever that is, without work in this process. Rejects where it could
- * not, and once `signal` is aborted: some of it stays then, and nothing is removed any more.
+ * Removes a folder and its content in a separate process. Rejects on failure, and once `signal` is
+ * aborted; the rest of the folder then stays.
  */
 export const removeFolder = (path: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -3,7 +3,9 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { ImageRefused } from './image-refused.ts';
 import { hasCode } from './has-code.ts';
 
-/** Opens a plain file without waiting, whatever it is. `what` names it in the refusal. */
+/**
+ * Opens a plain file without blocking, even if the path is a fifo. `what` names the file in errors.
+ */
 export const openPlainFile = async (
   path: string,
   what: string,
@@ -24,8 +26,8 @@ export const openPlainFile = async (
 };
 
 /**
- * The whole file. Throws ImageRefused where it is missing, no plain file, or larger than `limit`
- * bytes.
+ * Reads the whole file. Throws ImageRefused if the file is missing, not plain, or larger than
+ * `limit` bytes.
  */
 export const readBounded = async (path: string, what: string, limit: number): Promise<Buffer> => {
   const { handle, size } = await openPlainFile(path, what);

@@ -6,15 +6,15 @@ export type Compression = 'none' | 'gzip' | 'zstd';
 
 const CHUNK = 512 << 10;
 
-/** Undefined where nothing is compressed. Its errors say only that the bytes are no such thing. */
+/** Returns undefined for uncompressed bytes. The stream's errors only report invalid data. */
 export const decompressionOf = (compression: Compression): Transform | undefined => {
   if (compression === 'none') return undefined;
   return compression === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : zstdDecompression();
 };
 
 /**
- * Not Node's own, from 22.15 on: of several frames (as pzstd makes them) it loses the later ones,
- * and an end that is cut off passes.
+ * Not Node's own, from 22.15 on: it drops all frames after the first (pzstd writes several), and
+ * accepts a truncated end.
  */
 const zstdDecompression = (): Transform => {
   let complete = true;

@@ -14,15 +14,16 @@ import { groupFor, passwdFor } from './image-user.ts';
 import type { ImageUser } from './orders.ts';
 
 /**
- * How a sandbox gets to see an image. Its root is a file system of the sandbox's own, onto which
- * each folder at the top of the image is bound, read-only; links there are made anew. So nothing in
- * the image decides where /proc, /dev, /tmp and the home folder are mounted, wherever its links
- * lead, and the image need not have these folders.
+ * Shows an image to a sandbox. The sandbox's root is its own file system. Each top-level folder of
+ * the image is bound there read-only, and top-level links are recreated.
+ *
+ * So no link of the image decides where /proc, /dev, /tmp and the home folder are mounted, and the
+ * image need not have these folders.
  */
 
-/** Never the image's. */
+/** Never taken from the image. */
 const OURS = new Set(['proc', 'dev', 'sys', 'tmp', '.sandpool']);
-/** Bound one by one. */
+/** Its entries are bound one by one. */
 const HOMES = 'home';
 const OWN_HOME = 'sandbox';
 const MAX_AT_TOP = 128;
@@ -31,17 +32,16 @@ const MAX_NAMES_BYTES = 1 << 20;
 export interface RootView {
   /** bubblewrap's options. */
   readonly system: readonly string[];
-  /** Names at the top that are the image's, or lead to what is. */
+  /** Top-level names that belong to the image, or lead into it. */
   readonly taken: readonly string[];
 }
 
 /**
- * Files of /etc that the sandbox has its own of; they lie in the folder `etc` that `writeOwnEtc`
- * fills.
+ * Files of /etc that each sandbox has of its own, from the folder `etc` that `writeOwnEtc` fills.
  */
 const OWN_ETC = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'] as const;
 
-/** `root` is absolute. Throws ImageRefused where that can't be done. */
+/** `root` is absolute. Throws ImageRefused if the image can't be shown. */
 export const viewOfRoot = (root: string, etc: string): RootView => {
   const names = namesIn(root);
   const system = names
@@ -63,8 +63,8 @@ export const viewOfRoot = (root: string, etc: string): RootView => {
 };
 
 /**
- * Makes bubblewrap's options for /etc. Own files are mounted where the image has them as plain
- * files, so that this is possible; where it has no /etc, all of them.
+ * Makes bubblewrap's options for /etc. Own files are mounted over plain files of the image, the
+ * only possible targets. If the image has no /etc, all of them are mounted.
  */
 const etcOptions = (root: string, etc: string): readonly string[] => {
   const has = isFolder(join(root, 'etc'));
@@ -89,15 +89,15 @@ export const writeOwnEtc = (
     'resolv.conf': '',
   };
   for (const name of OWN_ETC) {
-    // Sandboxes that run keep the file that they have mounted.
+    // Running sandboxes keep the file that they have mounted.
     writeFileSync(join(etc, `${name}.new`), contents[name], { mode: 0o644 });
     renameSync(join(etc, `${name}.new`), join(etc, name));
   }
 };
 
 /**
- * A file of the image's /etc; nothing where it is no plain file of a plain folder, which could lead
- * out of the image.
+ * Reads a file of the image's /etc. Returns nothing unless it is a plain file in a plain folder: a
+ * link could lead out of the image.
  */
 export const readImageEtc = (root: string, name: 'passwd' | 'group'): string => {
   const path = join(root, 'etc', name);
@@ -105,7 +105,7 @@ export const readImageEtc = (root: string, name: 'passwd' | 'group'): string => 
   return found?.isFile() && found.size <= MAX_NAMES_BYTES ? readFileSync(path, 'utf8') : '';
 };
 
-/** A folder is bound, a link made anew, a file bound; nothing else is shown. */
+/** Binds a folder or file, recreates a link, and shows nothing else. */
 const shownAt = (path: string, place: string): readonly string[] => {
   const found = lstatOf(path);
   if (found?.isSymbolicLink()) return ['--symlink', readlinkSync(path), place];

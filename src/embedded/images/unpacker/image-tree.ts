@@ -2,12 +2,12 @@ import { ImageRefused } from './image-refused.ts';
 import { shownName, type LayerEntry } from './layer-entry.ts';
 
 /**
- * A step in making the folder that becomes the image's root; steps are taken in order. Paths are
- * relative to it.
+ * A step to build the folder that becomes the image's root. Steps apply in order; paths are
+ * relative to the folder.
  */
 export type Step =
   | { readonly kind: 'folder'; readonly path: string }
-  /** Its content follows. */
+  /** The file's content follows. */
   | {
       readonly kind: 'file';
       readonly path: string;
@@ -16,12 +16,12 @@ export type Step =
     }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: string; readonly to: string }
-  /** Whatever is there, with all below it. */
+  /** Removes a path and everything below it. */
   | { readonly kind: 'remove'; readonly path: string };
 
 interface Folder {
   readonly kind: 'folder';
-  /** The last layer that named it or something below it. */
+  /** Last layer with an entry for this name, or for a name below it. */
   layer: number;
   readonly children: Map<string, Node>;
 }
@@ -33,9 +33,9 @@ interface Leaf {
 type Node = Folder | Leaf;
 
 /**
- * The image as unpacked so far, in memory. It decides what each entry does, so that nothing is ever
- * looked up on the disk: what is written goes through folders alone that were made here. Layers
- * from the lowest up; within one, the later entry of a name stands.
+ * The unpacked part of the image, in memory. It decides the effect of each entry without a lookup
+ * on the disk, so writes only pass through folders made here. Layers apply from the lowest up;
+ * within a layer, the later entry of a name wins.
  */
 export class ImageTree {
   readonly #root: Folder = { kind: 'folder', layer: 0, children: new Map() };
@@ -51,7 +51,7 @@ export class ImageTree {
     return this.#entries;
   }
 
-  /** Begins the layer above: the next entries are of that. */
+  /** Begins the next layer. */
   nextLayer(): void {
     this.#layer += 1;
   }
@@ -83,7 +83,7 @@ export class ImageTree {
     }
   }
 
-  /** `absent`, or what lies there when no link is followed. */
+  /** Returns the kind of the node at a path, without following links, or `absent`. */
   kindOf(path: readonly string[]): Node['kind'] | 'absent' {
     return this.#find(path)?.kind ?? 'absent';
   }
@@ -94,7 +94,7 @@ export class ImageTree {
     return at;
   }
 
-  /** The folder above, made where it is absent. No link is followed. */
+  /** Returns the parent folder, and the steps that create it if absent. Follows no link. */
   #above(path: readonly string[]): { readonly folder: Folder; readonly steps: Step[] } {
     const steps: Step[] = [];
     let folder = this.#root;
@@ -171,7 +171,7 @@ export class ImageTree {
     );
   }
 
-  /** Only what lower layers have: a name that this layer gives stays. */
+  /** Hides only entries of lower layers: a name of this layer stays. */
   #whiteout(path: readonly string[]): readonly Step[] {
     const above = this.#find(path.slice(0, -1));
     const name = path.at(-1)!; // whiteouts have names
@@ -188,10 +188,10 @@ export class ImageTree {
     );
   }
 
-  /** Hides a node of the folder above it; the path is the node's. */
+  /** Hides a node of the folder `above`; `path` is the node's path. */
   #hide(above: Folder, node: Node, path: readonly string[]): readonly Step[] {
     if (node.layer < this.#layer) {
-      above.children.delete(path.at(-1)!); // a node below a folder has a name
+      above.children.delete(path.at(-1)!); // a node in a folder has a name
       return [{ kind: 'remove', path: path.join('/') }];
     }
     return node.kind === 'folder'

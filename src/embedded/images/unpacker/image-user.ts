@@ -1,15 +1,15 @@
 import { ImageRefused } from './image-refused.ts';
 import type { ImageUser } from './orders.ts';
 
-/** The user of an image that names none or asks for root: nobody is root in a sandbox. */
+/** The user of an image that names no user or asks for root. Sandboxes have no root user. */
 export const SANDBOX_USER: ImageUser = { uid: 1_000, gid: 1_000, name: 'sandbox' };
 const SANDBOX_HOME = '/home/sandbox';
 
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Whom `USER[:GROUP]` of an image's configuration means, each a name or a number. Names are looked
- * up in the image's own passwd and group. Throws ImageRefused for a name that is not there.
+ * Resolves `USER[:GROUP]` of an image's configuration, each a name or a number, by the image's own
+ * passwd and group. Throws ImageRefused for an unknown name.
  */
 export const imageUserOf = (text: string, passwd: string, group: string): ImageUser => {
   const [user = '', groupName] = text.split(':', 2);
@@ -31,7 +31,7 @@ const groupIdOf = (name: string, group: string): number =>
     `the group ${JSON.stringify(name)}`,
   );
 
-/** The image's, with a line for the user of the sandbox where it has none. */
+/** Returns the image's passwd, with a line for the sandbox's user added if it is missing. */
 export const passwdFor = ({ uid, gid, name }: ImageUser, passwd: string): string =>
   withLine(
     passwd,

@@ -2,8 +2,7 @@ import type { Header } from 'tar-stream';
 import { ImageRefused } from './image-refused.ts';
 
 /**
- * One entry of a layer's archive, as far as it means anything. Paths are names below the image's
- * root.
+ * The meaning of one entry of a layer's archive. Paths are lists of names below the image's root.
  */
 export type LayerEntry =
   | { readonly kind: 'folder'; readonly path: readonly string[] }
@@ -16,26 +15,25 @@ export type LayerEntry =
     }
   | { readonly kind: 'link'; readonly path: readonly string[]; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: readonly string[]; readonly to: readonly string[] }
-  /** Hides what lower layers have there. */
+  /** Hides the entry of lower layers at this path. */
   | { readonly kind: 'whiteout'; readonly path: readonly string[] }
-  /** Hides all that lower layers have in the folder. */
+  /** Hides everything that lower layers have in the folder. */
   | { readonly kind: 'opaque'; readonly path: readonly string[] }
   | { readonly kind: 'nothing' };
 
-/** With the folder above it still below the kernel's 4,096. */
+/** Together with the parent folder's path, stays below the kernel's limit of 4,096. */
 const MAX_PATH_BYTES = 3_072;
 const MAX_NAME_BYTES = 255;
 const MAX_DEPTH = 128;
 const MAX_TARGET_BYTES = 4_095;
 const WHITEOUT = '.wh.';
 const OPAQUE = '.wh..wh..opq';
-/** aufs' own bookkeeping. */
+/** Prefix of aufs's own bookkeeping. */
 const BOOKKEEPING = '.wh..wh.';
 
 /**
- * Reads a header of an archive that may be hostile. Throws ImageRefused for what an image must not
- * hold: other kinds than files, folders and links, names out of the root, sparse files, sizes that
- * are none.
+ * Reads a header of an archive that may be hostile. Throws ImageRefused for anything but files,
+ * folders and links, for names outside the root, sparse files, and invalid sizes.
  */
 export const layerEntryOf = (header: Header): LayerEntry => {
   const path = pathOf(header.name, 'an entry');
@@ -78,7 +76,7 @@ export const layerEntryOf = (header: Header): LayerEntry => {
   }
 };
 
-/** For a message: short, on one line. */
+/** Shortens a name to one line for a message. */
 export const shownName = (name: string): string =>
   JSON.stringify(name.length > 120 ? `${name.slice(0, 60)}…${name.slice(-50)}` : name);
 
@@ -87,7 +85,7 @@ const named = (path: readonly string[]): readonly string[] => {
   return path;
 };
 
-/** The library gives null for an empty target of a link. */
+/** The library gives null for an empty link target. */
 const pathOf = (name: string | null | undefined, what: string): readonly string[] => {
   if (!name) throw new ImageRefused(`${what} has no name`);
   if (name.startsWith('/'))
@@ -117,7 +115,7 @@ const sizeOf = (header: Header, shown: string): number => {
   return size;
 };
 
-/** The extended header's records: what the library read is text under names. */
+/** Records of the extended header, which the library has parsed into text by name. */
 const paxOf = ({ pax }: Header): Readonly<Record<string, string>> =>
   (pax ?? {}) as Record<string, string>;
 
@@ -128,8 +126,8 @@ const secondsOf = (header: Header): number => {
 };
 
 /**
- * An absolute one is followed inside the sandbox, from its own root; one that climbs above that
- * root was made to get out.
+ * The sandbox resolves an absolute target from its own root. A target that climbs above that root
+ * is hostile.
  */
 const targetOf = (target: string, path: readonly string[], shown: string): string => {
   if (!target) throw new ImageRefused(`the link ${shown} leads nowhere`);

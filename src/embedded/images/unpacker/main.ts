@@ -4,9 +4,9 @@ import type { UnpackerMessage, UnpackOrder } from './orders.ts';
 import { makeDurable, prepareImage } from './prepare-image.ts';
 
 /**
- * The unpacker's process: one order on stdin, lines of JSON on stdout. It is apart from the daemon
- * because archives are much work and may be hostile; whoever starts it lets it write to the folder
- * of unpacked images alone.
+ * The unpacker's process: one order on stdin, lines of JSON on stdout. Archives are heavy work and
+ * may be hostile, so they are unpacked outside the daemon. The caller restricts writes to the
+ * folder of unpacked images.
  */
 
 const PROGRESS_MS = 500;
@@ -36,7 +36,7 @@ const reasonOf = (error: unknown): string => {
 };
 
 process.title = 'sandpool-unpacker';
-// What is made gets exactly the modes that are asked for.
+// New files get exactly the requested modes.
 process.umask(0o022);
 await main().catch((error: unknown) => {
   say({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The JSON documents of an image layout (OCI image-spec 1.1, and Docker's equal ones), as far as
- * they are used.
+ * The used parts of an image layout's JSON documents (OCI image-spec 1.1, and Docker's
+ * equivalents).
  */
 
 const MAX_LAYERS = 256;

@@ -23,16 +23,13 @@ export interface LayerBlob {
   readonly digest: string;
   readonly size: number;
   readonly compression: Compression;
-  /** The digest of the archive itself. */
+  /** Digest of the uncompressed archive. */
   readonly diffId: string;
 }
 
-/**
- * One image of a layout. Its documents are as their digests say; of the layers nothing was read
- * yet.
- */
+/** One image of a layout. Its documents match their digests; its layers have not been read yet. */
 export interface OciImage {
-  /** The digest of the manifest, which stands for all the image holds. */
+  /** Digest of the manifest, which identifies the whole image. */
   readonly digest: string;
   readonly config: ImageConfigDocument;
   readonly layers: readonly LayerBlob[];
@@ -52,9 +49,7 @@ export const thisPlatform = (): Platform => ({
   architecture: { x64: 'amd64', ia32: '386' }[process.arch as string] ?? process.arch,
 });
 
-/**
- * Finds the image that is asked for: by tag, by digest, or the only one there. Throws ImageRefused.
- */
+/** Finds the image by tag or digest, or the only image. Throws ImageRefused. */
 export const readOciImage = async (
   layout: string,
   wanted: { readonly tag?: string; readonly digest?: string },
@@ -125,8 +120,8 @@ const layerBlob = (
 };
 
 /**
- * Among those of the name, one for this machine; one that names no platform is taken at its word
- * later.
+ * Chooses the image for this machine among those of the name. If an entry names no platform, a
+ * later step checks the image's own.
  */
 const choose = (
   all: readonly Descriptor[],
@@ -169,7 +164,7 @@ const tagsOf = (all: readonly Descriptor[]): string => {
     : `; it has ${tags.slice(0, 8).map(shown).join(', ')}${tags.length > 8 ? ' and more' : ''}`;
 };
 
-/** From an index to the manifest in it. */
+/** Follows an index to a manifest in it. */
 const descend = async (
   layout: string,
   from: Descriptor,
@@ -201,7 +196,7 @@ const readBlob = async (
   return bytes;
 };
 
-/** `digest` is checked: it holds no slash. */
+/** `digest` is already validated: it contains no slash. */
 const blobPath = (layout: string, digest: string): string =>
   join(layout, 'blobs', 'sha256', digest.slice('sha256:'.length));
 

@@ -1,30 +1,30 @@
 /**
- * Describes what the daemon and the unpacker, a process of its own, say to each other: one order on
- * stdin, lines of JSON on stdout.
+ * Messages between the daemon and the unpacker, a separate process: one order on stdin, lines of
+ * JSON on stdout.
  */
 export interface UnpackOrder {
   readonly kind: 'dir' | 'oci';
-  /** Absolute: the folder or the layout. */
+  /** Absolute path of the folder or layout. */
   readonly source: string;
   readonly tag?: string;
   readonly digest?: string;
-  /** Absolute: where unpacked images lie. Nothing else is written to. */
+  /** Absolute path for unpacked images. The unpacker writes nowhere else. */
   readonly folder: string;
-  /** The image's name below `folder`; a layout's is its digest. */
+  /** Name of the image below `folder`; for a layout, its digest. */
   readonly key?: string;
-  /** A folder for what is made on the way there; no other process uses it. */
+  /** Folder for temporary files, used only by this process. */
   readonly staging: string;
-  /** Bytes of all files together. */
+  /** Maximum bytes of all files together. */
   readonly maxBytes: number;
 }
 
-/** An image that sandboxes can be started from. */
+/** An image that is ready for sandboxes. */
 export interface PreparedImage {
-  /** Its folder's name among the unpacked ones. */
+  /** Name of its folder among the unpacked images. */
   readonly key: string;
-  /** bubblewrap's options for all that the image gives. */
+  /** bubblewrap's options for everything from the image. */
   readonly system: readonly string[];
-  /** Names at the top of its file system: nothing may be made below them. */
+  /** Top-level names of its file system; nothing may be created below them. */
   readonly taken: readonly string[];
   readonly user: ImageUser;
   readonly config: ImageConfig;
@@ -36,7 +36,7 @@ export interface ImageUser {
   readonly name: string;
 }
 
-/** The part of the image's configuration that is about the main process. */
+/** The part of the image's configuration that concerns the main process. */
 export interface ImageConfig {
   readonly env: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
@@ -45,7 +45,7 @@ export interface ImageConfig {
 }
 
 export type UnpackerMessage =
-  /** Bytes of compressed layers read so far. At least one in a few seconds. */
+  /** Bytes of compressed layers read so far. Sent at least once every few seconds. */
   | {
       readonly type: 'progress';
       readonly layer: number;
@@ -53,7 +53,7 @@ export type UnpackerMessage =
       readonly bytes: number;
       readonly total: number;
     }
-  /** `unpacked`: it was not there before. */
+  /** `unpacked` is true if the image was not there before. */
   | { readonly type: 'ready'; readonly image: PreparedImage; readonly unpacked: boolean }
-  /** `detail` may name paths of the host, `reason` does not. */
+  /** `detail` may name paths of the host; `reason` does not. */
   | { readonly type: 'failed'; readonly reason: string; readonly detail: string };

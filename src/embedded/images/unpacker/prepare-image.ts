@@ -14,24 +14,24 @@ import { unpackLayers, type UnpackProgress } from './unpack-layers.ts';
 import { Writer } from './writer.ts';
 
 const MAX_ENTRIES = 1_000_000;
-/** User and configuration, beside the image's root. */
+/** Holds user and configuration, beside the image's root. */
 const FACTS = 'image.json';
 const MAX_FACTS_BYTES = 64 << 20;
-/** Beside it once all of it is on the disk. */
+/** Marks an image whose files are all on the disk. */
 const DURABLE = 'durable';
 
 interface Facts extends Pick<PreparedImage, 'user' | 'config'> {
   /**
-   * When it was unpacked. Until it is durable it counts in that one alone: a power cut may have
-   * left anything of it.
+   * The boot in which the image was unpacked. Before it is durable, it is valid only in that boot:
+   * a power cut may have lost any part.
    */
   readonly bootId: string;
 }
 
 /**
- * Makes an image ready for sandboxes, under `folder` and the image's key. It is there as a whole or
- * not at all: it is put together in `staging` and then renamed. `makeDurable` keeps it over a
- * reboot. Throws ImageRefused where the image is at fault.
+ * Prepares an image for sandboxes under `folder` and its key. The image appears as a whole or not
+ * at all: it is built in `staging` and then renamed. `makeDurable` keeps it over a reboot. Throws
+ * ImageRefused if the image is at fault.
  */
 export const prepareImage = async (
   order: UnpackOrder,
@@ -47,7 +47,7 @@ export const prepareImage = async (
   }
 };
 
-/** Used where it lies: beside it only its own files of /etc are kept. */
+/** Uses the folder in place, and stores only its own files of /etc. */
 const prepareFolder = (order: UnpackOrder): PreparedImage => {
   const key = order.key ?? '';
   const etc = join(order.folder, key, 'etc');
@@ -83,7 +83,7 @@ const prepareLayout = async (
   ];
   const user = imageUserOf(found.config.config?.User ?? '', passwd, group);
   writeOwnEtc(join(order.staging, 'etc'), user, { passwd, group });
-  // refuses while nothing is settled
+  // throws before anything is final
   viewOfRoot(join(order.staging, 'root'), join(order.staging, 'etc'));
   const facts: Facts = { user, config, bootId: bootId() };
   writeFileSync(join(order.staging, FACTS), JSON.stringify(facts), { mode: 0o644 });
@@ -92,8 +92,8 @@ const prepareLayout = async (
 };
 
 /**
- * Reads the facts of an image that is unpacked. Undefined where there is none; one that a power cut
- * may have spoilt is cleared away, since no sandbox lives that uses it.
+ * Reads the facts of an unpacked image; undefined if there are none. Removes an image that a power
+ * cut may have damaged: no living sandbox uses it.
  */
 const readFacts = async (home: string): Promise<Facts | undefined> => {
   if (!existsSync(home)) return undefined;
@@ -103,13 +103,13 @@ const readFacts = async (home: string): Promise<Facts | undefined> => {
     ) as Facts;
     if (existsSync(join(home, DURABLE)) || facts.bootId === bootId()) return facts;
   } catch {
-    // Spoilt.
+    // The facts are damaged.
   }
   rmSync(home, { recursive: true, force: true });
   return undefined;
 };
 
-/** Once it resolves, the image outlasts a power cut. Takes as long as the disk does. */
+/** After it returns, the image survives a power cut. Takes as long as the disk does. */
 export const makeDurable = (folder: string, key: string): void => {
   const home = join(folder, key);
   if (!existsSync(join(home, FACTS)) || existsSync(join(home, DURABLE))) return;
@@ -137,7 +137,7 @@ const unpackInto = async (
 };
 
 /**
- * Makes what sandboxes expect of every image: plain files to mount their own upon, and the working
+ * Adds the parts that sandboxes expect of every image: plain files as mount points, and the working
  * folder.
  */
 const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefined): void => {
@@ -151,8 +151,7 @@ const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefine
   }
   const parts = (workingDir ?? '/').split('/').filter((part) => part !== '');
   const depth = parts.findIndex((_, at) => tree.kindOf(parts.slice(0, at + 1)) !== 'folder');
-  // Below a link or a file nothing is made: that the folder is absent shows when the sandbox
-  // starts.
+  // Creates nothing below a link or a file; a missing folder then fails the sandbox's start.
   if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent')
     mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
 };
@@ -183,7 +182,7 @@ const settle = (staging: string, home: string): void => {
   try {
     renameSync(staging, home);
   } catch (error) {
-    // Another one was faster: they are the same.
+    // Another process was faster; both results are the same.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
   }
 };

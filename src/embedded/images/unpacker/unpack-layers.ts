@@ -10,7 +10,7 @@ import type { LayerBlob } from './oci-layout.ts';
 import type { Writer } from './writer.ts';
 
 export interface UnpackLimits {
-  /** The most bytes of all layers' archives together. */
+  /** Maximum bytes of all uncompressed archives together. */
   readonly maxBytes: number;
 }
 
@@ -22,14 +22,14 @@ export interface UnpackProgress {
 }
 
 const READ_CHUNK = 512 << 10;
-/** A layer may be so many times larger than its blob, once it is larger than `RATIO_FROM_BYTES`. */
+/** Maximum ratio of a layer to its blob, for layers larger than `RATIO_FROM_BYTES`. */
 const MAX_RATIO = 250;
 const RATIO_FROM_BYTES = 256 << 20;
 
 /**
- * Applies layers in order, each checked while it goes by: the blob's size and digest, the archive's
- * digest. A layer's last word comes after it was written, so whoever calls throws away what was
- * written when this rejects. Rejects with ImageRefused, or with an error of the system.
+ * Applies layers in order, and checks the blob's size and digest and the archive's digest in
+ * passing. A check can fail after the layer was written, so the caller discards the output on a
+ * rejection. Rejects with ImageRefused, or with a system error.
  */
 export const unpackLayers = async (
   layers: readonly LayerBlob[],
@@ -67,7 +67,7 @@ export const unpackLayers = async (
 
 interface Counters {
   read(bytes: number): void;
-  /** Throws where that is too much. */
+  /** Throws if the bytes exceed a limit. */
   unpacked(bytes: number, ofLayer: number): void;
 }
 
@@ -141,8 +141,7 @@ async function* decompressed(
 const isOfTheSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
 /**
- * One archive, taken in pieces: its entries go to the tree, and what the tree decides to the
- * writer.
+ * Reads one archive in pieces. Passes its entries to the tree, and the tree's steps to the writer.
  */
 class ArchiveReader {
   readonly #tree: ImageTree;
@@ -188,7 +187,7 @@ class ArchiveReader {
 
   #entry(...[header, content, next]: ExtractEvents['entry']): void {
     let isFile = false;
-    content.on('error', () => {}); // told by the archive as well
+    content.on('error', () => {}); // the archive reports the same error
     try {
       const entry = layerEntryOf(header);
       for (const step of this.#tree.apply(entry)) this.#writer.step(step);

@@ -13,9 +13,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Batch, Write, Written } from './writer.ts';
 
 /**
- * Carries out what `ImageTree` decided, below one folder. Nothing is written through a link, since
- * every folder on the way was made here. Everyone may read what is made and nobody but its owner
- * write it; owners and special bits of the archive mean nothing.
+ * Applies the steps of `ImageTree` below one folder. Every parent folder was made here, so no write
+ * passes through a link. Everyone may read the result, and only its owner may write it. Owners and
+ * special bits of the archive are ignored.
  */
 
 const root: string = workerData;
@@ -58,7 +58,7 @@ const writeAll = (bytes: Uint8Array): void => {
 
 const endFile = (): void => {
   if (!open) return;
-  // Interpreters compare it with what they compiled before.
+  // Interpreters compare this time with that of their compiled files.
   futimesSync(open.fd, open.modifiedAt, open.modifiedAt);
   closeSync(open.fd);
   open = undefined;

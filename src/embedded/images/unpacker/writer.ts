@@ -3,8 +3,8 @@ import { threadModule } from '../../../lib/thread-module.ts';
 import type { Step } from './image-tree.ts';
 
 /**
- * An order to the writing thread, which carries them out in turn; `content` is the next so many
- * bytes of the batch, for the file that is open.
+ * An order to the writer thread, applied in sequence. `content` appends the next bytes of the batch
+ * to the open file.
  */
 export type Write =
   | Step
@@ -26,8 +26,8 @@ const BATCH_WRITES = 512;
 const MAX_UNDER_WAY = 4;
 
 /**
- * Writes below one folder, in a thread of its own, so that reading and decompressing go on
- * meanwhile. At most a few batches are under way: `room` waits for them.
+ * Writes below one folder in its own thread, in parallel with reading and decompression. Few
+ * batches are in progress at a time; `room` waits for them.
  */
 export class Writer {
   readonly #worker: Worker;
@@ -71,18 +71,18 @@ export class Writer {
     this.#add({ kind: 'end' });
   }
 
-  /** True while more may be given at once. Throws where a write failed. */
+  /** True while the writer takes more at once. Throws if a write failed. */
   get hasRoom(): boolean {
     if (this.#failure) throw this.#failure;
     return this.#underWay < MAX_UNDER_WAY;
   }
 
-  /** Rejects where a write failed. */
+  /** Waits until the writer takes more. Rejects if a write failed. */
   async room(): Promise<void> {
     while (!this.hasRoom) await this.#change();
   }
 
-  /** Resolves once all is written. */
+  /** Resolves after everything is written. */
   async flush(): Promise<void> {
     this.#send();
     while (this.#underWay > 0) {
