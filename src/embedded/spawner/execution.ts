@@ -12,18 +12,15 @@ import { signalOf } from '../../lib/signal-names.ts';
 import { publicMessage } from './public-message.ts';
 import { SurplusTurns } from './surplus-turns.ts';
 
-/**
- * Background children may hold the pipes open after the command's end: they are waited for this
- * long.
- */
+/** Time to read on after the command's end: background children may hold the pipes open. */
 const DRAIN_MS = 100;
-/** From the request to end a command to the harder one. */
+/** Time from the polite end of a command to its kill. */
 const STUBBORN_MS = 2_000;
-/** The launcher's exit code when it could not join; the reason is then on stderr. */
+/** The launcher's exit code if it could not join; stderr then has the reason. */
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
 
-/** The turns in which all commands of this process read what is beyond their limits. */
+/** Schedules reads beyond the output limits for all commands of this process. */
 const SURPLUS = new SurplusTurns();
 
 export interface ExecutionOutcome {
@@ -35,15 +32,15 @@ export interface ExecutionOutcome {
 }
 
 export interface ExecutionEvents {
-  /** Returns false while the daemon reads too slowly: the command then waits until `resume`. */
+  /** Returns false if the daemon reads too slowly: the command then waits until `resume`. */
   output(kind: FrameKind, bytes: Buffer): boolean;
-  /** Once, after the last output. */
+  /** Called once, after the last output. */
   exited(outcome: ExecutionOutcome): void;
-  /** Once, instead: the launcher could not be started. */
+  /** Called once instead of `exited`, if the launcher could not start. */
   failed(reason: string): void;
 }
 
-/** A command in a sandbox, run by a launcher that joins it. */
+/** A command that a launcher runs in a sandbox. */
 export class Execution {
   readonly #child: ChildProcess;
   readonly #order: ExecOrder;
@@ -60,7 +57,7 @@ export class Execution {
   #timedOut = false;
   #truncated = false;
 
-  /** Throws where it can't be ordered or started. */
+  /** Throws if the launcher can't start or take its order. */
   constructor(
     launchers: LauncherPool,
     { place, order }: { readonly place: JoinPlace; readonly order: ExecOrder },
@@ -93,7 +90,7 @@ export class Execution {
     child.stdin?.on('error', () => {}).end(order.stdin);
   }
 
-  /** The daemon reads again. */
+  /** Continues after the daemon caught up. */
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
@@ -102,7 +99,7 @@ export class Execution {
     if (this.#exitCode !== undefined) this.#awaitPipes();
   }
 
-  /** Kills the command and all of its process group. */
+  /** Kills the command and its process group. */
   close(): void {
     if (this.#over || this.#stubborn) return;
     this.#child.kill('SIGTERM');
@@ -130,8 +127,8 @@ export class Execution {
   }
 
   /**
-   * Returns what is to be called after each chunk of which something is not kept: the next ones are
-   * read when it is the stream's turn.
+   * Returns a function to call after each chunk beyond the limit. The next chunks are read on the
+   * stream's turn.
    */
   #surplusOf(stream: Readable): () => void {
     let left = 0;

@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { withPipes } from '../../lib/processes.ts';
 
-/** Says what launchers become: the outer halves of commands, or holders of processes. */
+/** The later role of a launcher: the outer half of a command, or the holder of a process. */
 export type LauncherKind = 'join' | 'hold';
 
 /**
- * Launchers that join sandboxes for commands or processes. From the first command on one waits for
- * the next, started and idle, so that a command need not wait until a process is made. It holds
- * nothing of any sandbox, knows none before its order, and ends by itself with the spawner.
+ * Launchers that join sandboxes for commands or processes. After the first command, one idle
+ * launcher is always started in advance, so a command need not wait for it. The idle launcher
+ * belongs to no sandbox before its order, and ends with the spawner.
  */
 export class LauncherPool {
   readonly #launcherPath: () => string;
@@ -21,7 +21,7 @@ export class LauncherPool {
   }
 
   /**
-   * One whose order is still to be written to descriptor 3. Throws where no process can be made.
+   * Takes a launcher; the caller writes the order to descriptor 3. Throws if no process can start.
    */
   take(options: { readonly withInput: boolean }): ChildProcess {
     if (options.withInput) return begin(this.#launcherPath(), this.#kind, 'pipe');
@@ -53,7 +53,7 @@ export class LauncherPool {
       };
       this.#waiting = { child: child.once('exit', lost).once('error', lost), path };
     } catch {
-      // The next command tries for itself, and says why it can't.
+      // The next command tries again, and reports the failure.
     }
   }
 }

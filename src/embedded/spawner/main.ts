@@ -3,8 +3,8 @@ import { pathsOf } from './protocol.ts';
 import { Spawner } from './spawner.ts';
 
 /**
- * The spawner's process: `main DATA_DIR`, started through `flock`, whose descriptor it inherits and
- * keeps. Says `ready` on its standard output once a daemon can connect.
+ * The spawner's process: `main DATA_DIR`, started through `flock`, whose lock descriptor it
+ * inherits. Writes `ready` to standard output as soon as a daemon can connect.
  */
 const main = async (dataDir: string | undefined): Promise<void> => {
   if (!dataDir) throw new Error('called as: main DATA_DIR');
@@ -19,7 +19,7 @@ const main = async (dataDir: string | undefined): Promise<void> => {
   process.on('SIGTERM', () => spawner.stop());
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   await spawner.start();
-  // The daemon reads no more if it has waited for too long: the next one connects all the same.
+  // The daemon may have stopped reading after its deadline; it can still connect next time.
   process.stdout.on('error', () => {});
   process.stdout.end('ready\n');
 };

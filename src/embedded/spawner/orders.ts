@@ -7,27 +7,27 @@ import { INSIDE_ID, LAUNCHER_INSIDE } from './sandbox/rootfs.ts';
 
 export interface StartOrder {
   readonly bwrap: string;
-  /** The host uid of the sandbox; absent: the spawner's own. */
+  /** Host uid of the sandbox; by default the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** The path at which the fifo for its output is made; absent: there is none. */
+  /** Path of the fifo for the output; if absent, no fifo is made. */
   readonly output?: string;
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
-  /** Folders in memory that the options bind, with their mount options; see writableMounts. */
+  /** Folders in memory that the options bind, with mount options; see writableMounts. */
   readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
   /** Folders of volumes that the options bind by descriptor; see `foldersOf`. */
   readonly folders?: readonly (readonly [volume: string, path: string])[];
-  /** Given: run without bubblewrap and its options. */
+  /** If given, runs without bubblewrap and its options. */
   readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
   readonly argv: readonly string[];
 }
 
 export interface JoinOrder {
   readonly init: ProcessIdentity;
-  /** Who the sandbox is, inside; absent: as without an image. */
+  /** User inside the sandbox; defaults to the user of a sandbox without image. */
   readonly user?: InsideIds;
-  /** Given: nothing isolates it. */
+  /** If given, the sandbox is not isolated. */
   readonly bare?: Bare;
   readonly cgroups: readonly string[];
   readonly cwd: string;
@@ -35,30 +35,28 @@ export interface JoinOrder {
   readonly argv: readonly string[];
 }
 
-/** Order to a holder. */
 export interface HoldOrder extends JoinOrder {
-  /** The folder in which its socket is made, and whose name it has there. */
+  /** Folder of the holder's socket. The process id is the socket's name. */
   readonly folder: string;
   readonly processId: string;
-  /** Is given back with its record. */
+  /** Returned with the process's record. */
   readonly told: string;
-  /** Its input stays open. */
+  /** Keeps the input open. */
   readonly input: boolean;
-  /** Given: it has a terminal of this size. */
+  /** If given, runs the process on a terminal of this size. */
   readonly tty?: { readonly cols: number; readonly rows: number };
   readonly timeoutMs?: number;
-  /** It is hung up when whoever reads it from its start on leaves. */
+  /** Hangs up the terminal when its first reader disconnects. */
   readonly bound?: true;
 }
 
-/** Order to an agent. */
 export interface AgentOrder {
   readonly init: ProcessIdentity;
-  /** Who the sandbox is, inside; absent: as without an image. */
+  /** User inside the sandbox; defaults to the user of a sandbox without image. */
   readonly user?: InsideIds;
   readonly bare?: Bare;
   readonly cgroups: readonly string[];
-  /** The folder in which its socket is made. */
+  /** Folder of the agent's socket. */
   readonly folder: string;
   readonly name: string;
 }
@@ -119,7 +117,7 @@ export const forwardOrder = (order: AgentOrder): Buffer =>
     ...each('arg', [order.folder, order.name]),
   ]);
 
-/** A bare sandbox's home stands for /home/sandbox. */
+/** In a bare sandbox, the home replaces /home/sandbox. */
 export const filesOrder = (order: AgentOrder): Buffer =>
   encode([
     ...(order.bare ? ['bare', 'cwd', order.bare.home] : []),
@@ -132,7 +130,7 @@ export const filesOrder = (order: AgentOrder): Buffer =>
     ...each('arg', [order.folder, order.name]),
   ]);
 
-/** A bare one's are the host's. */
+/** A bare sandbox has host ids. */
 const insideIds = ({ bare, user }: Pick<JoinOrder, 'bare' | 'user'>): readonly string[] => {
   const uid = bare?.uid ?? user?.uid ?? INSIDE_ID;
   const gid = bare
@@ -152,7 +150,7 @@ const environment = (env: Readonly<Record<string, string>>): readonly string[] =
 const each = (keyword: string, values: readonly string[]): readonly string[] =>
   values.flatMap((value) => [keyword, value]);
 
-/** No token may hold a NUL: it would end there, and the rest be read as an order of its own. */
+/** Refuses NUL in a token: the rest of the token would be read as further tokens. */
 const encode = (tokens: readonly string[]): Buffer => {
   if (tokens.some((token) => token.includes('\0'))) throw new Error('an order can not hold a NUL');
   return Buffer.from(`${tokens.join('\0')}\0go\0`);

@@ -8,32 +8,34 @@ import type { ProbeReport } from './probes/readiness.ts';
 import type { ProcessRefusal, ProcessStart } from './processes/process-messages.ts';
 
 /**
- * Is the version of what daemon and spawner say to each other, as JSON in frames of kind `message`.
- * The first of each side is `hello`; `hello`'s `protocol` and `leave` keep their shape in every
- * version, so that a spawner left by another version can be told to go. Bytes of commands
- * travel as frames of their own, on the channel that the daemon chose.
+ * Version of the messages between daemon and spawner: JSON in frames of kind `message`. The first
+ * message of each side is `hello`.
+ *
+ * `protocol` in `hello`, and `leave`, keep their shape in every version, so a daemon can ask any
+ * spawner to leave. Output of commands travels in its own frames, on a channel that the daemon
+ * chose.
  */
 export const PROTOCOL = 14;
 
 export interface SpawnerConfig {
   readonly launcherPath: string;
   readonly bwrapPath: string;
-  /** Host uids for sandboxes; used where the spawner is root. */
+  /** Host uids for sandboxes, used if the spawner is root. */
   readonly uidRange: { readonly first: number; readonly count: number };
   readonly pidsMax: number;
   readonly parallelStarts: number;
-  /** With `none` new sandboxes are bare processes. Absent: auto. */
+  /** With `none`, new sandboxes are bare processes. The default is `auto`. */
   readonly isolation?: 'auto' | 'none';
   readonly logs: LogLimits;
 }
 
-/** Bounds of what is kept of sandboxes' output. */
+/** Bounds for the stored output of sandboxes. */
 export interface LogLimits {
-  /** The most bytes of one file; a sandbox has two. */
+  /** Maximum bytes of one file; a sandbox has two. */
   readonly fileBytes: number;
-  /** The most bytes of all sandboxes' files together. */
+  /** Maximum bytes of all files together. */
   readonly totalBytes: number;
-  /** Milliseconds for which files are kept after their last line. */
+  /** Milliseconds to keep files after their last line. */
   readonly retentionMs: number;
 }
 
@@ -41,35 +43,34 @@ export type DaemonMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
   /** Leave the data folder to another spawner: end at once. Sandboxes and their processes stay. */
   | { readonly type: 'leave' }
-  /** Asks for a sign of life: `alive`, unless something else is heard meanwhile. */
+  /** Asks for `alive`. The spawner may send any other message instead. */
   | { readonly type: 'beat' }
   | { readonly type: 'list'; readonly request: number }
   | ({ readonly type: 'start'; readonly request: number; readonly id: string } & StartTerms)
   | { readonly type: 'kill'; readonly id: string }
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | SocketOrder
-  /** Start a process, and its holder. */
+  /** Starts a process and its holder. */
   | {
       readonly type: 'hold';
       readonly request: number;
       readonly id: string;
       readonly order: ProcessStart;
     }
-  /** Has all of the sandbox stand still, or go on. */
+  /** Freezes or thaws the whole sandbox. */
   | {
       readonly type: 'freeze';
       readonly request: number;
       readonly id: string;
       readonly frozen: boolean;
     }
-  /** Run the instance's readiness probes, now. */
+  /** Runs the instance's readiness probes now. */
   | { readonly type: 'probe'; readonly request: number; readonly id: string }
-  /** Ends the command. */
   | { readonly type: 'close'; readonly channel: number };
 
 /**
- * Asks for a socket that leads to the sandbox's ports, or to its files. Nothing takes a connection
- * at `stale` any more: its agent is ended, and another takes its place.
+ * Asks for a socket to the sandbox's ports or files. If `stale` is given, its agent no longer takes
+ * connections: the spawner ends and replaces it.
  */
 export interface SocketOrder {
   readonly type: 'forward' | 'files';
@@ -79,30 +80,30 @@ export interface SocketOrder {
 }
 
 export interface StartTerms {
-  /** The tenant of the sandbox: starts and probes take turns by tenant. */
+  /** Owner of the sandbox. Starts and probes take turns by tenant. */
   readonly tenant: string;
   readonly definition: InstanceDefinition;
-  /** Absent: `host`. */
+  /** `host` by default. */
   readonly image?: ImageRoot;
   readonly mounts?: readonly HostMount[];
 }
 
-/** A directory of the host, and where it stands inside; both absolute. */
+/** A directory of the host, and its path inside; both absolute. */
 export interface HostMount {
   readonly source: string;
-  /** Mounts this folder beneath the source instead of all of it. Missing ones are made. */
+  /** Mounts this folder below the source instead of the source. Missing folders are created. */
   readonly subPath?: string;
   readonly target: string;
   readonly readOnly: boolean;
 }
 
-/** The image that a sandbox sees in place of the machine's own /usr, and who it is inside. */
+/** The image that replaces the machine's /usr in a sandbox, and the sandbox's user. */
 export interface ImageRoot {
-  /** Names the image for as long as sandboxes of it live. */
+  /** Identifies the image while sandboxes of it live. */
   readonly key: string;
   /** bubblewrap's options. */
   readonly system: readonly string[];
-  /** Names at the top of its file system below which nothing may be made. */
+  /** Top-level names of the image's file system; nothing may be created below them. */
   readonly taken: readonly string[];
   readonly user: InsideIds;
 }
@@ -127,11 +128,11 @@ export type SpawnerMessage =
       readonly protocol: number;
       readonly pid: number;
       readonly isolation: IsolationLevel;
-      /** Sandboxes can be frozen. */
+      /** Whether sandboxes can be frozen. */
       readonly freezes: boolean;
       readonly warnings: readonly string[];
     }
-  /** The hello could not be accepted; the connection ends. */
+  /** The hello was not acceptable; the connection ends. */
   | { readonly type: 'unusable'; readonly reason: string }
   | { readonly type: 'alive' }
   | {
@@ -139,29 +140,29 @@ export type SpawnerMessage =
       readonly request: number;
       readonly instances: readonly InstanceReport[];
     }
-  /** The order is under way; `full`: it was not taken. */
+  /** The order is in progress, or was not taken (`full`). */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
-  /** `programsEnded`: why processes of it have ended with their holders. */
+  /** `programsEnded` is the reason why processes ended with their holders. */
   | {
       readonly type: 'fact';
       readonly id: string;
       readonly vitals: Vitals;
       readonly programsEnded?: string;
     }
-  /** The socket that a `forward` or `files` asked for, as long as the agent behind it lives. */
+  /** The socket for a `forward` or `files`. It works while its agent lives. */
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
   | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
   | { readonly type: 'frozen'; readonly request: number }
   /** The process of a `hold` has its holder, or was refused. */
   | { readonly type: 'held'; readonly request: number; readonly refusal?: ProcessRefusal }
-  /** To a `forward`, a `files`, a `probe` or a `freeze`. */
+  /** Answers a `forward`, `files`, `probe` or `freeze`. */
   | {
       readonly type: 'unreachable';
       readonly request: number;
       readonly gone: boolean;
       readonly reason: string;
     }
-  /** There is nothing to join, or joining failed: the channel is over. */
+  /** The sandbox does not run, or joining it failed. The channel ends. */
   | {
       readonly type: 'refused';
       readonly channel: number;
@@ -189,7 +190,7 @@ export type Handlers<M extends { readonly type: string }> = {
   readonly [K in M['type']]: (message: M & { readonly type: K }) => void;
 };
 
-/** Calls the handler of a message; of a type that it does not know it does nothing. */
+/** Calls the handler of a message. Does nothing for an unknown type. */
 export const handle = <M extends { readonly type: string }, K extends M['type']>(
   handlers: Partial<Handlers<M>>,
   type: K,
@@ -199,18 +200,18 @@ export const handle = <M extends { readonly type: string }, K extends M['type']>
 export interface InstanceReport {
   readonly id: string;
   readonly vitals: Vitals;
-  /** The key of the sandbox's image; absent for `host`. */
+  /** Key of the sandbox's image; absent for `host`. */
   readonly image?: string;
   readonly frozen?: true;
-  /** Processes that ran in it have ended with their holders: why. Told once. */
+  /** The reason why processes ended with their holders; reported once. */
   readonly programsEnded?: string;
 }
 
-/** Short and stable: what names this data folder outside of it. */
+/** A short, stable name for this data folder in shared places. */
 export const nameOf = (dataDir: string): string =>
   `sandpool-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
 
-/** The longest path that a Unix socket takes. */
+/** Longest path of a Unix socket, in bytes. */
 const SOCKET_PATH_LIMIT = 107;
 
 export interface SpawnerPaths {
@@ -219,37 +220,34 @@ export interface SpawnerPaths {
   readonly socket: string;
   readonly lock: string;
   /**
-   * Sockets that lead to sandboxes' ports. The names in it are of 8 characters, so that a path in
-   * it is as long as the socket's.
+   * Sockets for sandboxes' ports. Names have 8 characters, so these paths are as long as the
+   * spawner socket's path.
    */
   readonly forwards: string;
-  /** Sockets that lead to sandboxes' files, likewise. */
+  /** Sockets for sandboxes' files, with names of the same length. */
   readonly fileAgents: string;
-  /** Sockets of the holders of processes, in a folder for each sandbox. */
+  /** Sockets of the holders of processes, in a folder per sandbox. */
   readonly holders: string;
-  /** The folder of what sandboxes mount: everyone may look into it. */
+  /** Folder of files that sandboxes mount. Every user may read it. */
   readonly rootfs: string;
-  /** Folders of bare sandboxes. */
+  /** Home folders of bare sandboxes. */
   readonly homes: string;
-  /** Files of what sandboxes print. */
+  /** Files with sandboxes' output. */
   readonly logs: string;
-  /**
-   * The folder in which images are unpacked unless configured otherwise: everyone may look into it.
-   */
+  /** Default folder of unpacked images. Every user may read it. */
   readonly images: string;
 }
 
 /**
- * `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of
- * the temporary one.
+ * `dataDir` is absolute. If it is too long for a socket's path, the socket is in a folder of the
+ * temporary directory.
  */
 export const pathsOf = (dataDir: string): SpawnerPaths => {
   const near = join(dataDir, 'spawner.sock');
   const name = nameOf(dataDir);
   const fits = Buffer.byteLength(near) <= SOCKET_PATH_LIMIT;
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
-  // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can
-  // be executed.
+  // Host uids of sandboxes can't enter the data folder, and Debian mounts /run with noexec.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
   return {
     socketFolder,

@@ -6,7 +6,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why something could not be started, for a tenant: no path of the host, whatever the error says.
+ * The reason of a failed start, for a tenant. Contains no path of the host, whatever the error
+ * says.
  */
 export const publicMessage = (error: unknown): string => {
   if (!(error instanceof Error)) return 'it could not be started';
@@ -16,8 +17,8 @@ export const publicMessage = (error: unknown): string => {
 };
 
 /**
- * Why a sandbox did not start, for its tenant: in our own words, which name paths within it alone,
- * or without the system's, which name the host's.
+ * The reason of a failed start, for the sandbox's tenant. Our own messages name only paths inside
+ * the sandbox; system messages are dropped because they may name host paths.
  */
 export const startFailure = (error: unknown): string =>
   error instanceof Error && !('code' in error) ? error.message : publicMessage(error);

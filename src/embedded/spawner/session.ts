@@ -36,30 +36,30 @@ export interface SessionDeps {
   readonly launcherPath: () => string;
 }
 
-/** Hears of the daemon's connection. */
+/** Receives the events of a daemon's connection. */
 export interface DaemonListener {
   /**
-   * Returns the daemon's hello, once former instances are adopted. Throws where its configuration
-   * can't be used.
+   * Returns the answer to the daemon's hello after former instances are adopted. Throws if the
+   * configuration can't be used.
    */
   readonly accept: (
     session: Session,
     hello: Extract<DaemonMessage, { type: 'hello' }>,
   ) => Promise<SpawnerMessage>;
   readonly leave: () => void;
-  /** The daemon was told that its configuration can't be used, and the connection is closed. */
+  /** The daemon's configuration was refused, and the connection is closed. */
   readonly refused: () => void;
-  /** The connection is over, its commands are ended. */
+  /** The connection and its commands have ended. */
   readonly ended: (session: Session) => void;
 }
 
-/** Commands at a time, so that nothing here grows without end. */
+/** Maximum commands at a time, to bound memory. */
 const CHANNEL_LIMIT = 4_096;
 
-/** Names the messages that a daemon may send before its hello is accepted. */
+/** Messages that a daemon may send before its hello is accepted. */
 const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'hello']);
 
-/** One daemon's connection. What it has open ends with it. */
+/** One daemon's connection. Its commands end with it. */
 export class Session {
   readonly #socket: Socket;
   readonly #deps: SessionDeps;
@@ -243,7 +243,7 @@ export class Session {
 
   #output(kind: FrameKind, channel: number, bytes: Buffer): boolean {
     if (this.#over) return true;
-    // The bytes are never written to again, so they need no copy.
+    // The bytes never change afterwards, so they need no copy.
     this.#socket.cork();
     this.#socket.write(encodeHeader(kind, channel, bytes.length));
     const hasRoom = this.#socket.write(bytes);

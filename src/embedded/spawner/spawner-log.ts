@@ -1,4 +1,4 @@
-/** Takes what the spawner has to say to its daemon's log; without a daemon it is lost. */
+/** Sends events to the log of the connected daemon; without a daemon, drops them. */
 export interface SpawnerLog {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -30,7 +30,7 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-const LONELY_MS = 30_000; // how long it waits for a daemon
+const LONELY_MS = 30_000; // Time to wait for a daemon in ms.
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -40,18 +40,18 @@ interface Settled {
 }
 
 export interface SpawnerOptions {
-  /** Absolute. Its lock is held by this process. */
+  /** Absolute path. This process holds its lock. */
   readonly dataDir: string;
   readonly now: () => number;
   /** 0 to 1. */
   readonly random: () => number;
-  /** The spawner has nothing more to do: end the process. */
+  /** The spawner is done: end the process. */
   readonly over: () => void;
 }
 
 /**
- * Owns the sandboxes of one data folder, for the daemon that is connected. They outlive it, and the
- * daemon too.
+ * Owns the sandboxes of one data folder, for the connected daemon. The sandboxes outlive both the
+ * spawner and the daemon.
  */
 export class Spawner {
   readonly #options: SpawnerOptions;
@@ -160,7 +160,7 @@ export class Spawner {
     });
   }
 
-  /** Resolves once a daemon can connect. */
+  /** Resolves when a daemon can connect. */
   async start(): Promise<void> {
     const { socketFolder, socket } = this.#paths;
     makePrivate(socketFolder);
@@ -175,7 +175,7 @@ export class Spawner {
     this.#awaitDaemon();
   }
 
-  /** Ends commands; sandboxes, their processes and terminals stay. */
+  /** Ends commands. Sandboxes, their processes and terminals stay. */
   stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;
@@ -197,7 +197,7 @@ export class Spawner {
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir)
       rmSync(this.#paths.socketFolder, { recursive: true, force: true });
-    // Notes that were not read are of sandboxes that run: a daemon that is refused adopts none.
+    // Unread notes belong to running sandboxes: a refused daemon adopts none.
     if (this.#instances.count === 0 && this.#notes.none) {
       rmSync(this.#paths.rootfs, { recursive: true, force: true });
       this.#cgroups.remove();
@@ -234,7 +234,7 @@ export class Spawner {
     return { ...answer, warnings: [...warnings, ...this.#cgroups.warnings] };
   }
 
-  /** For the first daemon, former instances are taken over first. */
+  /** Adopts former instances first if this is the first daemon. */
   async #settle(config: SpawnerConfig, before: Settled | undefined): Promise<Settled> {
     const prepared = prepareRootfs(this.#paths.rootfs, config.launcherPath);
     this.#uids?.useRange(config.uidRange);
@@ -272,7 +272,7 @@ export class Spawner {
     return this.#settled;
   }
 
-  /** Commands that a former spawner ran for a daemon: nobody waits for them any more. */
+  /** Kills commands of a former spawner: no daemon waits for them any more. */
   #endOrphans(rootfs: Rootfs, watcher: Watcher): void {
     for (const orphan of processesOf(rootfs.launcher, 'join')) {
       const key = `orphan/${orphan.pid}`;
@@ -281,7 +281,7 @@ export class Spawner {
     }
   }
 
-  /** One that never had a daemon has adopted nothing, and nobody to wait for. */
+  /** Stops a spawner that never had a daemon: it has adopted nothing. */
   #refused(): void {
     if (!this.#settled) this.stop();
   }
@@ -309,8 +309,8 @@ export class Spawner {
   }
 
   /**
-   * Notes that the instance was ready. Without that note the next spawner probes it anew, as one
-   * that never was.
+   * Notes that the instance was ready. Without the note, the next spawner probes it as if it were
+   * new.
    */
   #noteReady(id: string): void {
     try {
@@ -342,7 +342,10 @@ export class Spawner {
   }
 }
 
-/** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
+/**
+ * Creates the folder. Throws if it belongs to somebody else: access to the socket in it is as good
+ * as root.
+ */
 const makePrivate = (folder: string): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

@@ -1,23 +1,24 @@
-/** Chunks of 64 KiB that all streams together read in a turn, and how often there is one. */
+/** Chunks of 64 KiB that all streams together read in a turn, and the interval of turns in ms. */
 export const CHUNKS_PER_TURN = 8;
 const TURN_MS = 4;
 
-/** Called when a stream may read so many chunks. */
+/** Called when a stream may read this many chunks. */
 export type ReadSurplus = (chunks: number) => void;
 
 /**
- * Shares out the reading of what commands print beyond what is kept. It has to be read, or the
- * command would never end; but a command that prints without end must not take the time of starts
- * and of other commands. Streams read in turn, 128 MiB a second together: tenant by tenant, and
- * those of one in their order.
+ * Schedules reads of command output beyond the limits. The output must be read, or the command
+ * would never end. But endless output must not take the time of starts and of other commands.
+ *
+ * All streams together read 128 MiB per second. Tenants take turns, and the streams of a tenant
+ * keep their order.
  */
 export class SurplusTurns {
-  /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
+  /** By tenant, longest wait first. No list is empty. */
   readonly #waiting = new Map<string, ReadSurplus[]>();
   readonly #later: (turn: () => void) => void;
   #isTurnDue = false;
 
-  /** `later` calls back after a moment; absent: after 4 ms. */
+  /** `later` calls back after a moment; by default after 4 ms. */
   constructor(later: (turn: () => void) => void = (turn) => void setTimeout(turn, TURN_MS)) {
     this.#later = later;
   }

@@ -11,9 +11,9 @@ interface Watched {
 const RESTART_PAUSE_MS = 100;
 
 /**
- * Tells when processes end, also such that are no children of ours, and kills them. It goes through
- * `launcher watch`, which holds a pidfd of each: a reused pid is never signalled. Should that end,
- * another takes over all it watched.
+ * Reports the end of processes, even of processes that are not our children, and kills them. It
+ * uses `launcher watch`, which holds a pidfd of each, so a reused pid is never signalled. If that
+ * process ends, another takes over all watches.
  */
 export class Watcher {
   readonly #launcherPath: string;
@@ -36,7 +36,7 @@ export class Watcher {
     });
     this.#process = child;
     child.once('error', (error) => this.#ended(child, error.message));
-    // for want of descriptors: an error follows, and another try
+    // descriptors ran out: an error follows, and another try
     if (child.stdio === undefined) return;
     child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
     let rest = '';
@@ -55,14 +55,14 @@ export class Watcher {
     this.#process?.stdin?.end();
   }
 
-  /** The watching process's pid, if it lives. */
+  /** Pid of the watching process, if it lives. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
   /**
-   * `gone` is called once, also for a process that is absent already. Keys hold no blanks; a known
-   * one stays as it is.
+   * Calls `gone` once, even if the process is already absent. Keys contain no blanks. A known key
+   * keeps its process.
    */
   watch(key: string, identity: ProcessIdentity, gone: () => void): void {
     if (this.#watched.has(key)) return;
@@ -71,7 +71,7 @@ export class Watcher {
     this.#tell(key, watched);
   }
 
-  /** SIGKILL to what this key watches; nothing for an unknown one. */
+  /** Sends SIGKILL to the key's process; does nothing for an unknown key. */
   kill(key: string): void {
     const watched = this.#watched.get(key);
     if (!watched) return;
@@ -89,7 +89,7 @@ export class Watcher {
     );
   }
 
-  /** Says it to the process; where that has just ended, it is said again to the next. */
+  /** Sends a line to the process. If it has just ended, the next process gets it again. */
   #say(text: string): void {
     this.#process?.stdin?.write(text);
   }

@@ -10,14 +10,14 @@ const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
 const COMPLAINT_LIMIT = 1_024;
 
-/** Describes what an agent serves: the ports of a sandbox, or its files. */
+/** The service of an agent: the ports of a sandbox, or its files. */
 export type AgentKind = 'forward' | 'files';
 
 export interface AgentTerms {
   readonly kind: AgentKind;
   readonly launcherPath: string;
   readonly place: JoinPlace;
-  /** The folder in which its socket is made; it is ours alone. */
+  /** Folder of the agent's socket. Only the spawner may enter it. */
   readonly folder: string;
   readonly name: string;
 }
@@ -26,19 +26,19 @@ const ORDERS = { forward: forwardOrder, files: filesOrder };
 const SERVED: Readonly<Record<AgentKind, string>> = { forward: 'ports', files: 'files' };
 
 /**
- * A `launcher forward` or `launcher files`: a Unix socket that leads to the ports or files of one
- * sandbox (native/README.md has what is said on it). It ends with the sandbox, and with this
- * process; one of files also when it has not been used for a minute.
+ * A `launcher forward` or `launcher files` process: a Unix socket that leads to the ports or files
+ * of one sandbox (protocol in native/README.md). It ends with the sandbox and with this process. An
+ * agent for files also ends after a minute without use.
  */
 export class Agent {
   readonly socket: string;
-  /** Resolves once the socket takes connections; rejects where it never does. */
+  /** Resolves after the socket takes connections; rejects if it never does. */
   readonly ready: Promise<void>;
-  /** Settles when it is gone, its socket too. */
+  /** Settles after the process and its socket are gone. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
 
-  /** Throws where it can't be started. */
+  /** Throws if the agent can't start. */
   constructor({ kind, launcherPath, place, folder, name }: AgentTerms) {
     this.socket = join(folder, name);
     const child = withPipes(

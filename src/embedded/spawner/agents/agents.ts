@@ -3,14 +3,12 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { Agent, type AgentKind } from './agent.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 
-/** The instance is not there to be reached. */
+/** The instance does not run. */
 export class NothingThere extends Error {
   override readonly name = 'NothingThere';
 }
 
-/**
- * The agents of one kind of all sandboxes: started when they are first asked for, one at most each.
- */
+/** Agents of one kind for all sandboxes: at most one per sandbox, started on its first use. */
 export class Agents {
   readonly #kind: AgentKind;
   readonly #folder: string;
@@ -30,15 +28,15 @@ export class Agents {
     this.#placeOf = options.placeOf;
   }
 
-  /** Removes what a former process left. */
+  /** Removes sockets of a former process. */
   prepare(): void {
     rmSync(this.#folder, { recursive: true, force: true });
     mkdirSync(this.#folder, { mode: 0o700 });
   }
 
   /**
-   * A socket that takes connections to what the agent serves, and another one than `stale`. Rejects
-   * with NothingThere unless it runs.
+   * Returns the socket of an agent that takes connections, never `stale`. Rejects with NothingThere
+   * unless the instance runs.
    */
   async socketOf(id: string, stale?: string): Promise<string> {
     let agent = this.#agents.get(id);
@@ -65,7 +63,7 @@ export class Agents {
   }
 
   #start(id: string, place: JoinPlace): Agent {
-    // Never used twice, so that a name that somebody kept leads nowhere and not to another sandbox.
+    // Random and never reused, so a stale path never leads to another sandbox.
     const name = randomBytes(6).toString('base64url');
     const agent = new Agent({
       kind: this.#kind,

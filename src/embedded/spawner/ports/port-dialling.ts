@@ -1,8 +1,9 @@
 import { portSocket, type Failure, type PortSocket } from './port-socket.ts';
 
 /**
- * A connection to a port through a forwarder's socket, once the port has taken it. Undefined where
- * no forwarder listens. Rejects with why there is none, or the signal's reason.
+ * Connects to a port through a forwarder's socket. Resolves after the port took the connection, or
+ * with undefined if no forwarder listens. Rejects with the reason of a failure, or the signal's
+ * reason.
  */
 export const dialPort = async (
   path: string,
@@ -17,8 +18,8 @@ export const dialPort = async (
 };
 
 /**
- * A connection to a forwarder that has not been told a port. Undefined where none listens; rejects
- * with a failure, or the signal's reason.
+ * Connects to a forwarder before a port is chosen. Resolves with undefined if no forwarder listens;
+ * rejects with a failure, or the signal's reason.
  */
 export const openWay = (
   path: string,

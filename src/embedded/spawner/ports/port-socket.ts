@@ -1,22 +1,19 @@
 import { connect, type Socket } from 'node:net';
 import type { PortTraits, Taker } from '../../../contracts/sandbox-driver.ts';
 
-/** A connection to a forwarder, which is told a port and then leads to it. */
+/** A connection to a forwarder. The client chooses a port once; then the connection leads to it. */
 export type PortSocket = Socket &
   PortTraits & {
     /**
-     * Says the port, once. What is written behind it waits in the forwarder until the port has
-     * taken the connection; where it does not, the stream fails with the reason, or the signal's.
+     * Sends the port, once. The forwarder holds further data until the port has taken the
+     * connection. If that fails, the stream fails with the reason, or with the signal's reason.
      */
     readonly choose: (port: number, signal: AbortSignal) => void;
   };
 
 export type Failure = (why: string) => Error;
 
-/**
- * Words for the forwarder's exit codes that tell more than that there is no connection, see
- * native/README.md.
- */
+/** Messages for the forwarder's exit codes that have a known cause; see native/README.md. */
 const REASONS: Readonly<Record<number, string>> = {
   11: 'too many connections to the sandbox are open',
   13: "the port is held by a process that is not the sandbox's",
@@ -25,16 +22,13 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * All connections read into it and copy out at once: memory for each read would be work for the
- * garbage collector with each.
+ * All connections read into this buffer and copy at once: a buffer per read would burden the
+ * garbage collector.
  */
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 const DIVERTED_BYTES = 256 * 1024;
 
-/**
- * Not yet connected to the forwarder. Nobody has to listen for its failures, of which `failure`
- * makes errors.
- */
+/** Begins to connect to the forwarder. Failures need no listener; `failure` makes their errors. */
 export const portSocket = (path: string, failure: Failure): PortSocket => {
   const reading = new Reading();
   let answered: ((code: number) => void) | undefined;
@@ -84,7 +78,7 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
     socket.once('end', closed).once('close', closed);
-    // In one piece with what is written at once.
+    // Sends the port in one piece with the first data.
     socket.cork();
     socket.write(Buffer.from([port >> 8, port & 0xff]));
     setImmediate(() => socket.uncork());
@@ -93,7 +87,7 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
   return Object.assign(socket, { taken, choose, divert });
 };
 
-/** Where a connection reads into, and who takes what came without a copy. */
+/** The buffer of a connection's reads, and the optional taker of its data without a copy. */
 class Reading {
   memory = SHARED;
   #taker: Taker | undefined;
@@ -103,7 +97,7 @@ class Reading {
     this.memory = Buffer.allocUnsafeSlow(DIVERTED_BYTES);
   }
 
-  /** False stops the reading, until somebody reads on. */
+  /** Returns false to stop reading until a consumer resumes. */
   pass(bytes: Buffer, socket: Socket): boolean {
     let done: boolean | undefined;
     const took =

@@ -7,28 +7,28 @@ import type { JoinPlace } from '../sandbox/join-place.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { dialPort } from '../ports/port-dialling.ts';
 
-/** Probes that run at once, of all tenants and of one; the others wait for their turn. */
+/** Concurrent probes of all tenants and of one tenant; others wait in a queue. */
 const AT_ONCE = 32;
 const AT_ONCE_OF_TENANT = 8;
-/** Each instance waits with each of its probes at most. */
+/** Bounds for queued probes. Each probe of an instance is queued at most once. */
 const MOST_WAITING = 65_536;
 const MOST_WAITING_OF_TENANT = 16_384;
-/** No probe holds a turn for longer. */
+/** Maximum duration of a probe. */
 const LONGEST_MS = 30_000;
-/** Bytes of a probe command's output that are kept, to say why it failed. */
+/** Bytes of a probe command's output that are kept for the failure message. */
 const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {
   readonly forwarders: Agents;
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
-  /** Says what a probe may take at most, whatever its template says; 30 s by default. */
+  /** Upper bound for a probe's duration, whatever its template says; 30 s by default. */
   readonly longestMs?: number;
 }
 
 /**
- * Runs readiness probes where their sandboxes are: commands inside, connections to the sandbox's
- * own loopback and nowhere else.
+ * Runs readiness probes inside their sandboxes: commands, and connections to the sandbox's own
+ * loopback only.
  */
 export class ProbeRunner {
   readonly #deps: ProbeRunnerDeps;
@@ -44,8 +44,8 @@ export class ProbeRunner {
   }
 
   /**
-   * Undefined where it passes, else why it does not. Never rejects; its timeout counts from its
-   * turn.
+   * Resolves with the reason of a failure; undefined if the probe passes. Never rejects. The
+   * timeout starts when the probe leaves the queue.
    */
   async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
     const turn = await this.#turn(tenant);
@@ -67,7 +67,7 @@ export class ProbeRunner {
     }
   }
 
-  /** Undefined where too many wait. */
+  /** Resolves with undefined if the queue is full. */
   async #turn(tenant: string): Promise<{ readonly release: () => void } | undefined> {
     return await new Promise((resolve) => {
       if (!this.#turns.request(tenant, (release) => resolve({ release }))) resolve(undefined);
@@ -79,7 +79,7 @@ export class ProbeRunner {
     if (!place) return Promise.resolve(NOT_RUNNING);
     return new Promise((resolve) => {
       let said = '';
-      // Throws where no process can be started.
+      // Throws if no process can start.
       new Execution(
         this.#deps.launchers,
         { place, order: { argv, timeoutMs, outputLimit: SAID_BYTES } },
@@ -123,13 +123,13 @@ const tooLong = (timeoutMs: number): string => `it took longer than ${timeoutMs 
 
 const MAX_HEADER_BYTES = 16_384;
 
-/** Passes with a status from 200 to 399; of the answer nothing else is looked at. */
+/** Passes on a status from 200 to 399; ignores the rest of the answer. */
 const get = async (
   socket: Socket,
   { port, path, secure, headers }: Extract<ProbeAction, { kind: 'http' }>,
   signal: AbortSignal,
 ): Promise<string | undefined> => {
-  // Loaded once somebody probes so: a spawner without such probes does not pay for it.
+  // Loaded on first use: a spawner without HTTP probes does not pay for the modules.
   const [{ request }, { connect }] = await Promise.all([import('node:http'), import('node:tls')]);
   const stream = secure
     ? connect({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })

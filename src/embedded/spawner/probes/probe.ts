@@ -20,8 +20,8 @@ interface ProbeTerms {
 }
 
 /**
- * Finds out what sandboxes can be made from here: where nothing may be mounted beside bubblewrap,
- * they do without. Throws the reason where there can be none.
+ * Finds out which sandboxes this machine can make. If mounts beside bubblewrap are not allowed,
+ * drops them. Throws the reason if no sandbox can be made.
  */
 export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs> => {
   const { writable, ...plain } = rootfs;
@@ -59,8 +59,7 @@ const DEFINITION = {
 };
 
 /**
- * Runs `true` in a sandbox, so that a machine that can't make one is told before anybody waits for
- * it. Throws the reason.
+ * Runs `true` in a sandbox, to report an unsuitable machine before any request. Throws the reason.
  */
 const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<void> => {
   const child = withPipes(
@@ -103,7 +102,10 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
   throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || ended}`);
 };
 
-/** The exit code of the probe, or why it has none. It is killed where it takes too long. */
+/**
+ * Resolves with the exit code of the probe, or the reason why it has no code. Kills it after a
+ * timeout.
+ */
 const endOf = (child: ChildProcess): Promise<number | string> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {

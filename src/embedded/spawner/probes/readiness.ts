@@ -8,39 +8,39 @@ export interface NamedProbe {
   readonly probe: ReadinessProbe;
 }
 
-/** The result of one run of a probe. */
+/** Result of one run of a probe. */
 export interface ProbeReport {
   readonly endpoint?: string;
-  /** Why it failed; absent where it passed. */
+  /** Reason of a failure; absent if the probe passed. */
   readonly failure?: string;
 }
 
 export interface ReadinessDeps {
-  /** Undefined where it passes, else why it does not. Never rejects. */
+  /** Resolves with the reason of a failure; undefined if the probe passes. Never rejects. */
   readonly run: (id: string, tenant: string, probe: ReadinessProbe) => Promise<string | undefined>;
   readonly report: (id: string, vitals: Vitals) => void;
-  /** It is ready for the first time; to be remembered for the next spawner. */
+  /** The instance is ready for the first time. The next spawner needs this note. */
   readonly noteReady: (id: string) => void;
-  /** It stands still, and would answer no probe: then none is run, and it stays as it was. */
+  /**
+   * Returns whether the instance is frozen. A frozen instance keeps its state and is not probed.
+   */
   readonly isFrozen?: (id: string) => boolean;
-  /** Returns how to call it off. */
+  /** Returns a function that cancels the timer. */
   readonly later: (milliseconds: number, act: () => void) => () => void;
   /** 0 to 1. */
   readonly random: () => number;
 }
 
 /**
- * The first pause between probes of an instance that is not ready, so that it need not wait for a
- * whole period; it doubles up to the period. Milliseconds.
+ * First pause between probes of an instance that is not ready, in milliseconds. It doubles up to
+ * the period, so a fast instance need not wait for a whole period.
  */
 const FIRST_PAUSE_MS = 50;
-/**
- * Periods differ by so much, so that instances that were started together are not probed together.
- */
+/** Relative spread of periods, so that instances that start together are not probed together. */
 const JITTER = 0.1;
 const REASON_LIMIT = 300;
 
-/** Undefined where there are none. */
+/** Undefined if the definition has no probes. */
 export const probesOf = ({
   containers,
   endpoints = {},
@@ -56,9 +56,9 @@ export const probesOf = ({
 };
 
 /**
- * Tells how instances are, where their templates have probes: starting until all pass, then
- * available, unavailable while one fails. Told on change alone. Instances without probes pass
- * through untouched.
+ * Reports the readiness of instances with probes, on change only. An instance is starting until all
+ * probes pass, then available, and unavailable while a probe fails. Reports of instances without
+ * probes pass through unchanged.
  */
 export class Readiness {
   readonly #deps: ReadinessDeps;
@@ -69,8 +69,8 @@ export class Readiness {
   }
 
   /**
-   * To be called before it starts, or where a former spawner left it; its probes run once it is
-   * said to be available.
+   * Registers an instance before its start, or as a former spawner left it. Its probes run as soon
+   * as it is available.
    */
   expect(id: string, { tenant, probes, wasReady = false }: Expected): void {
     this.#probed.set(
@@ -83,7 +83,7 @@ export class Readiness {
     );
   }
 
-  /** Takes what happened to the instance's process. */
+  /** Applies a report about the instance's process. */
   take(id: string, vitals: Vitals): void {
     const probed = this.#probed.get(id);
     if (vitals.kind === 'available' && probed) return probed.begin(vitals.startedAt);
@@ -91,13 +91,14 @@ export class Readiness {
     this.#deps.report(id, vitals);
   }
 
-  /** Undefined where it has no probes, or its process does not run yet. */
+  /** Undefined if the instance has no probes, or its process does not run yet. */
   vitalsOf(id: string): Vitals | undefined {
     return this.#probed.get(id)?.vitals;
   }
 
   /**
-   * Runs all of its probes once, now; empty where it has none. Who asks meanwhile gets the same.
+   * Runs all probes of the instance once; empty if it has none. Concurrent callers share the
+   * result.
    */
   async check(id: string): Promise<readonly ProbeReport[]> {
     return await (this.#probed.get(id)?.check() ?? []);
@@ -113,7 +114,7 @@ export class Readiness {
   }
 }
 
-/** The probes of an instance; `wasReady`: they have passed before, under another spawner. */
+/** The probes of an instance. `wasReady`: they passed before, under another spawner. */
 export interface Expected {
   readonly tenant: string;
   readonly probes: readonly NamedProbe[];
@@ -225,7 +226,8 @@ class ProbedInstance {
       return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
     const pause = Math.min(state.pauseMs, periodMs);
     state.pauseMs *= 2;
-    // One that was ready keeps its period until it counts as failed: so long may it fail.
+    // A ready instance keeps its period until it counts as failed, because the failure threshold
+    // counts periods.
     return state.ready ? periodMs : pause;
   }
 

@@ -1,3 +1,6 @@
-/** The bounds of src/model/process.ts, which this process does not load; a test compares them. */
+/**
+ * Copies of the bounds in src/model/process.ts, which this process does not load; a test compares
+ * them.
+ */
 export const LIVE_PROCESSES = 64;
 export const ENDED_PROCESSES = 64;

@@ -7,46 +7,46 @@ import { readProcess, tenantIn } from '../../../contracts/agent/process-record.t
 import { Deferred } from '../../../lib/deferred.ts';
 import { connectHolder } from './holder-socket.ts';
 
-/** Memory of a holder in one unit of native/processes.h: of output, and of where streams change. */
+/** Memory of one unit (native/processes.h): output, and the positions at which streams change. */
 export const UNIT_BYTES = (64 << 10) + (8 << 10);
 const UNIT = 64 << 10;
-/** Units that one answer grants. */
+/** Maximum units in one grant. */
 const MOST_UNITS = 4;
-/** All units that one can use. */
+/** Maximum units of one holder. */
 const ALL_UNITS = 17;
-/** A holder without the first unit, which it has from its start on. */
+/** Memory of a holder without its first unit, which it has from its start. */
 const BARE_BYTES = 128 << 10;
 export const FIRST_BYTES = BARE_BYTES + UNIT_BYTES;
 
 export interface HolderEvents {
-  /** Takes the memory of one unit more, if it may be had. */
+  /** Takes the memory of one more unit; returns false if the share is used up. */
   readonly take: (holder: Holder) => boolean;
-  /** It was found, its first record has come, and it has so many units. */
+  /** The first record of an adopted holder has arrived; it has this many units. */
   readonly found: (holder: Holder, units: number) => void;
-  /** Its process has ended. */
+  /** The process has ended. */
   readonly ended: (holder: Holder) => void;
-  /** Once: it is gone. `lost`: and its process with it, which had not ended. */
+  /** Called once when the holder is gone. `lost`: its process had not ended, and is gone too. */
   readonly gone: (holder: Holder, lost: boolean) => void;
 }
 
 export interface HolderPlace {
-  /** The folder of the instance's sockets. */
+  /** Folder of the instance's sockets. */
   readonly folder: string;
   readonly processId: string;
 }
 
 /**
- * Attends the holder of a process: grants it memory, and learns of the end. The connection ends
- * with the holder, never the other way around.
+ * Attends the holder of a process: grants it memory, and learns about the end. The connection lasts
+ * until the holder ends.
  */
 export class Holder {
   readonly place: HolderPlace;
-  /** Settles once the program runs or never will; rejects with the word of a refusal. */
+  /** Settles after the program runs or has failed to start; rejects with the refusal. */
   readonly started: Promise<void>;
   tenant: string | undefined;
-  /** Counted for it, in the tenant's share. */
+  /** Memory counted for the holder in the tenant's share, in bytes. */
   bytes = 0;
-  /** Counts what it tells of its command. */
+  /** Bytes of the command line that the holder reports. */
   commandBytes = 0;
   isLive = true;
   endedAt = 0;
@@ -82,12 +82,12 @@ export class Holder {
     socket
       .on('data', (bytes) => frames.feed(bytes))
       .on('error', (error: NodeJS.ErrnoException) => {
-        this.#isOrderly ||= error.code === 'ENOENT'; // it has just ended, in its own time
+        this.#isOrderly ||= error.code === 'ENOENT'; // it has just ended normally
       })
       .once('close', () => this.#closed());
   }
 
-  /** One that a former spawner started. */
+  /** Attends a holder that a former spawner started. */
   static found(place: HolderPlace, events: HolderEvents): Holder {
     const socket = connectHolder(place.folder, place.processId);
     socket.write(requestOf('attend'));
@@ -96,7 +96,7 @@ export class Holder {
     return holder;
   }
 
-  /** Has it forget its process, which has ended. */
+  /** Makes the holder forget its process, which has ended. */
   forget(): void {
     try {
       const socket = connectHolder(this.place.folder, this.place.processId);
@@ -106,19 +106,19 @@ export class Holder {
         .resume()
         .write(requestOf('forget'));
     } catch {
-      // The sandbox is gone, and the holder with it.
+      // The sandbox is gone, and the holder too.
     }
   }
 
   /**
-   * Is for one that was killed before its program ran: a process that stands still in the sandbox
-   * keeps the other end of the connection open.
+   * Closes the connection of a holder that was killed before its program ran. A stopped process in
+   * the sandbox may keep the other end open.
    */
   giveUp(): void {
     this.#socket.destroy();
   }
 
-  /** Leaves it to the next spawner. */
+  /** Leaves the holder to the next spawner. */
   leave(): void {
     this.#isLeft = true;
     this.#socket.destroy();
@@ -156,14 +156,15 @@ export class Holder {
   #closed(): void {
     this.#started.reject(new NotStarted(this.#refusal));
     if (this.#isLeft) return;
-    // A holder that was killed has left it. One that never listened has none: it is another's.
+    // A killed holder leaves its socket behind. If this holder never listened, the socket is
+    // another's.
     if (this.#isListening || this.#isFound)
       rmSync(join(this.place.folder, this.place.processId), { force: true });
     this.#events.gone(this, !this.#isOrderly && this.isLive && (this.#hasBegun || this.#isFound));
   }
 }
 
-/** A holder is gone before its program ran; `refusal` is its word for why, or empty. */
+/** The holder ended before its program ran. `refusal` is its reason, or empty. */
 export class NotStarted extends Error {
   override readonly name = 'NotStarted';
   readonly refusal: string;

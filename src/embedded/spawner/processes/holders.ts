@@ -14,33 +14,33 @@ import { FIRST_BYTES, Holder, NotStarted, UNIT_BYTES, type HolderEvents } from '
 import { MemoryShares } from './memory-shares.ts';
 import { StartRefused, type ProcessRefusal, type ProcessStart } from './process-messages.ts';
 
-/** Live ones of all sandboxes, so that descriptors do not run out, and of one tenant. */
+/** Live processes of all sandboxes, to bound descriptors, and of one tenant. */
 const MOST_LIVE = 4_096;
 const MOST_LIVE_OF_TENANT = 1_024;
-/** Bytes of the commands of one sandbox's processes, which are told in one list. */
+/** Total bytes of command lines in one sandbox; a single list returns all of them. */
 const MOST_COMMAND_BYTES = 4 << 20;
-/** Bytes that are told of one. */
+/** Maximum bytes of one command line. */
 const LONGEST_COMMAND = (2 << 20) - 1_024;
-/** A start that took so long stands still, such as in a sandbox that is frozen. */
+/** A longer start is stuck, for example in a frozen sandbox. */
 const START_DEADLINE_MS = 20_000;
-/** Found ones are waited for so long: one whose start stands still says nothing. */
+/** Time to wait for adopted holders. A holder that is stuck in its start does not answer. */
 const FOUND_WITHIN_MS = 2_000;
 
 export interface HoldersDeps {
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
-  /** The folder of all sockets; see `SpawnerPaths`. */
+  /** Folder of all sockets; see `SpawnerPaths`. */
   readonly folder: string;
   /** A process of a running instance has ended with its holder. */
   readonly lost: (id: string, why: string) => void;
   readonly shares?: MemoryShares;
-  /** Absent: 20 s. */
+  /** 20 s by default. */
   readonly startDeadlineMs?: number;
 }
 
 /**
- * Starts the holders of processes, and counts all of them and their memory. They outlive this
- * process: the next one finds them by their sockets, `FOLDER/INSTANCE/PROCESS`.
+ * Starts the holders of processes, and counts them and their memory. Holders outlive this process:
+ * the next spawner finds them by their sockets, `FOLDER/INSTANCE/PROCESS`.
  */
 export class Holders {
   readonly #deps: HoldersDeps;
@@ -54,7 +54,9 @@ export class Holders {
     this.#shares = deps.shares ?? new MemoryShares();
   }
 
-  /** Takes over what a former spawner started in these instances, and removes what others left. */
+  /**
+   * Adopts the holders of these instances from a former spawner, and removes the sockets of others.
+   */
   async adopt(ids: ReadonlySet<string>): Promise<void> {
     const { folder } = this.#deps;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -74,7 +76,7 @@ export class Holders {
   }
 
   /**
-   * Resolves once the program runs or has failed to; at once if the process is there already.
+   * Resolves after the program runs or has failed to start; at once if the process exists already.
    * Rejects with StartRefused.
    */
   async start(id: string, order: ProcessStart): Promise<void> {
@@ -87,22 +89,22 @@ export class Holders {
     }
   }
 
-  /** The instance is gone. Its holders end by themselves. */
+  /** Forgets an instance that is gone. Its holders end by themselves. */
   forget(id: string): void {
     try {
       rmSync(join(this.#deps.folder, id), { recursive: true, force: true });
     } catch {
-      // One has just begun to listen there. The next spawner removes the folder.
+      // A holder has just begun to listen there. The next spawner removes the folder.
     }
   }
 
-  /** Leaves all of them to the next spawner. */
+  /** Leaves all holders to the next spawner. */
   stop(): void {
     for (const holders of this.#ofInstance.values())
       for (const holder of holders.values()) holder.leave();
   }
 
-  /** A former spawner may have started one that began to listen only after `adopt`. */
+  /** Adopts a holder of a former spawner that began to listen only after `adopt`. */
   async #findLate(id: string, order: ProcessStart): Promise<void> {
     const { processId } = order;
     if (this.#known(id, order) || !existsSync(join(this.#deps.folder, id, processId))) return;
@@ -113,7 +115,7 @@ export class Holders {
     return this.#ofInstance.get(id)?.get(processId);
   }
 
-  /** Before it refuses, reads what holders have reported, such as an end that makes room. */
+  /** Before a refusal, reads pending reports of holders: an end may free a place. */
   async #beginWithRoom(id: string, order: ProcessStart): Promise<Holder> {
     try {
       return this.#begin(id, order);
@@ -160,7 +162,10 @@ export class Holders {
     holder.started.then(callOff, callOff);
   }
 
-  /** Resolves once it has told of itself, or can't: for want of descriptors it is left alone. */
+  /**
+   * Resolves after the holder has reported its state or failed to. If descriptors run out, the
+   * holder runs uncounted.
+   */
   async #adopt(id: string, processId: string): Promise<void> {
     const place = { folder: join(this.#deps.folder, id), processId };
     try {
@@ -168,7 +173,7 @@ export class Holders {
       this.#keep(id, holder);
       await holder.started;
     } catch {
-      // It has just ended, or goes on uncounted.
+      // The holder has just ended, or runs uncounted.
     }
   }
 
@@ -212,7 +217,7 @@ export class Holders {
     return !place || isEnding(place.init);
   }
 
-  /** Takes the memory that each has. What ended longest ago makes room for what starts. */
+  /** Takes the memory for a start. Drops the processes that ended first to make room. */
   #requireRoom(id: string, { tenant, bound }: ProcessStart, commandBytes: number): void {
     const of = this.#of(id);
     const live = of.filter(({ isLive, place }) => isLive && !isTerminal(place.processId));
@@ -255,7 +260,7 @@ export class Holders {
       this.#drop(oldest);
   }
 
-  /** It soon ends; its memory is counted as free from now on. */
+  /** Forgets an ended holder. Its memory counts as free from now on. */
   #drop(holder: Holder): void {
     this.#release(holder);
     holder.forget();
@@ -307,7 +312,7 @@ const NO_TERMINAL: ProcessRefusal = {
 const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): StartRefused =>
   new StartRefused({ kind: 'full', of, message });
 
-/** The one that ended longest ago is first; what is forgotten already is none. */
+/** Ended processes that are not forgotten yet, earliest end first. */
 const endedOf = (holders: readonly Holder[]): Holder[] =>
   holders
     .filter(({ isLive, bytes }) => !isLive && bytes > 0)
@@ -334,7 +339,7 @@ const orderOf = (place: JoinPlace, folder: string, start: ProcessStart): Buffer 
     bound: start.bound,
   });
 
-/** On descriptor 3 it takes its order, and is attended from then on. */
+/** The holder reads its order from descriptor 3, which then stays its connection. */
 const attended = (
   child: ChildProcess,
   place: { readonly folder: string; readonly processId: string },

@@ -1,13 +1,13 @@
 import type { ProcessOrder } from '../../../contracts/processes.ts';
 
-/** An order of a process, and what its record is to give back. */
+/** An order to start a process, and the text to return with its record. */
 export interface ProcessStart extends Omit<ProcessOrder, 'container' | 'tag'> {
   readonly told: string;
-  /** It is a terminal of one connection, and hung up when that leaves. */
+  /** The process is a terminal of one connection, hung up when that connection closes. */
   readonly bound?: true;
 }
 
-/** Why no process was started; src/contracts/processes.ts says what each means. */
+/** The reason why no process was started; see src/contracts/processes.ts. */
 export interface ProcessRefusal {
   readonly kind: 'instance-gone' | 'not-joinable' | 'refused' | 'full';
   readonly message: string;
@@ -15,7 +15,7 @@ export interface ProcessRefusal {
   readonly of?: 'sandbox' | 'tenant' | 'machine';
 }
 
-/** A start is refused with this. */
+/** A start was refused for this reason. */
 export class StartRefused extends Error {
   override readonly name = 'StartRefused';
   readonly refusal: ProcessRefusal;

@@ -14,17 +14,19 @@ import {
 import { join, posix } from 'node:path';
 import { HOME } from './rootfs.ts';
 
-/** A sandbox that is no sandbox (`isolation: none`): a bare process of this machine. */
+/** A sandbox without isolation (`isolation: none`): a bare process of this machine. */
 export interface Bare {
-  /** Its folder, which stands for /home/sandbox. */
+  /** Folder that replaces /home/sandbox. */
   readonly home: string;
-  /** On the host. */
+  /** Host uid. */
   readonly uid: number;
 }
 
 const REMOVAL_PATIENCE_MS = 60_000;
 
-/** The folders of bare sandboxes. Every uid can pass through to its own, and list none. */
+/**
+ * Home folders of bare sandboxes. Every uid can pass through to its own, but can't list the others.
+ */
 export class BareHomes {
   readonly #folder: string;
 
@@ -32,7 +34,9 @@ export class BareHomes {
     this.#folder = folder;
   }
 
-  /** An empty folder that is the uid's alone. Throws where the common one is another's. */
+  /**
+   * Creates an empty folder for the uid only. Throws if the common folder belongs to somebody else.
+   */
   create(id: string, uid: number): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o711 });
     const found = lstatSync(this.#folder);
@@ -45,7 +49,7 @@ export class BareHomes {
     return home;
   }
 
-  /** The folders of all instances but those named. */
+  /** Lists the folders of all other instances. */
   others(ids: ReadonlySet<string>): readonly string[] {
     if (!existsSync(this.#folder)) return [];
     return readdirSync(this.#folder)
@@ -53,39 +57,36 @@ export class BareHomes {
       .map((id) => join(this.#folder, id));
   }
 
-  /** Removes what is shared, once no instance is left. */
+  /** Removes the common folder after the last instance is gone. */
   remove(): void {
     try {
       rmdirSync(this.#folder);
     } catch {
-      // It was never made, or something in it could not be removed, which was told.
+      // The folder never existed, or it has remains that were already reported.
     }
   }
 }
 
-/**
- * Removes it whatever is in it: `rm` goes down by descriptors, so that no depth is too much.
- * Rejects where it could not.
- */
+/** Removes a home. `rm` works by descriptors, so any depth is fine. Rejects on failure. */
 export const removeHome = async (home: string): Promise<void> => {
   await run('rm', ['-rf', '--one-file-system', '--', home]);
   if (!existsSync(home)) return;
-  // Without root a folder without permissions has to get them back first.
+  // Without root, a folder without permissions needs them back first.
   await run('chmod', ['-R', 'u+rwX', '--', home]);
   await run('rm', ['-rf', '--one-file-system', '--', home]);
   if (existsSync(home)) throw new Error(`${home} could not be removed`);
 };
 
-/** A path as the sandbox names it, on this machine. */
+/** Maps a path inside the sandbox to the host's path. */
 export const hostPath = (home: string, path: string): string => {
   const plain = posix.normalize(path);
   return plain === HOME || plain.startsWith(`${HOME}/`) ? home + plain.slice(HOME.length) : plain;
 };
 
 /**
- * Finds the processes of a bare sandbox, where no cgroup tells: all of its uid, if that is its own;
- * else those that have its folder in the environment or as their working folder. Reads all of
- * /proc.
+ * Finds the processes of a bare sandbox without a cgroup. If it has its own uid, returns all
+ * processes of that uid. Otherwise returns those with its folder in the environment or as working
+ * folder. Reads all of /proc.
  */
 export const processesOfBare = ({ home, uid }: Bare, ownUid: boolean): readonly number[] =>
   readdirSync('/proc')

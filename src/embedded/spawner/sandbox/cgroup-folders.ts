@@ -10,23 +10,22 @@ import { basename, dirname, join } from 'node:path';
 
 const CPU_PERIOD_US = 100_000;
 /**
- * The weight of a sandbox among those of its tenant, in cgroup v2's terms, once it runs and while
- * it starts. A start holds a turn that others wait for, so that it is to be over soon, however busy
- * its tenant's other sandboxes are.
+ * Weight of a sandbox among its tenant's sandboxes, in cgroup v2's units. A start weighs more,
+ * because it holds a slot that others wait for, and must end soon even if its tenant is busy.
  */
 export const WEIGHT = { running: 100, starting: 10_000 };
-/** v1's weight of what has 100 in v2. */
+/** v1's equivalent of weight 100 in v2. */
 const SHARES_OF_100 = 1_024;
 /**
- * A tenant's folder begins so, an id never does. Where there is not enough of the processor,
- * tenants have equal parts of it, a tenant's sandboxes equal parts of its own, and all of them
- * together no more than the daemon has.
+ * Prefix of a tenant's folder; an instance id never begins so. If CPU time is short, tenants get
+ * equal shares, and each tenant's sandboxes share equally. All sandboxes together get no more than
+ * the daemon.
  */
 export const TENANT = 'tenant-';
 
 /**
- * Removes the folders, and a tenant's with its last one; answers false while processes are still in
- * one. Absent ones count as removed.
+ * Removes the folders, and a tenant's folder with its last sandbox. Returns false while processes
+ * are left in a folder. Absent folders count as removed.
  */
 export const removeCgroups = (folders: readonly string[]): boolean => {
   let removed = true;
@@ -46,14 +45,14 @@ const isRemoved = (folder: string): boolean => {
   }
 };
 
-/** Forbids the processes in these folders to start more, where processes are counted. */
+/** Forbids new processes in these folders, if a pids controller counts them. */
 export const forbidForks = (folders: readonly string[]): void => {
   for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
 };
 
 /**
- * Ends the terms of a start: from now on the processes in these folders may use so much of the
- * processor, and weigh as the others of their tenant, wherever the processor's time can be limited.
+ * Ends the special limits of a start: sets the CPU limit of these folders, and the weight of a
+ * running sandbox, if a CPU controller exists.
  */
 export const endStart = (folders: readonly string[], cpuCores: number): void => {
   for (const folder of folders) {
@@ -63,20 +62,20 @@ export const endStart = (folders: readonly string[], cpuCores: number): void => 
   }
 };
 
-/** The limit of the processor's time as v2 writes it. */
+/** Formats the CPU limit for v2. */
 export const cpuMax = (cpuCores: number): string => `${cpuQuota(cpuCores)} ${CPU_PERIOD_US}`;
 
-/** The limit of the processor's time as v1 writes it: microseconds in each period. */
+/** Formats the CPU limit for v1: microseconds per period. */
 export const cpuQuota = (cpuCores: number): string =>
   String(Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US)));
 
-/** In v2's terms, where there is a processor to share out. */
+/** Sets a weight in v2's units, if a CPU controller exists. */
 export const weigh = (folder: string, weight: number): void => {
   writeWherePresent(join(folder, 'cpu.weight'), String(weight));
   writeWherePresent(join(folder, 'cpu.shares'), String((weight * SHARES_OF_100) / 100));
 };
 
-/** The processes in these folders. */
+/** Lists the pids in these folders. */
 export const processesIn = (folders: readonly string[]): readonly number[] => {
   const pids = new Set<number>();
   for (const folder of folders) {
@@ -86,7 +85,7 @@ export const processesIn = (folders: readonly string[]): readonly number[] => {
   return [...pids];
 };
 
-/** Counts the processes in these folders that the kernel ended for want of memory. */
+/** Counts the processes in these folders that the kernel killed for lack of memory. */
 export const outOfMemoryIn = (folders: readonly string[]): number => {
   let count = 0;
   for (const folder of folders)
@@ -97,7 +96,7 @@ export const outOfMemoryIn = (folders: readonly string[]): number => {
   return count;
 };
 
-/** Returns what tells whether memory has run out in these folders since this call. */
+/** Returns a function that reports whether memory ran out in these folders since this call. */
 export const watchMemory = (folders: readonly string[]): (() => boolean) => {
   const before = outOfMemoryIn(folders);
   return () => outOfMemoryIn(folders) > before;
@@ -111,7 +110,7 @@ const readWherePresent = (path: string): string => {
   }
 };
 
-/** May be there already. */
+/** The folder may exist already. */
 export const makeFolder = (base: string, id: string): string => {
   const folder = `${base}/${id}`;
   try {
@@ -128,8 +127,8 @@ export const subfoldersOf = (folder: string): readonly string[] =>
   );
 
 /**
- * Writes nothing where there is no such file, or the kernel takes no such value. Looks first: most
- * of the files that a start tries are in one of several hierarchies, and a failed call costs more.
+ * Writes nothing if the file is missing, or the kernel refuses the value. Checks first: most files
+ * of a start exist in only one hierarchy, and a failed call costs more.
  */
 export const writeWherePresent = (path: string, text: string): void => {
   try {
@@ -142,6 +141,6 @@ export const writeWherePresent = (path: string, text: string): void => {
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
-/** Swap accounting may be absent or switched off; more may be held than is allowed from now on. */
+/** Swap accounting may be absent or off; current usage may exceed the new limit. */
 const isRefused = (error: unknown): boolean =>
   ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));

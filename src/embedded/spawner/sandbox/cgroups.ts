@@ -25,53 +25,53 @@ export interface Limits {
 export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 
 /**
- * Keeps sandboxes within their limits on this machine. Folders are kernel memory: each call is
- * microseconds.
+ * Enforces the limits of sandboxes on this machine. Cgroup folders are kernel memory: each call
+ * takes microseconds.
  */
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
-  /** Whether what is in the folders can be frozen. */
+  /** Whether processes in the folders can be frozen. */
   readonly freezes: boolean;
   /**
-   * Makes the instance's folders with their limits, below its tenant's, and answers them. What runs
-   * there weighs as one that starts until `endStart`. May be repeated.
+   * Creates the instance's folders below its tenant's, with limits, and returns them. Processes
+   * have the weight of a start until `endStart`. May be repeated.
    */
   create(id: string, tenant: string, limits: Limits): readonly string[];
-  /** The folders of every instance that has any, by id. */
+  /** Lists the folders of every instance by id. */
   all(): ReadonlyMap<string, readonly string[]>;
-  /** Removes what is shared, once no instance is left. */
+  /** Removes the common folders after the last instance is gone. */
   remove(): void;
 }
 
 const ROOT = '/sys/fs/cgroup';
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
-/** v1's hierarchy for what stands still; v2 has that in each folder. */
+/** v1's hierarchy for freezing; in v2, each folder can freeze. */
 const FREEZER = 'freezer';
-/** The part of the machine's process numbers that all sandboxes together get at most. */
+/** Share of the machine's process ids for all sandboxes together. */
 const PIDS_SHARE = 3 / 4;
-/** The part of the machine's memory that all sandboxes together get at most. */
+/** Share of the machine's memory for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
 /**
- * The weight of all sandboxes together, in cgroup v2's terms, where any one process has 100: the
- * daemon, and the machine's own programs, come first.
+ * Weight of all sandboxes together, in cgroup v2's units. A single other process has 100, so the
+ * daemon and the machine's own programs come first.
  */
 const WEIGHT_OF_ALL = 25;
 /**
- * v1 counts what sockets hold apart from the memory; so much of a sandbox's memory they may hold
- * beside it, and at least that.
+ * v1 counts memory of sockets separately. Sockets may hold this share of a sandbox's memory in
+ * addition, and at least LEAST_FOR_SOCKETS.
  */
 const SOCKETS_SHARE = 1 / 8;
 const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
 /**
- * The part of what the machine's TCP may hold before it is regulated that all sandboxes together
- * get; one tenant gets half of it.
+ * All sandboxes together get this share of the machine's TCP memory below its pressure threshold;
+ * one tenant gets half of that.
  */
 const TCP_SHARE = 3 / 4;
 const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
 /**
- * The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives.
- * `name` is our folder's.
+ * Finds the best cgroups of this machine: v2 in our own subtree, else v1, else only prlimit. `name`
+ * is the name of our folder.
  */
 export const findCgroups = (name: string): Cgroups => {
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
@@ -90,7 +90,7 @@ export const findCgroups = (name: string): Cgroups => {
   );
 };
 
-/** Controller → folder of this process; `''` is the unified hierarchy. */
+/** Maps each controller to the folder of this process; `''` is the unified hierarchy. */
 export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
   new Map(
     text
@@ -151,10 +151,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   };
 };
 
-/**
- * Controllers can be handed down only where no process is: those here, which are ours, move into a
- * leaf.
- */
+/** Moves our processes into a leaf: only a folder without processes can delegate controllers. */
 const stepAside = (folder: string, leaf: string): void => {
   const present = readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8');
   if (V1_CONTROLLERS.every((controller) => present.includes(controller))) return;
@@ -182,7 +179,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
       mkdirSync(join(parent, name), { recursive: true });
       bases.set(controller, join(parent, name));
     } catch {
-      // Not ours to use: counts as missing.
+      // Not usable by us: counts as missing.
     }
   }
   if (!bases.has('memory') && !bases.has('pids')) return undefined;
@@ -230,7 +227,10 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   };
 };
 
-/** However many sandboxes there are, the machine and the daemon can still start processes. */
+/**
+ * Bounds the processes of all sandboxes, so that the machine and the daemon can still start their
+ * own.
+ */
 const limitAllProcesses = (base: string | undefined): void => {
   if (base === undefined) return;
   const numbers = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
@@ -238,8 +238,8 @@ const limitAllProcesses = (base: string | undefined): void => {
 };
 
 /**
- * Bytes of memory for all sandboxes together, in whole pages; the rest is the machine's and the
- * daemon's.
+ * Bytes of memory for all sandboxes together, in whole pages. The rest is for the machine and the
+ * daemon.
  */
 const memoryOfAll = (): number => Math.floor((totalmem() * MEMORY_SHARE) / 4_096) * 4_096;
 
@@ -249,14 +249,14 @@ const limitMemory = (folder: string, bytes: number): void => {
   limitSockets(folder, Math.max(bytes * SOCKETS_SHARE, LEAST_FOR_SOCKETS));
 };
 
-/** Limits what sockets hold; where they hold more already, the limit stays as it was. */
+/** Limits the memory of sockets. Keeps the old limit if the current usage is higher. */
 const limitSockets = (folder: string, bytes: number): void => {
   writeWherePresent(join(folder, SOCKETS), String(Math.floor(bytes)));
 };
 
 /**
- * Below this the machine does not regulate TCP at all, so that no other program notices. The kernel
- * counts in pages, of 4 KiB at least.
+ * Below this value the machine does not regulate TCP, so no other program notices. The kernel
+ * counts in pages of at least 4 KiB.
  */
 const socketsOfAll = (): number =>
   Math.floor(
@@ -264,8 +264,7 @@ const socketsOfAll = (): number =>
   ) * 4_096;
 
 /**
- * Marks a tenant in names of files: its own name may have any letters, and is nobody's business on
- * the machine.
+ * Hash of a tenant for file names: a tenant's own name may contain any character, and is private.
  */
 export const tenantMark = (tenant: string): string =>
   createHash('sha256').update(tenant).digest('hex').slice(0, 16);

@@ -9,7 +9,7 @@ import type { InstanceNote } from './notes.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 
 export interface HoldingsDeps {
-  /** Absent where the spawner isn't root. */
+  /** Absent if the spawner isn't root. */
   readonly uids: HostUids | undefined;
   readonly homes: BareHomes;
   readonly watcher: Watcher;
@@ -18,7 +18,7 @@ export interface HoldingsDeps {
 
 const MAX_PAUSE_MS = 1_000;
 
-/** Holds what one sandbox has of the host: a uid, cgroups, and a bare one's home. */
+/** The host resources of one sandbox: a uid, cgroups, and the home of a bare sandbox. */
 export class Holdings {
   cgroups: readonly string[] = [];
   readonly #id: string;
@@ -32,12 +32,12 @@ export class Holdings {
     this.#deps = deps;
   }
 
-  /** Undefined unless it runs without isolation. */
+  /** Undefined if the sandbox is isolated. */
   get bare(): Bare | undefined {
     return this.#bare;
   }
 
-  /** Takes a host uid, where the spawner has any to give. Throws where all are taken. */
+  /** Takes a host uid, if the spawner has any. Throws if all are taken. */
   takeUid(): number | undefined {
     const { uids } = this.#deps;
     this.#uid = uids?.take();
@@ -45,7 +45,7 @@ export class Holdings {
     return this.#uid;
   }
 
-  /** Takes over what a former spawner gave it. */
+  /** Adopts the resources that a former spawner assigned. */
   takeOver({ home, uid, cgroups }: InstanceNote): void {
     if (home !== undefined) this.#bare = { home, uid };
     this.cgroups = cgroups;
@@ -53,7 +53,7 @@ export class Holdings {
     this.#deps.uids?.mark(uid);
   }
 
-  /** Makes a folder on the host, which stands for the sandbox's home, and returns its note. */
+  /** Creates a home on the host, and returns the note that includes it. */
   bareNote(note: InstanceNote): InstanceNote {
     const home = this.#deps.homes.create(this.#id, note.uid);
     this.#bare = { home, uid: note.uid };
@@ -65,10 +65,7 @@ export class Holdings {
     };
   }
 
-  /**
-   * Ends what runs of it until its cgroups are empty, and removes them. Until then something of it
-   * runs: that is killed, and looked at again.
-   */
+  /** Kills all processes until the sandbox's cgroups are empty, then removes them. */
   async clear(): Promise<void> {
     this.#memoryRanOut = outOfMemoryIn(this.cgroups) > 0;
     for (
@@ -76,7 +73,7 @@ export class Holdings {
       !removeCgroups(this.cgroups) || this.#strays().length > 0;
       pause = Math.min(pause * 2, MAX_PAUSE_MS)
     ) {
-      // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
+      // A bare sandbox has no init to kill, so stop its forks: they could outrun the kills.
       if (this.#bare) forbidForks(this.cgroups);
       for (const pid of [...processesIn(this.cgroups), ...this.#strays()])
         this.kill(readProcessStat(pid));
@@ -84,14 +81,16 @@ export class Holdings {
     }
   }
 
-  /** Says so if its main process was killed and memory ran out. Known once it is cleared. */
+  /**
+   * Reports `outOfMemory` if the main process was killed and memory ran out. Valid after `clear`.
+   */
   causeOf(exitCode: number | null): Pick<Gone, 'outOfMemory'> {
     return exitCode !== null && signalOf(exitCode) === 'KILL' && this.#memoryRanOut
       ? { outOfMemory: true }
       : {};
   }
 
-  /** Removes a bare one's home. Never rejects. */
+  /** Removes the home of a bare sandbox. Never rejects. */
   async removeHome(): Promise<void> {
     if (!this.#bare) return;
     await removeHome(this.#bare.home).catch((error: unknown) =>
@@ -106,7 +105,7 @@ export class Holdings {
     if (this.#uid !== undefined) this.#deps.uids?.giveBack(this.#uid);
   }
 
-  /** Kills a process of it that nothing else watches. */
+  /** Kills a process that nothing else watches. */
   kill(identity: ProcessIdentity | undefined): void {
     if (!identity) return;
     const key = `${this.#id}/${identity.pid}`;
@@ -114,7 +113,9 @@ export class Holdings {
     this.#deps.watcher.kill(key);
   }
 
-  /** Finds a bare sandbox's processes without a cgroup; namespace or cgroup tell others. */
+  /**
+   * Finds a bare sandbox's processes if it has no cgroup. Others are found by namespace or cgroup.
+   */
   #strays(): readonly number[] {
     return this.#bare && this.cgroups.length === 0
       ? processesOfBare(this.#bare, this.#deps.uids !== undefined)

@@ -4,26 +4,26 @@ export interface UidRange {
 }
 
 /**
- * Host uids, one per sandbox: taken in turn, so that one comes back as late as possible, and only
- * once it was given back. Held in memory; the notes say after a restart which are taken.
+ * Host uids, one per sandbox. Uids are taken in turn, so a released uid is reused as late as
+ * possible. Kept in memory; after a restart, the notes say which uids are taken.
  */
 export class HostUids {
   #range: UidRange;
   readonly #taken = new Set<number>();
   #next: number;
 
-  /** `start` spreads the first choice, so that two daemons on one machine seldom meet. */
+  /** `start` spreads the first choice, so that two daemons on one machine seldom collide. */
   constructor(range: UidRange, start: number) {
     this.#range = range;
     this.#next = start;
   }
 
-  /** For those taken from now on. */
+  /** Applies to uids taken from now on. */
   useRange(range: UidRange): void {
     this.#range = range;
   }
 
-  /** Undefined when all are taken. */
+  /** Undefined if all are taken. */
   take(): number | undefined {
     const { first, count } = this.#range;
     for (let tries = 0; tries < count; tries += 1) {
@@ -36,7 +36,7 @@ export class HostUids {
     return undefined;
   }
 
-  /** An adopted sandbox's. */
+  /** Marks the uid of an adopted sandbox as taken. */
   mark(uid: number): void {
     this.#taken.add(uid);
   }

@@ -15,12 +15,12 @@ import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
 
-/** The parts that instances share. */
+/** Dependencies that all instances share. */
 export interface InstanceDeps {
   readonly terms: InstanceTerms;
   readonly rootfs: Rootfs;
   readonly cgroups: Cgroups;
-  /** Absent where the spawner isn't root: then sandboxes have its own uid. */
+  /** Absent if the spawner isn't root: then sandboxes have the spawner's uid. */
   readonly uids: HostUids | undefined;
   readonly homes: BareHomes;
   readonly notes: Notes;
@@ -30,38 +30,36 @@ export interface InstanceDeps {
   readonly report: (id: string, vitals: Vitals) => void;
 }
 
-/** How new instances are started. */
+/** Terms for the start of new instances. */
 export interface InstanceTerms {
   readonly bootId: string;
   readonly bwrapPath: string;
   readonly pidsMax: number;
-  /** New ones run without isolation. */
+  /** New instances run without isolation. */
   readonly bare: boolean;
-  /** The path at which an instance's launcher makes the fifo for its output. */
+  /** Returns the path at which the launcher creates the fifo for the output. */
   readonly outputOf: (id: string, tenant: string) => string;
 }
 
-/**
- * Milliseconds after which a start counts as failed; the daemon's own deadline is usually shorter.
- */
+/** Milliseconds until a start counts as failed; the daemon's own deadline is usually shorter. */
 const START_DEADLINE_MS = 120_000;
 /**
- * Cores that a sandbox may use until its main process is there: a start holds a turn that others
- * wait for, and its own limit may be a hundredth of this.
+ * CPU cores of a sandbox until its main process runs. A start holds a slot that others wait for,
+ * and the sandbox's own limit may be a hundredth of this.
  */
 const START_CORES = 1;
-/** Only the outer bubblewrap knows the exit code; the cpu limit of its sandbox can delay it. */
+/** Only the outer bubblewrap reports the exit code; the sandbox's CPU limit can delay it. */
 const OUTER_PATIENCE_MS = 10_000;
 
 /**
- * One sandbox, from its launcher to the moment when nothing of it runs and what it held is given
- * back. Its namespace's init is what ends it: with it the kernel ends all inside.
+ * One sandbox, from its launcher until no process is left and its resources are released. Killing
+ * the init of its namespace ends it: the kernel then kills all processes inside.
  */
 export class Instance {
   readonly id: string;
-  /** Settles once it runs or is gone. */
+  /** Settles after it runs or is gone. */
   readonly settled: Promise<void>;
-  /** Settles once nothing is left of it. */
+  /** Settles after all of its resources are released. */
   readonly reclaimed: Promise<void>;
 
   readonly #deps: InstanceDeps;
@@ -94,7 +92,7 @@ export class Instance {
     });
   }
 
-  /** Under way when it returns. Whatever fails is reported as `gone`. */
+  /** Begins a start and returns at once. Any failure is reported as `gone`. */
   static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
     const tooLong = (): void => instance.#failStart('it did not start in time');
@@ -108,7 +106,7 @@ export class Instance {
     return instance;
   }
 
-  /** One that a former spawner left running. Should it have ended meanwhile, that is reported. */
+  /** Adopts a running instance of a former spawner. Reports `gone` if it has ended since. */
   static adopt(note: InstanceNote, running: RunningNote, deps: InstanceDeps): Instance {
     const instance = new Instance(note.id, deps);
     instance.#vitals = { kind: 'available', startedAt: running.startedAt };
@@ -123,8 +121,8 @@ export class Instance {
   }
 
   /**
-   * Ends and cleans up what a former spawner left half made, or what ended meanwhile; nobody
-   * reports it.
+   * Ends and cleans up an instance that a former spawner only half started, or that has ended
+   * since. Reports nothing.
    */
   static async sweep(
     note: InstanceNote,
@@ -133,7 +131,7 @@ export class Instance {
   ): Promise<void> {
     const instance = new Instance(note.id, { ...deps, report: () => {} });
     instance.#take(note);
-    // Children first: once their parent is gone they can't be told any more.
+    // Children first: they can't be found after their parent is gone.
     if (isAlive(note.outer))
       for (const identity of [...childrenOf(note.outer.pid), note.outer])
         instance.#held.kill(identity);
@@ -146,7 +144,7 @@ export class Instance {
     return this.#vitals;
   }
 
-  /** Undefined unless it runs. */
+  /** Undefined unless the instance runs. */
   get place(): JoinPlace | undefined {
     if (
       this.#vitals.kind !== 'available' ||
@@ -167,7 +165,7 @@ export class Instance {
     };
   }
 
-  /** The key of its image, unless that is `host`. */
+  /** Key of its image; undefined for `host`. */
   get image(): string | undefined {
     return this.#note?.image?.key;
   }
@@ -176,13 +174,13 @@ export class Instance {
     return this.#held.bare !== undefined;
   }
 
-  /** Ends it; `gone` is reported once nothing is left. May be repeated. */
+  /** Ends the instance. Reports `gone` after all resources are released. May be repeated. */
   kill(reason = 'killed'): void {
     this.#killed = true;
     this.#reason ||= reason;
     if (this.#init) this.#deps.watcher.kill(this.#initKey);
     else if (this.#initPid !== undefined) this.#initFound(this.#initPid);
-    // Else its init may come any moment, and is killed when it does.
+    // Otherwise the init may still appear, and is killed then.
   }
 
   get #initKey(): string {
@@ -256,10 +254,7 @@ export class Instance {
     if (this.#killed) this.#initFound(pid);
   }
 
-  /**
-   * Only a child of our own bubblewrap is taken for the init: the number may have been reused
-   * already.
-   */
+  /** Accepts only a child of our own bubblewrap as the init: the pid may have been reused. */
   #initFound(pid: number): void {
     if (this.#init) return;
     const stat = readProcessStat(pid);

@@ -8,7 +8,7 @@ import type { Vitals } from '../../../model/sandbox.ts';
 import type { InstanceReport, StartTerms } from '../protocol.ts';
 import { probesOf, type Readiness } from '../probes/readiness.ts';
 
-/** Starts that wait for their turn, of all tenants and of one. */
+/** Queued starts, of all tenants and of one tenant. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
 
@@ -16,21 +16,19 @@ const NOBODY = { pid: 0, startTime: '0' };
 
 interface Waiting {
   readonly image: string | undefined;
-  /** It does not start any more, and who waits for that is told. */
+  /** Cancels the start, and notifies its waiters. */
   readonly cancel: () => void;
 }
 
-/**
- * All sandboxes of a data folder. A few start at a time; the others wait, tenant by tenant in turn.
- */
+/** All sandboxes of a data folder. Few start at a time; the others wait, and tenants take turns. */
 export class Instances {
   readonly #deps: () => InstanceDeps;
   readonly #readiness: Readiness;
   readonly #instances = new Map<string, Instance>();
   readonly #waiting = new Map<string, Waiting>();
-  /** The cgroups of those that stand still. */
+  /** Cgroups of the frozen instances. */
   readonly #frozen = new Map<string, readonly string[]>();
-  /** Why processes of it have ended, of which no daemon has been told. */
+  /** Reasons of ended processes that no daemon has received yet. */
   readonly #programsEnded = new Map<string, string>();
   readonly #turns: FairSlots;
 
@@ -41,7 +39,7 @@ export class Instances {
   }) {
     this.#deps = options.deps;
     this.#readiness = options.readiness;
-    // A start ends soon, whatever is started: a tenant that is alone has all turns.
+    // Starts are short, so a single tenant may use all slots.
     this.#turns = new FairSlots({
       most: options.parallel,
       mostOfTenant: (most) => most,
@@ -50,7 +48,7 @@ export class Instances {
     });
   }
 
-  /** Some run without isolation. */
+  /** Whether any instance runs without isolation. */
   get someBare(): boolean {
     return [...this.#instances.values()].some(({ isBare }) => isBare);
   }
@@ -60,8 +58,8 @@ export class Instances {
   }
 
   /**
-   * Finds what former spawners left: what runs is adopted; what had ended or was only half started
-   * is ended and cleaned up. Resolves once that is done.
+   * Takes over the sandboxes of former spawners: adopts running ones, and cleans up ended or
+   * half-started ones. Resolves after that is done.
    */
   async adopt(): Promise<void> {
     const deps = this.#deps();
@@ -81,7 +79,7 @@ export class Instances {
       } else swept.push(deps.notes.remove(id));
     }
     await Promise.all(swept);
-    // A note that was torn named no cgroup.
+    // A torn note does not list its cgroups.
     for (const [id, cgroups] of deps.cgroups.all()) {
       if (this.#instances.has(id)) continue;
       thaw(cgroups);
@@ -108,8 +106,8 @@ export class Instances {
   }
 
   /**
-   * Resolves once the launcher has its order, or the id is known already; false where too many
-   * wait.
+   * Resolves with true after the launcher has its order, or if the id is known. Resolves with false
+   * if the queue is full.
    */
   async start(id: string, terms: StartTerms): Promise<boolean> {
     if (this.#instances.has(id) || this.#waiting.has(id)) return true;
@@ -129,7 +127,7 @@ export class Instances {
     });
   }
 
-  /** Returns false for an unknown id. `gone` is reported in its time. */
+  /** Returns false for an unknown id. `gone` is reported later. */
   kill(id: string): boolean {
     const waiting = this.#waiting.get(id);
     if (waiting) {
@@ -144,7 +142,7 @@ export class Instances {
     }
     const instance = this.#instances.get(id);
     instance?.kill();
-    thaw(this.#frozen.get(id) ?? []); // v1 ends nothing that is frozen
+    thaw(this.#frozen.get(id) ?? []); // v1 can't kill a frozen process
     return instance !== undefined;
   }
 
@@ -156,19 +154,19 @@ export class Instances {
     return this.#readiness.vitalsOf(id) ?? this.#instances.get(id)?.vitals;
   }
 
-  /** Processes of it have ended; the next list tells why. */
+  /** Stores the reason for the next list. */
   noteProgramsEnded(id: string, why: string): void {
     if (this.#instances.has(id)) this.#programsEnded.set(id, why);
   }
 
-  /** Finds the place in which commands join the instance; undefined unless it runs. */
+  /** Returns the place at which commands join the instance; undefined unless it runs. */
   placeOf(id: string): JoinPlace | undefined {
     return this.#instances.get(id)?.place;
   }
 
   /**
-   * Has all of an instance stand still, or go on. Resolves once that is so; false unless it runs.
-   * Rejects where it can't be done, and then it runs.
+   * Freezes or thaws an instance. Resolves with true when done, and with false unless the instance
+   * runs. Rejects on failure; the instance then runs.
    */
   async freeze(id: string, frozen: boolean): Promise<boolean> {
     const cgroups = this.placeOf(id)?.cgroups;
@@ -190,7 +188,7 @@ export class Instances {
     return this.#frozen.has(id);
   }
 
-  /** Tells once of processes that have ended. */
+  /** Lists each reason of ended processes once. */
   list(): readonly InstanceReport[] {
     const programs = new Map(this.#programsEnded);
     this.#programsEnded.clear();

@@ -1,13 +1,13 @@
 import type { SpawnerConfig } from '../protocol.ts';
 
-/** Tells an operator what keeps sandboxes apart less than it should. */
+/** Warns the operator of weaker isolation between sandboxes. */
 export const isolationWarnings = ({
   isolation,
   hasUids,
   someBare,
 }: {
   readonly isolation: SpawnerConfig['isolation'] | undefined;
-  /** Each sandbox has a host uid of its own. */
+  /** Each sandbox has its own host uid. */
   readonly hasUids: boolean;
   readonly someBare: boolean;
 }): readonly string[] => {

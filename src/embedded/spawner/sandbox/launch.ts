@@ -10,12 +10,12 @@ import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, foldersOf, writableMounts, type Rootfs } from './rootfs.ts';
 
 /**
- * One socket: the order goes in; the namespace's init comes out, and what kept the command from
- * running; its end is all's.
+ * One socket to the launcher. It receives the order, and sends the namespace's init and any error
+ * of the command. It closes with the launcher.
  */
 const SOCKET_FD = 3;
 const TOLD_LIMIT = 4_096;
-/** The socket ends with the launcher, unless something that it left behind holds it. */
+/** Time to read the socket after the launcher's end: a leftover process may hold it open. */
 const LAST_WORDS_MS = 1_000;
 const LEAST_ADDRESS_SPACE = 4 * 2 ** 30;
 
@@ -27,32 +27,31 @@ export interface LaunchTerms {
   readonly bwrapPath: string;
   readonly level: IsolationLevel;
   readonly pidsMax: number;
-  /** Absent: the spawner's own. */
+  /** By default the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** The path at which the fifo for its output is made. */
+  /** Path at which the launcher creates the fifo for the output. */
   readonly output: string;
-  /** Given: run without bubblewrap. */
+  /** If given, runs without bubblewrap. */
   readonly bare: StartOrder['bare'];
 }
 
 export interface LaunchEvents {
-  /**
-   * The pid that bubblewrap gives for the namespace's init. Comes before `executed` and `failed`,
-   * or never.
-   */
+  /** The init's pid, from bubblewrap. Called before `executed` and `failed`, or never. */
   init(pid: number): void;
-  /** The command runs, or bubblewrap ended before it did: whether the init lives tells. */
+  /**
+   * The command runs, or bubblewrap ended before it did; the caller checks whether the init lives.
+   */
   executed(): void;
   /** The command could not be executed. */
   failed(reason: string): void;
-  /** The outer bubblewrap ended, or never started. Comes last. */
+  /** The outer bubblewrap ended, or never started. Called last. */
   ended(code: number | null, reason: string): void;
 }
 
 /**
- * A launcher that has started and waits for its order. It does nothing before `order`, and ends by
- * itself should the spawner end first; so what it is can be noted in between.
+ * A launcher that has started and waits for its order. It does nothing before `order`, so its pid
+ * can be noted first. It ends by itself if the spawner ends.
  */
 export class Launch {
   readonly outer: ProcessIdentity;
@@ -65,7 +64,7 @@ export class Launch {
     this.#socket = socketOf(child);
   }
 
-  /** Throws where the launcher can't be started. */
+  /** Throws if the launcher can't start. */
   static begin(launcherPath: string, events: LaunchEvents): Launch {
     const child = spawn(launcherPath, ['start'], {
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -110,13 +109,14 @@ export class Launch {
   }
 
   /**
-   * SIGKILL to the outer process. It is our child and not yet waited for, so the number is its own.
+   * Sends SIGKILL to the outer process. The process is our unreaped child, so its pid can't be
+   * reused.
    */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
 
-  /** Waits for what the launcher wrote before it ended, which may still be on its way. */
+  /** Waits for the rest of the launcher's messages after its end. */
   #toldAll(then: () => void): void {
     const socket = this.#socket;
     if (socket.destroyed) {
@@ -151,7 +151,7 @@ export class Launch {
   }
 }
 
-/** One JSON object, as bubblewrap writes it. */
+/** One JSON object, as written by bubblewrap. */
 const INIT_TOLD = /^\s*\{[^}]*"child-pid":\s*(\d+)[^}]*\}/;
 
 const socketOf = (child: ChildProcess): Duplex => {
@@ -162,14 +162,15 @@ const socketOf = (child: ChildProcess): Duplex => {
 };
 
 /**
- * Makes a sandbox's rlimits. Where no cgroup limits it, each process may map as much as the sandbox
- * has memory, but enough for today's runtimes.
+ * Makes a sandbox's rlimits. Without a memory cgroup, each process may map as much as the sandbox's
+ * memory, but never too little for today's runtimes.
  */
 const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, string])[] => {
   const files = ['nofile', '4096', '4096'] as const;
   if (terms.level !== 'prlimit') return [files];
   const memory = String(Math.max(terms.container.memoryBytes, LEAST_ADDRESS_SPACE));
-  // Processes are counted by host uid: without one of its own that would count the daemon's.
+  // The limit counts processes by host uid. Without its own uid, a sandbox would count the
+  // daemon's.
   const processes = String(terms.pidsMax);
   return [
     files,
@@ -178,10 +179,10 @@ const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, stri
   ];
 };
 
-/** Begins what the launcher says where it could not open a folder of a volume. */
+/** Prefix of the launcher's message if it could not open a folder of a volume. */
 const FOLDER_COMPLAINT = 'the folder ';
 
-/** Puts in words what the launcher says where it could not execute the command. */
+/** Translates the launcher's error if the command could not be executed. */
 const reasonOf = (complaint: string): string => {
   const [, code, command] = /^(\w+) (.*)/s.exec(complaint.trim()) ?? [];
   if (complaint.startsWith(FOLDER_COMPLAINT)) return complaint;

@@ -18,27 +18,27 @@ import type { Watcher } from '../watcher.ts';
 
 export interface LogPumpOptions {
   readonly launcherPath: string;
-  /** The folder of all sandboxes' logs. */
+  /** Folder of all sandboxes' logs. */
   readonly folder: string;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
 }
 
 const KEY = 'logs';
-/** Ends the name of a link beside a fifo, see native/logs.h. */
+/** Suffix of the link beside a fifo; see native/logs.h. */
 const OWNER = '.of';
-/** Matches one that was replaced on the disk too. */
+/** Also matches a launcher that was replaced on the disk. */
 const LAUNCHER = /\/launcher(?: \(deleted\))?$/;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
-/** One that lived for so long was no failed start. */
+/** A process that lived this long did not fail to start. */
 const STEADY_MS = 1_000;
 const END_PATIENCE_MS = 1_000;
 const COMPLAINT_LIMIT = 1_024;
 
 /**
- * Has one `launcher logs` take what sandboxes print into files. That process outlives the spawner
- * for as long as there are sandboxes; should it end before, another goes on where it stopped.
+ * Runs one `launcher logs` that writes sandboxes' output into files. The process outlives the
+ * spawner while there are sandboxes. If it ends early, another continues at the same position.
  */
 export class LogPump {
   readonly #options: LogPumpOptions;
@@ -53,7 +53,7 @@ export class LogPump {
   constructor(options: LogPumpOptions) {
     this.#options = options;
     mkdirSync(pipesIn(options.folder), { recursive: true, mode: 0o700 });
-    // What launchers of a former spawner left unfinished.
+    // Remains of launchers of a former spawner.
     const names = new Set(readdirSync(pipesIn(options.folder)));
     for (const name of names)
       if (
@@ -64,8 +64,8 @@ export class LogPump {
   }
 
   /**
-   * Prepares the path at which the instance's launcher makes the fifo for its output, and notes
-   * beside it whose the log is.
+   * Prepares the path at which the instance's launcher creates the fifo. Notes the log's owner
+   * beside it.
    */
   outputOf(id: string, tenant: string): string {
     const fifo = join(pipesIn(this.#options.folder), id);
@@ -75,7 +75,7 @@ export class LogPump {
     return fifo;
   }
 
-  /** From now on these limits hold: one that runs with others is replaced. */
+  /** Applies these limits from now on: replaces a process with other limits. */
   use({ fileBytes, totalBytes, retentionMs }: LogLimits): void {
     const args = [this.#options.folder, fileBytes, totalBytes, Math.ceil(retentionMs / 1_000)].map(
       String,
@@ -89,7 +89,8 @@ export class LogPump {
   }
 
   /**
-   * It ends by itself once no sandbox is left; `emptied`: none is left now, so that is waited for.
+   * Lets the process end by itself after the last sandbox. If `emptied`, no sandbox is left, so
+   * waits for that end.
    */
   async release(emptied: boolean): Promise<void> {
     this.#stopped = true;
@@ -129,7 +130,7 @@ export class LogPump {
         log.error('the launcher that keeps logs failed', { complaint: complaint.trim() });
     });
     child.stdin?.on('error', () => {});
-    // Its end of file says that the spawner is gone.
+    // End of file on stdin means that the spawner is gone.
     this.#letGo = () => child.stdin?.destroy();
     this.#follow(stat);
   }
@@ -155,7 +156,7 @@ export class LogPump {
     this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
   }
 
-  /** One that a former spawner started, of whatever version. Reads all of /proc. */
+  /** Finds a process that a former spawner of any version started. Reads all of /proc. */
   #find(): ProcessIdentity | undefined {
     const uid = process.getuid?.();
     const pid = readdirSync('/proc')
@@ -174,7 +175,7 @@ export class LogPump {
     return pid === undefined ? undefined : readProcessStat(pid);
   }
 
-  /** This version of the launcher, with these limits. */
+  /** Whether the process is this version of the launcher, with these limits. */
   #isAsWanted(pid: number): boolean {
     try {
       return (
@@ -187,7 +188,7 @@ export class LogPump {
   }
 }
 
-/** Below the folder of all logs: one fifo for each sandbox that can still print. */
+/** Folder below the logs with a fifo for each sandbox that can still print. */
 export const pipesIn = (folder: string): string => join(folder, 'pipes');
 
 const programOf = (pid: number): string => readlinkSync(`/proc/${pid}/exe`);

@@ -13,10 +13,7 @@ import type { ProcessIdentity } from './process-identity.ts';
 import type { InsideIds } from '../protocol.ts';
 import type { NamedProbe } from '../probes/readiness.ts';
 
-/**
- * Describes what is known of an instance before it may run; enough to find it, join it and clean up
- * after it.
- */
+/** The facts of an instance before it may run: enough to find it, join it and clean up after it. */
 export interface InstanceNote {
   readonly id: string;
   readonly bootId: string;
@@ -26,16 +23,16 @@ export interface InstanceNote {
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  /** The folder of a bare sandbox on the host; absent for others. */
+  /** Home of a bare sandbox on the host; absent for others. */
   readonly home?: string;
-  /** The image that the sandbox was made from, and whom it runs as; absent where it has none. */
+  /** Image and user of the sandbox; absent for `host`. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
   readonly tenant: string;
-  /** The probes of the sandbox's template; absent where it has none. */
+  /** Probes of the sandbox's template; absent if it has none. */
   readonly probes?: readonly NamedProbe[];
 }
 
-/** Added once the main process runs: the namespace's init. */
+/** Added when the main process runs. `init` is the init of the namespace. */
 export interface RunningNote {
   readonly init: ProcessIdentity;
   /** ms since the epoch. */
@@ -44,19 +41,20 @@ export interface RunningNote {
 
 export interface FoundNote {
   readonly id: string;
-  /** Absent where it is torn: then the order was never given, and nothing runs. */
+  /** Absent if the note is torn: then the order was never given, and nothing runs. */
   readonly note: InstanceNote | undefined;
-  /** Absent where it never ran, as far as is known. */
+  /** Absent if the instance never ran, as far as the notes show. */
   readonly running: RunningNote | undefined;
-  /** Its probes have passed, once. */
+  /** Its probes have passed once. */
   readonly wasReady: boolean;
 }
 
 /**
- * One file an instance, `run/<id>`, of one or two lines of JSON, and a third that says that its
- * probes passed. Written plainly: what the spawner wrote outlives its death, a torn note means that
- * the order behind it was never given, and after a power cut the processes are gone too. (A folder
- * each costs a third more of the spawner's time in a launch.)
+ * One file per instance, `run/<id>`: one or two lines of JSON, and a third after its probes passed.
+ *
+ * Plain writes are enough. The kernel keeps them if the spawner dies, a torn note means that its
+ * order was never given, and a power cut ends the processes too. (A folder per instance costs a
+ * third more of the spawner's time in a launch.)
  */
 export class Notes {
   readonly #folder: string;
@@ -66,7 +64,7 @@ export class Notes {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
 
-  /** The note must be there before the order is given. */
+  /** The note must be written before the order is given. */
   write(note: InstanceNote): void {
     writeFileSync(join(this.#folder, note.id), `${JSON.stringify(note)}\n`, { mode: 0o600 });
   }
@@ -85,8 +83,7 @@ export class Notes {
   }
 
   /**
-   * Takes what a spawner before version 14 of the protocol left: why processes ended with it, by
-   * the instance.
+   * Takes the reasons of ended processes, by instance, from a spawner before protocol version 14.
    */
   takeEnded(): ReadonlyMap<string, string> {
     const folder = join(this.#folder, '..', 'programs');
@@ -114,7 +111,7 @@ export const readNote = (path: string, id: string): FoundNote => {
   try {
     lines = readFileSync(path, 'utf8').split('\n');
   } catch {
-    // No file of ours: counts as torn.
+    // Not our file: counts as torn.
   }
   const note = parsed<InstanceNote>(lines[0]);
   const running = parsed<RunningNote>(lines[1]);
@@ -127,8 +124,8 @@ export const readNote = (path: string, id: string): FoundNote => {
 };
 
 /**
- * Parses what a former spawner wrote into a folder that only we may write; undefined where it is
- * absent or torn.
+ * Parses a line of a former spawner; only we may write to its folder. Undefined if it is absent or
+ * torn.
  */
 const parsed = <T>(line: string | undefined): T | undefined => {
   try {

@@ -1,6 +1,8 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 
-/** A process, beyond doubt within one boot: start times tell a reused pid from its former owner. */
+/**
+ * Identifies a process within one boot: the start time tells a reused pid from its former owner.
+ */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: clock ticks since boot, as text. */
@@ -10,18 +12,18 @@ export interface ProcessIdentity {
 export interface ProcessStat extends ProcessIdentity {
   readonly state: string;
   readonly parent: number;
-  /** On its way out, from before its descriptors are closed. */
+  /** The process is exiting; true even before its descriptors are closed. */
   readonly exiting: boolean;
 }
 
-/** The kernel's task flag of a process that is exiting, in field 9 of /proc/PID/stat. */
+/** The kernel's task flag of an exiting process, in field 9 of /proc/PID/stat. */
 const PF_EXITING = 4;
 
-/** Reads the id of this boot: start times of processes repeat after the next boot. */
+/** Reads the id of this boot: start times may repeat after the next boot. */
 export const readBootId = (): string =>
   readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Undefined where there is no such process. A zombie still has one. */
+/** Undefined if the process does not exist. A zombie still has its stat. */
 export const readProcessStat = (pid: number): ProcessStat | undefined => {
   let text: string;
   try {
@@ -29,7 +31,7 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   } catch {
     return undefined;
   }
-  // The name, in parentheses, may hold spaces and parentheses itself.
+  // The name, in parentheses, may contain spaces and parentheses itself.
   const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const startTime = rest[17];
   if (!state || !parent || !startTime) return undefined;
@@ -42,7 +44,7 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   };
 };
 
-/** That very process runs; a zombie does not. */
+/** Returns whether this very process runs; a zombie does not. */
 export const isAlive = (identity: ProcessIdentity): boolean => {
   const stat = readProcessStat(identity.pid);
   return (
@@ -54,20 +56,22 @@ export const isAlive = (identity: ProcessIdentity): boolean => {
 };
 
 /**
- * That very process is dead, or on its way out: nothing new begins in the namespace whose init it
- * is.
+ * Returns whether this very process is dead or exiting: no new process starts in a namespace with
+ * that init.
  */
 export const isEnding = (identity: ProcessIdentity): boolean =>
   !isAlive(identity) || readProcessStat(identity.pid)?.exiting !== false;
 
-/** The children of `parent`. Reads all of /proc: for a restart, not for each launch. */
+/** Lists the children of `parent`. Reads all of /proc: use it at a restart, not for each launch. */
 export const childrenOf = (parent: number): readonly ProcessStat[] =>
   readdirSync('/proc').flatMap((name) => {
     const stat = /^\d+$/.test(name) ? readProcessStat(Number(name)) : undefined;
     return stat?.parent === parent ? [stat] : [];
   });
 
-/** Processes that run the program at `path` with `mode` as first argument. Reads all of /proc. */
+/**
+ * Lists processes that run the program at `path` with `mode` as first argument. Reads all of /proc.
+ */
 export const processesOf = (path: string, mode: string): readonly ProcessStat[] =>
   readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];

@@ -13,21 +13,21 @@ import { join, posix } from 'node:path';
 import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
 import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
 
-/** Who the sandbox is, inside. */
+/** Uid and gid inside a sandbox without an image. */
 export const INSIDE_ID = 1_000;
 export const HOME = '/home/sandbox';
-/** Programs of E2B take this for the home. */
+/** The home that E2B's programs expect. */
 const THEIR_HOME = '/home/user';
-/** The launcher's path inside of sandboxes. */
+/** The launcher's path inside a sandbox. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
-/** Bound, so that they follow the machine's. */
+/** Bound from the host, so that changes there show up inside. */
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
 /**
- * Lists what is masked in /proc, as container runtimes do by default (OCI: maskedPaths and
- * readonlyPaths of Docker and containerd): what tells of the machine or of others' keys is empty,
- * what would set something is read-only besides not being the sandbox's.
+ * Names masked in /proc, as container runtimes do by default (OCI: maskedPaths and readonlyPaths of
+ * Docker and containerd). Files about the machine or others' keys are empty; files that change
+ * settings are read-only.
  */
 const MASKED_PROC = [
   'acpi',
@@ -43,22 +43,22 @@ const MASKED_PROC = [
 ] as const;
 const READ_ONLY_PROC = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'] as const;
 
-/** In memory: parts of the sandbox's own. */
+/** In memory, private to the sandbox. */
 const WRITABLE = [
   { name: 'shm', at: '/dev/shm', share: 1 / 8, mode: '1777' },
   { name: 'tmp', at: '/tmp', share: 1 / 8, mode: '1777' },
   { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
 ] as const;
 /**
- * Bytes of a folder's size for each file, folder and link that it may hold. A file with content
- * takes 4 KiB of the size, so that only empty ones meet this bound.
+ * Bytes of a folder's size per inode that it may hold. A file with content takes 4 KiB of the size,
+ * so only empty files meet this bound.
  */
 const BYTES_PER_FILE = 2_048;
 const LEAST_FILES = 1_024;
-/** The bit of CapEff in /proc/self/status that allows to mount. */
+/** The bit of CapEff in /proc/self/status that permits mounts. */
 const CAP_SYS_ADMIN = 1n << 21n;
 
-/** The descriptor of the first folder that the launcher opens for bubblewrap. */
+/** Descriptor of the first folder that the launcher opens for bubblewrap. */
 const FIRST_FOLDER_FD = 16;
 
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
@@ -71,39 +71,40 @@ const DEFAULT_ENV: Readonly<Record<string, string>> = {
 };
 
 /**
- * The environment of whatever runs in the sandbox: defaults, the template's, then the request's
- * own.
+ * Builds the environment of a process: defaults, then the template's, then the request's variables.
  */
 export const environmentOf = (
   ...parts: readonly Readonly<Record<string, string>>[]
 ): Readonly<Record<string, string>> => Object.assign({}, DEFAULT_ENV, ...parts);
 
-/** The machine, or an image, as sandboxes see it. */
+/** The view of the machine, or of an image, inside sandboxes. */
 export interface Rootfs {
-  /** The launcher's path on the host, readable to every host uid. */
+  /** The launcher's path on the host, readable by every host uid. */
   readonly launcher: string;
-  /** bubblewrap's options for /usr, /etc and what points into them. */
+  /** bubblewrap's options for /usr, /etc and links into them. */
   readonly system: readonly string[];
-  /** bubblewrap's options for what is masked in /proc, once that is mounted. */
+  /** bubblewrap's options that mask files in /proc, applied after it is mounted. */
   readonly proc: readonly string[];
   /**
-   * The folder in which folders are mounted that a sandbox may write to, where the spawner can do
-   * so: then the number of files in them has a bound.
+   * Folder for mounts that a sandbox may write to, if the spawner can mount. Such mounts bound the
+   * number of files.
    */
   readonly writable?: string;
-  /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
+  /** Top-level names below which nothing may be created: their content can lead anywhere. */
   readonly taken: readonly string[];
   readonly user: InsideIds;
 }
 
-/** With an image in place of the machine's own. */
+/** Replaces the machine's own view with an image's. */
 export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
   image ? { ...own, system: image.system, taken: image.taken, user: image.user } : own;
 
 /**
- * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host
- * uids of their own, so every folder above must let everyone through; nothing in it is secret.
- * Running sandboxes go on seeing it: it may be filled again, and removed only when none is left.
+ * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under their
+ * own host uids, so every parent folder must let everyone pass; it contains no secrets.
+ *
+ * Running sandboxes still see the folder: it may be filled again, but removed only when no sandbox
+ * is left.
  */
 export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   const etc = join(folder, 'etc');
@@ -150,8 +151,8 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
 };
 
 /**
- * Masks what this kernel has of those files. What is read-only is the host's, which shows each
- * process its own namespaces' values.
+ * Masks those files that this kernel has. Read-only files are the host's, which show each process
+ * the values of its own namespaces.
  */
 const maskedProc = (folder: string): readonly string[] => {
   const [file, directory] = [join(folder, 'nothing'), join(folder, 'nothing.d')];
@@ -169,7 +170,7 @@ const maskedProc = (folder: string): readonly string[] => {
   ];
 };
 
-/** Makes the folder for writable mounts, where this process may mount; else nothing. */
+/** Creates the folder for writable mounts if this process may mount. */
 const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
   const capabilities =
     /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
@@ -180,7 +181,7 @@ const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
   return { writable };
 };
 
-/** Replaced as a whole, and only where it differs: sandboxes may be reading it. */
+/** Replaces the whole file, and only if it differs: sandboxes may be reading it. */
 const put = (path: string, bytes: Buffer, mode = 0o644): void => {
   if (existsSync(path) && readFileSync(path).equals(bytes)) return;
   writeFileSync(`${path}.new`, bytes, { mode });
@@ -188,7 +189,7 @@ const put = (path: string, bytes: Buffer, mode = 0o644): void => {
   renameSync(`${path}.new`, path);
 };
 
-/** A link into /usr/share/zoneinfo works inside as it does outside. */
+/** A link into /usr/share/zoneinfo works inside as outside. */
 const linkTimezone = (etc: string): void => {
   try {
     const target = readlinkSync('/etc/localtime');
@@ -200,9 +201,8 @@ const linkTimezone = (etc: string): void => {
 };
 
 /**
- * bubblewrap's options for an instance: nothing outside /home/sandbox, /tmp, /dev/shm and its
- * volumes can be written, and the first three are in memory, together at most half of the
- * sandbox's.
+ * Makes bubblewrap's options for an instance. Only /home/sandbox, /tmp, /dev/shm and the volumes
+ * are writable. The first three are in memory, together at most half of the sandbox's memory.
  */
 export const bwrapOptions = ({
   definition,
@@ -276,8 +276,8 @@ const writableAt = (
   });
 
 /**
- * Lists the folders that the launcher mounts for a sandbox of that host uid before it starts
- * bubblewrap, which binds them. None where it can't.
+ * Lists the folders that the launcher mounts before bubblewrap binds them, owned by the host uid.
+ * Empty if the spawner can't mount.
  */
 export const writableMounts = (
   container: ContainerDefinition,
@@ -296,8 +296,9 @@ export const writableMounts = (
       });
 
 /**
- * Returns the folders of volumes that the launcher opens and passes to bubblewrap, the first as
- * descriptor 16. A path could be made to lead out of the volume between a check and the mount.
+ * Returns the folders of volumes that the launcher opens and passes to bubblewrap, beginning at
+ * descriptor 16. Paths would not be safe: a sandbox could redirect one out of the volume between
+ * check and mount.
  */
 export const foldersOf = (
   mounts: readonly HostMount[],
@@ -313,7 +314,7 @@ const theirHome = ({ system }: Rootfs, mounts: readonly HostMount[]): readonly s
 const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
   Math.floor(memoryBytes * share);
 
-/** As the machine has it: a link into /usr, or a folder of its own. */
+/** Copies the host's form: a link into /usr, or a folder of its own. */
 const topLevel = (name: string): readonly string[] => {
   if (!existsSync(`/${name}`)) return [];
   try {
@@ -324,8 +325,8 @@ const topLevel = (name: string): readonly string[] => {
 };
 
 /**
- * Makes bubblewrap's options for a volume's mount. Throws where the volume is away, or the image
- * has something at that place: that could lead anywhere.
+ * Makes bubblewrap's options for a volume's mount. Throws if the volume is missing. Throws if the
+ * image has an entry at the target, because that could lead anywhere.
  */
 const mounted = (
   mount: HostMount,
@@ -344,7 +345,7 @@ const mounted = (
 export const isWithin = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(`${folder}/`);
 
-/** Made where nothing is that could lead it elsewhere. */
+/** Creates the working folder unless an entry of the image could redirect it. */
 const workingFolder = (workingDir: string, { taken }: Rootfs): readonly string[] => {
   const path = posix.normalize(workingDir);
   if (path === '/' || path === HOME) return [];
