@@ -1,6 +1,6 @@
 /*
- * What exec begins in a Pod's container besides calls: a command, a terminal, a signal for one, and its end. Each says its
- * number first, by which it is signalled and ended. Orders come by fd 0: arguments are in the audit logs of API servers.
+ * Modes that exec starts in a Pod's container, besides calls: a command, a terminal, a signal, an end. A command first prints its pid,
+ * which names it in later signals. Orders come on fd 0, because the audit logs of API servers contain arguments.
  */
 #include "launcher.h"
 
@@ -21,7 +21,7 @@ static void say_number(void) {
   if (dprintf(1, "%d\n", (int)getpid()) < 0) _exit(EXIT_COULD_NOT);
 }
 
-/* So many bytes of fd 0, and none of what follows. */
+/* Reads exactly this many bytes of fd 0, and nothing that follows. */
 static void take_order(size_t length, struct order *order) {
   char *bytes = length <= MOST_ORDER ? malloc(length + 1) : NULL;
   if (!bytes) fail("the order is too long", 0);
@@ -40,7 +40,7 @@ static size_t read_length(const char *text) {
   return (size_t)length;
 }
 
-/* What comes for a container after its program has ended cuts off all that was said and has not passed yet. */
+/* Waits for the end of fd 0: if input arrives after the program has ended, the runtime drops output that it has not passed on. */
 static void await_end(void) {
   char dropped[16 * 1024];
   for (ssize_t got; (got = read(0, dropped, sizeof dropped)) > 0 || (got < 0 && errno == EINTR);) continue;
@@ -60,7 +60,7 @@ _Noreturn static void become(char **argv) {
   _exit(exit_code_of_exec(error));
 }
 
-/* The end is told to both streams, behind what the order says: background processes may hold them open for long. */
+/* Prints the end on both streams, after the order's marker: background processes may hold the streams open for long. */
 int run_exec(const char *length) {
   struct order order;
   int status;
@@ -83,12 +83,12 @@ int run_exec(const char *length) {
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   signal(SIGPIPE, SIG_IGN);
   for (int fd = 1; fd <= 2; fd++)
-    if (dprintf(fd, "%s%d\n", order.told, code) < 0) continue; /* nobody reads it any more */
+    if (dprintf(fd, "%s%d\n", order.told, code) < 0) continue; /* nobody reads this stream any more */
   await_end();
   return 0;
 }
 
-/* With an order, its terminal neither shows nor understands that. The line `ready` says that it was read. */
+/* Reads an order if one is given. The terminal does not echo or interpret it. The line `ready` confirms it. */
 int run_terminal(char **argv) {
   const size_t length = read_length(argv[0]);
   struct order order = {0};
@@ -117,7 +117,7 @@ static int number_of(const char *text, unsigned long long max) {
   return (int)number;
 }
 
-/* To what runs in the foreground of its terminal; to itself where no terminal is its own. */
+/* Signals the foreground group of the process's terminal, or the process itself if it has no terminal. */
 int run_signal(const char *process, const char *number) {
   const pid_t pid = number_of(process, INT_MAX), group = foreground_group(pid);
   return kill(group > 0 ? -group : pid, number_of(number, 64)) < 0;
@@ -155,7 +155,7 @@ static bool is_meant(const struct seen *seen, size_t count, pid_t pid) {
   return found && found->meant;
 }
 
-/* All that descends from what is meant is meant too. */
+/* Marks all descendants of marked processes. */
 static void mark(struct seen *seen, size_t count) {
   for (bool grown = true; grown;) {
     grown = false;
@@ -167,8 +167,8 @@ static void mark(struct seen *seen, size_t count) {
 }
 
 /*
- * Ends the process and all that descends from it, or is of its session: what the signal leaves after a second is killed,
- * until nothing is left. What was seen once is meant also when its parent is gone.
+ * Ends the process, its descendants and its session. Kills what survives the signal for a second, until no process is left. A process once
+ * seen stays marked, even if its parent is gone.
  */
 int run_end(const char *process, const char *signal_number) {
   static struct seen before[MOST_PROCESSES], now[MOST_PROCESSES];

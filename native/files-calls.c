@@ -1,4 +1,4 @@
-/* What is done with one name: look at it, read it, write it, remove it, move it, make a folder. */
+/* Calls for one name: stat, read, write, remove, move, mkdir. */
 #include "files.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static const char *path_of(const struct call *call) {
   return path ? path : "";
 }
 
-/* The stat of a name, and behind it so many bytes of `more`. */
+/* Sends the stat of a name, followed by the bytes of `more`. */
 static enum problem tell(struct call *call, char type, const struct place *place, const unsigned char *more, size_t size) {
   unsigned char text[STAT_BYTES + 32];
   struct stat found;
@@ -72,14 +72,14 @@ enum problem call_read(struct call *call) {
     off_t left = (off_t)end - at;
     ssize_t sent = sendfile(call->output, file, &at, left < PIECE ? (size_t)left : PIECE);
     if (sent < 0 && errno == EINTR) continue;
-    /* A file that became shorter: the end of the connection tells. */
+    /* The file became shorter: closing the connection reports it. */
     if (sent <= 0) problem = GONE;
   }
   close(file);
   return problem;
 }
 
-/* A version that is asked for is `SIZE:NANOSECONDS`; several stand one after another, with blanks between them. */
+/* A version is `SIZE:NANOSECONDS`; blanks separate several versions. */
 static bool is_of_version(const char *versions, const struct stat *found) {
   char own[48];
   snprintf(own, sizeof own, "%lld:%lld", (long long)found->st_size,
@@ -92,7 +92,7 @@ static bool is_of_version(const char *versions, const struct stat *found) {
   return false;
 }
 
-/* What is there, if anything, and whether it may be replaced. */
+/* Looks for an existing entry, and checks whether it may be replaced. */
 static enum problem may_place(struct call *call, const struct place *place, struct stat *found, bool *there) {
   const char *versions = asked(call, "ifmatch");
   *there = fstatat(place->parent, place->name, found, AT_SYMLINK_NOFOLLOW) == 0;
@@ -141,7 +141,7 @@ enum problem call_write(struct call *call) {
   if (!problem) problem = begin_draft(place.parent, &draft);
   if (!problem) {
     problem = keep_metadata(call, draft.file);
-    /* From here on the body is wanted. */
+    /* Asks for the body. */
     if (!problem) problem = send_frame(call, 'H', NULL, 0);
     if (!problem) problem = take_body(call, draft.file);
     if (!problem) problem = place_written(call, &place, &draft);
@@ -180,7 +180,7 @@ enum problem call_mkdir(struct call *call) {
   if (!asked_number(call, "mode", 07777, &mode)) mode = 0755;
   const unsigned char created = mkdirat(place.parent, place.name, (mode_t)mode) == 0;
   if (created) {
-    /* Of bits beyond 0777 the kernel makes nothing. */
+    /* mkdirat ignores mode bits beyond 0777. */
     if (mode & 07000 && fchmodat(place.parent, place.name, (mode_t)mode, 0) < 0) problem = problem_of(errno);
   } else {
     struct stat found;
@@ -193,7 +193,7 @@ enum problem call_mkdir(struct call *call) {
   return problem;
 }
 
-/* Removes the name, whatever it is; `full`: it is a folder that has something in it. */
+/* Removes a name of any type. Sets `full` if it is a folder with content. */
 static enum problem remove_name(int folder, const char *name, bool *full) {
   *full = false;
   if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return DONE;
@@ -201,10 +201,10 @@ static enum problem remove_name(int folder, const char *name, bool *full) {
   if (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return DONE;
   *full = errno == ENOTEMPTY || errno == EEXIST;
   if (*full) return DONE;
-  return errno == ENOTDIR ? DENIED : problem_of(errno); /* it could not be unlinked either */
+  return errno == ENOTDIR ? DENIED : problem_of(errno); /* not a folder, and unlink failed too */
 }
 
-/* Names are read some at a time, in the order of the folder, and each is read once: what was read is gone when more is. */
+/* Reads names in batches, in the folder's order. A batch is removed before the next is read. */
 static enum problem remove_tree(struct call *call, const struct place *place) {
   enum { BATCH = 1024 };
   struct trail trail;

@@ -1,4 +1,4 @@
-/* list: a page of what is below a folder, in the order of its names' bytes, part by part. */
+/* list: a page of the entries below a folder, ordered by the bytes of each name. */
 #include "files.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@ enum { MOST_DEPTH = 16, MOST_ENTRIES = 10000, MOST_BYTES = 1024 * 1024 };
 struct listing {
   struct call *call;
   size_t limit, given, length;
-  size_t above, bytes; /* of the path of what is listed, which stands before each entry's for the client; of all that has no fixed size */
+  size_t above, bytes; /* length of the listed folder's path, which the client adds before each entry; bytes of all variable parts */
   bool more;
-  char path[PATH_BYTES]; /* of the folder that is being read, `length` of them */
-  char last[PATH_BYTES]; /* that was given */
+  char path[PATH_BYTES]; /* path of the current folder, `length` bytes */
+  char last[PATH_BYTES]; /* path of the last entry sent */
 };
 
 static enum problem give(struct listing *listing, int folder, const char *name, const struct stat *found) {
@@ -31,7 +31,7 @@ static enum problem give(struct listing *listing, int folder, const char *name, 
 
 static bool is_full(const struct listing *listing) { return listing->given == listing->limit || listing->bytes > MOST_BYTES; }
 
-/* `from` is where to go on, below this folder; what it names itself has been given. NULL: from the beginning. */
+/* Continues after `from`, which has been sent already; NULL starts from the beginning. */
 static enum problem list_folder(struct listing *listing, int folder, unsigned depth, const char *from) {
   char first[NAME_MAX + 1];
   const char *rest = NULL;
@@ -43,7 +43,7 @@ static enum problem list_folder(struct listing *listing, int folder, unsigned de
     rest = from[length] ? from + length + 1 : NULL;
   }
   struct names names;
-  /* One that was given already, and one that shows that there is more. */
+  /* One name that was sent already, and one to show whether there is more. */
   enum problem problem = read_names(folder, from ? first : NULL, listing->limit - listing->given + 2, &names);
   if (problem) return problem;
   size_t own = listing->length;
@@ -52,7 +52,7 @@ static enum problem list_folder(struct listing *listing, int folder, unsigned de
     struct stat found;
     bool again = from && strcmp(name, first) == 0;
     int length = snprintf(listing->path + own, sizeof listing->path - own, "%s%s", own ? "/" : "", name);
-    if ((size_t)length >= sizeof listing->path - own) continue; /* no request could name it */
+    if ((size_t)length >= sizeof listing->path - own) continue; /* too long for any request */
     if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
     if (!again && is_full(listing)) {
       listing->more = true;
@@ -62,7 +62,7 @@ static enum problem list_folder(struct listing *listing, int folder, unsigned de
     if (!problem) problem = still_wanted(listing->call);
     if (problem || depth <= 1 || !S_ISDIR(found.st_mode)) continue;
     int below = open_safely(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
-    if (below < 0) continue; /* what may not be looked into is an entry, and no more */
+    if (below < 0) continue; /* a folder that can't be opened is listed without its content */
     listing->length = own + (size_t)length;
     problem = list_folder(listing, below, depth - 1, again ? rest : NULL);
     if (problem == NOT_FOUND || problem == DENIED) problem = DONE;

@@ -1,4 +1,4 @@
-/* Names in a sandbox: where they are, and how a file comes to have one. Nothing here reads or writes a file's bytes. */
+/* Finds names in a sandbox, and places new files. Nothing here reads or writes a file's content. */
 #include "files.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char HOME[] = "/home/sandbox";
 
 const char *bare_home;
 
-/* One name, of which no link is followed. */
+/* Opens one name without following a link. */
 static int open_name(int at, const char *name, int flags, mode_t mode) {
   struct stat found;
   int opened = openat(at, name, flags | O_NOFOLLOW, mode);
@@ -57,8 +57,8 @@ static int open_beneath_by_names(int at, const char *path, int flags, mode_t mod
 }
 
 /*
- * For kernels without openat2, such as gVisor's, where Pods may run. There magic links are followed: in a Pod they lead
- * only into what its own user may see.
+ * Fallback for kernels without openat2, such as gVisor's, in Pods. It follows magic links: in a Pod they only lead to files that the user
+ * may see anyway.
  */
 static int open_by_names(int at, const char *path, int flags, mode_t mode, unsigned long long resolve) {
   struct stat there, found;
@@ -88,7 +88,7 @@ bool own_path(const char *path, char own[PATH_BYTES]) {
   return length > 0 && length < PATH_BYTES;
 }
 
-/* Folder by folder; what is there already is taken. */
+/* Opens folder by folder, and creates missing folders. */
 static enum problem open_making(int at, const char *path, int *folder) {
   char part[NAME_MAX + 1];
   int here = open_safely(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY, 0, 0);
@@ -152,7 +152,7 @@ enum problem follow_place(const char *path, bool parents, struct place *place) {
   for (int links = 0; !problem; links++) {
     char target[PATH_BYTES];
     struct place next;
-    if (!read_link(place->parent, place->name, target)) return DONE; /* no link, or nothing */
+    if (!read_link(place->parent, place->name, target)) return DONE; /* not a link, or missing */
     problem = links == MOST_LINKS ? BAD_PATH : find_from(place->parent, target, parents, &next);
     close(place->parent);
     if (!problem) *place = next;
@@ -167,7 +167,7 @@ enum problem open_folder(const char *path, int *folder) {
   return *folder < 0 ? problem_of(errno) : DONE;
 }
 
-/* By a descriptor that stands for the name alone: a fifo or a device that is not opened has no say in anything. */
+/* Opens an O_PATH descriptor first: a fifo or device that is not opened can't block or act. */
 enum problem open_file(const char *path, int *file, struct stat *found) {
   char own[PATH_BYTES], again[40];
   if (!own_path(path, own)) return BAD_PATH;
@@ -228,7 +228,7 @@ void spare_name(char name[40]) {
 
 enum problem begin_draft(int parent, struct draft *draft) {
   *draft = (struct draft){.parent = parent};
-  /* Without a name nothing is left of it, whoever dies. Not every file system can do that. */
+  /* A file without a name leaves no remains after a crash. Some file systems lack O_TMPFILE. */
   draft->file = openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (draft->file >= 0) return DONE;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT) return problem_of(errno);

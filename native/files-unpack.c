@@ -1,4 +1,4 @@
-/* unpack: a tar stream into a folder. No name in it leads out of the folder, and none goes through a link. */
+/* unpack: a tar stream into a folder. Names can't leave the folder, and never pass through a link. */
 #include "files.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@ struct unpacking {
   struct call *call;
   int root;
   uint64_t entries, bytes;
-  /* of the entry that is being read */
+  /* of the current entry */
   char name[PATH_BYTES], link[PATH_BYTES];
   unsigned long long size, mode, mtime;
   char type;
-  /* what records said of the entry that follows */
+  /* values from records for the next entry */
   char next_name[PATH_BYTES], next_link[PATH_BYTES];
   bool has_name, has_link, has_size;
   unsigned long long next_size;
-  /* the folder of the entry before: most are in the same */
+  /* folder of the previous entry: most entries share it */
   int parent;
   char parent_path[PATH_BYTES];
 };
@@ -40,7 +40,7 @@ static enum problem read_exactly(struct unpacking *unpacking, void *to, uint64_t
 
 static uint64_t padding(uint64_t size) { return (BLOCK - size % BLOCK) % BLOCK; }
 
-/* Without `./` at the front and `/` at the end; false where it is absolute or has a part `..`. Empty: the folder itself. */
+/* Strips a leading `./` and a trailing `/`. Returns false for an absolute path or a `..`. An empty result means the folder itself. */
 static bool clean(char *path) {
   if (*path == '/') return false;
   char *to = path;
@@ -66,7 +66,7 @@ static enum problem through_link(struct unpacking *unpacking, int error) {
   return problem_of(error);
 }
 
-/* A folder below the root, made where it is missing; the root for an empty path. */
+/* Opens a folder below the root, and creates it if missing. An empty path means the root. */
 static enum problem open_below(struct unpacking *unpacking, const char *path, bool make, int *folder) {
   const unsigned long long strictly = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   int whole = open_safely(unpacking->root, *path ? path : ".", O_PATH | O_DIRECTORY, 0, strictly);
@@ -95,7 +95,7 @@ static enum problem open_below(struct unpacking *unpacking, const char *path, bo
   return DONE;
 }
 
-/* The folder that holds this path, and its last part. `*folder` is to be closed unless it is `parent`. */
+/* Finds the parent folder and the last part of a path. The caller closes `*folder` unless it is `parent`. */
 static enum problem find_below(struct unpacking *unpacking, const char *path, bool make, int *folder, const char **last) {
   char above[PATH_BYTES];
   const char *slash = strrchr(path, '/');
@@ -130,7 +130,7 @@ static enum problem make_file(struct unpacking *unpacking, int folder, const cha
     problem = next_piece(unpacking->call, &piece, &size);
     if (!problem && size == 0) problem = bad(unpacking, "the archive is cut short");
     if (problem) break;
-    if (size > left) { /* the rest is for the next entry */
+    if (size > left) { /* the rest belongs to the next entry */
       unpacking->call->at -= size - left;
       unpacking->call->left += (uint32_t)(size - left);
       size = (size_t)left;
@@ -148,25 +148,25 @@ static enum problem make_file(struct unpacking *unpacking, int folder, const cha
 }
 
 static enum problem make_folder(struct unpacking *unpacking, int folder, const char *last) {
-  /* What it holds comes later, so its owner may always write. */
+  /* The owner may always write: the folder's content follows later. */
   const mode_t mode = ((mode_t)unpacking->mode & 07777) | 0700;
   struct stat found;
   if (mkdirat(folder, last, mode) < 0) {
     int error = errno;
     if (error != EEXIST || fstatat(folder, last, &found, AT_SYMLINK_NOFOLLOW) < 0) return problem_of(error);
     if (S_ISLNK(found.st_mode)) return bad(unpacking, "a link or a mount is in the way");
-    /* One that is there keeps its permissions. */
+    /* An existing folder keeps its permissions. */
     return S_ISDIR(found.st_mode) ? DONE : bad(unpacking, "a file is in the way");
   }
   int made = open_safely(folder, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
   if (made < 0) return through_link(unpacking, errno);
-  /* That it is another's is no reason to go no further. */
+  /* Ignores EPERM: the folder may belong to another user. */
   enum problem problem = fchmod(made, mode) < 0 && errno != EPERM ? problem_of(errno) : DONE;
   close(made);
   return problem;
 }
 
-/* Beside and renamed, so that it takes the place of what is there. */
+/* Creates the link under a spare name and renames it, to replace an existing entry. */
 static enum problem make_link(struct unpacking *unpacking, int folder, const char *last) {
   char spare[40];
   int from = -1, done;
@@ -196,7 +196,7 @@ static enum problem make_link(struct unpacking *unpacking, int folder, const cha
     unlinkat(folder, spare, 0);
     return problem;
   }
-  /* Of two links to the same file the renaming leaves both. */
+  /* If both names link to the same file, the rename keeps the spare name. */
   unlinkat(folder, spare, 0);
   return DONE;
 }
@@ -219,7 +219,7 @@ static enum problem make_entry(struct unpacking *unpacking) {
   if (unpacking->type == '5') problem = make_folder(unpacking, folder, last);
   else {
     problem = make_link(unpacking, folder, last);
-    return problem; /* no content follows, whatever its size says */
+    return problem; /* a link has no content, whatever its size says */
   }
   return problem ? problem : read_exactly(unpacking, NULL, unpacking->size + padding(unpacking->size));
 }
@@ -231,7 +231,7 @@ static bool take_text(char to[PATH_BYTES], const char *from, size_t length) {
   return true;
 }
 
-/* Records of pax: `LENGTH KEYWORD=VALUE\n`. Those that are not known change nothing. */
+/* Parses pax records, `LENGTH KEYWORD=VALUE\n`. Ignores unknown keywords. */
 static bool take_records(struct unpacking *unpacking, const char *at, const char *end) {
   while (at < end) {
     char *blank;
@@ -259,7 +259,7 @@ static bool take_records(struct unpacking *unpacking, const char *at, const char
   return true;
 }
 
-/* An entry that says something of the next one: pax records, or a long name of GNU tar. */
+/* Reads an entry about the next entry: pax records, or a long name of GNU tar. */
 static enum problem take_extension(struct unpacking *unpacking) {
   if (unpacking->size > MOST_RECORDS) return bad(unpacking, "an entry's records are too long");
   size_t size = (size_t)unpacking->size;
@@ -315,13 +315,13 @@ static enum problem unpack_all(struct unpacking *unpacking) {
       if (unpacking->has_size) unpacking->size = unpacking->next_size;
       unpacking->has_name = unpacking->has_link = unpacking->has_size = false;
       problem = make_entry(unpacking);
-      /* A link in the place of the folder that is kept open would go unseen. */
+      /* A new link may have replaced the cached folder, so forget that folder. */
       if (unpacking->type == '2') forget_parent(unpacking);
     }
     if (!problem) problem = still_wanted(unpacking->call);
     if (problem) return problem;
   }
-  /* What follows the end of an archive is its padding. */
+  /* Skips the padding after the end of an archive. */
   for (;;) {
     char *piece;
     size_t size;

@@ -1,4 +1,4 @@
-/* watch: what changes in a folder or a tree, by inotify, until the caller is gone or the place is. */
+/* watch: changes in a folder or a tree, by inotify, until the caller or the folder is gone. */
 #include "files.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const uint32_t MASK = IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_
 
 struct watched {
   int descriptor;
-  char *path; /* below the place, empty for itself */
+  char *path; /* relative to the watched path; empty for that path itself */
 };
 
 struct watch {
@@ -29,7 +29,7 @@ struct watch {
   bool recursive, over, crowded;
   struct watched folders[MOST_FOLDERS];
   size_t count, events;
-  char last[PATH_BYTES + 2]; /* the event before, which is not said twice in a row */
+  char last[PATH_BYTES + 2]; /* the previous event, to skip repeats */
 };
 
 static enum problem say(struct watch *watch, char type, bool folder, const char *path) {
@@ -74,7 +74,7 @@ static int open_below(int root, const char *path) {
   return open_safely(root, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 }
 
-/* Watches the folders in this one, and tells of what is in it, which came before it was watched. */
+/* Watches the subfolders, and reports entries created before the watch began. */
 static enum problem add_inner(struct watch *watch, int folder, const char *path, bool tell) {
   struct names names;
   if (read_names(folder, NULL, 0, &names)) return DONE;
@@ -96,10 +96,10 @@ static enum problem add_inner(struct watch *watch, int folder, const char *path,
   return problem;
 }
 
-/* A folder at this path below the root, with all below it; one after another, however deep. */
+/* Adds the folder at this path and all folders below it, iteratively at any depth. */
 static enum problem add_tree(struct watch *watch, int root, const char *path, bool tell) {
   int folder = open_below(root, path);
-  if (folder < 0) return *path ? DONE : problem_of(errno); /* gone again */
+  if (folder < 0) return *path ? DONE : problem_of(errno); /* removed again */
   size_t next = watch->count;
   enum problem problem = add(watch, folder, path);
   close(folder);
@@ -117,7 +117,7 @@ static void drop(struct watch *watch, size_t at) {
   watch->folders[at] = watch->folders[--watch->count];
 }
 
-/* It was moved away, with all below: what they would say would have the wrong name. */
+/* Drops a tree that was moved away: its events would have wrong paths. */
 static void drop_tree(struct watch *watch, const char *path) {
   size_t length = strlen(path);
   for (size_t i = watch->count; i-- > 0;) {
@@ -138,7 +138,7 @@ static enum problem entered(struct watch *watch, const char *path) {
   return problem;
 }
 
-/* A file that is open and has no name, such as one that is being written, is told of by # and its inode's number. */
+/* Events name an open O_TMPFILE file by # and its inode number. */
 static bool has_no_name(const char *name) {
   return name[0] == '#' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
 }
@@ -160,7 +160,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
   }
   char path[PATH_BYTES];
   const char *name = event->len ? event->name : "";
-  if (is_spare_name(name)) return DONE; /* it is what this program itself writes, on its way */
+  if (is_spare_name(name)) return DONE; /* a temporary name of this program */
   if (snprintf(path, sizeof path, "%s%s%s", folder, own || !*name ? "" : "/", name) >= (int)sizeof path) return DONE;
   if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
     enum problem problem = say(watch, 'c', is_folder, path);
@@ -170,7 +170,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
     if (is_folder && event->mask & IN_MOVED_FROM) drop_tree(watch, path);
     return say(watch, 'r', is_folder, path);
   }
-  if (!*name && !own) return DONE; /* said of it by the folder above */
+  if (!*name && !own) return DONE; /* the parent folder reports this event */
   if (has_no_name(name)) return DONE;
   return say(watch, event->mask & IN_MODIFY ? 'm' : 'a', is_folder, path);
 }
@@ -197,10 +197,10 @@ static enum problem follow(struct watch *watch) {
   while (!watch->over) {
     int ready = poll(both, 2, ALIVE_MS);
     if (ready < 0 && errno != EINTR) return problem_of(errno);
-    if (both[1].revents) return GONE; /* nothing more is said here */
+    if (both[1].revents) return GONE; /* the caller is gone */
     enum problem problem = DONE;
     if (both[0].revents) {
-      poll(NULL, 0, TOGETHER_MS); /* what comes together goes together */
+      poll(NULL, 0, TOGETHER_MS); /* waits to send simultaneous events together */
       problem = take_events(watch);
       watch->events = 0;
       watch->last[0] = 0;
@@ -211,7 +211,7 @@ static enum problem follow(struct watch *watch) {
   return send_frame(watch->call, 'E', NULL, 0);
 }
 
-/* The place is not kept open: as long as it is, its own end is not told. */
+/* The watched path is not kept open: an open descriptor would hide its removal. */
 static enum problem begin(struct watch *watch) {
   struct stat found;
   int root;

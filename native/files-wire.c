@@ -1,4 +1,4 @@
-/* Frames between the daemon and `launcher files`: README.md says what goes where. */
+/* Frames between the daemon and `launcher files`; README.md describes them. */
 #include "files.h"
 
 #include <errno.h>
@@ -219,7 +219,7 @@ enum problem read_body(struct call *call, void *to, uint64_t size) {
     enum problem problem = next_piece(call, &piece, &got);
     if (problem) return problem;
     if (got == 0) return CHANGED;
-    if (got > size) { /* the rest is for the next one */
+    if (got > size) { /* the rest belongs to the next frame */
       call->at -= got - size;
       call->left += (uint32_t)(got - size);
       got = size;

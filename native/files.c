@@ -1,6 +1,6 @@
 /*
- * files: serves the files of one sandbox to the daemon, as a process of the sandbox with its user, its namespaces, its
- * limits and its filter. Each connection is one request, carried out by a thread of its own.
+ * files: serves one sandbox's files to the daemon. It runs as a process of the sandbox with its user, namespaces, limits and filter. Each
+ * connection is one request, in a thread of its own.
  */
 #include "files.h"
 
@@ -27,10 +27,7 @@ static void *await_end(void *argument) {
   _exit(0);
 }
 
-/*
- * A pipe that nobody reads any more takes no more, and stays open where the runtime keeps it so. The other one ends with
- * the caller.
- */
+/* A pipe without a reader accepts no more data, but the runtime may keep it open. The input pipe closes with the caller. */
 static void end_with_caller(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, await_end, NULL);
@@ -54,7 +51,7 @@ static enum problem carry_out(struct call *call) {
 }
 
 static enum problem answer(struct call *call) {
-  /* Says that this request, and no other agent, will be the one to be carried out. */
+  /* Confirms that this agent, and no other, carries out the request. */
   const char taken = 0;
   enum problem problem = send_bytes(call, &taken, 1);
   if (!problem) problem = read_request(call);
@@ -82,14 +79,14 @@ static void *serve(void *argument) {
 
 static void turn_away(int socket) {
   const char full = 1;
-  if (send(socket, &full, 1, MSG_NOSIGNAL) < 0) errno = 0; /* whoever asked is gone */
+  if (send(socket, &full, 1, MSG_NOSIGNAL) < 0) errno = 0; /* the caller is gone */
   close(socket);
 }
 
 static void welcome(int listener, const pthread_attr_t *attributes) {
   int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
   if (socket < 0) {
-    /* Without a descriptor left for it, it goes on waiting, and would be told of again at once. */
+    /* No descriptor is left for the connection. It stays queued and would be reported again at once, so pause. */
     poll(NULL, 0, SHORTAGE_MS);
     return;
   }
@@ -116,12 +113,12 @@ int run_call(void) {
   struct call call = {.input = 0, .output = 1, .keeper = -1, .keeps = true, .told = time(NULL)};
   find_home();
   prepare();
-  /* The runtime reads in large pieces then, and all on the way have fewer of them. */
+  /* A larger pipe lets the runtime read in larger pieces. */
   fcntl(call.output, F_SETPIPE_SZ, PIPE_BYTES);
-  /* All calls of a Pod are processes of this one file. */
+  /* All calls of a Pod run this file, so they can lock it. */
   placing_lock = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   enum problem problem = answer(&call);
-  /* Whoever has not said that he heard it may ask. */
+  /* Keeps the answer for repeats, unless the caller has confirmed it. */
   if ((problem || !await_leave(&call)) && call.answer) keep_answer(&call);
   return 0;
 }

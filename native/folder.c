@@ -15,8 +15,8 @@ static int make_component(int parent, const char *name, const struct stat *volum
 static bool is_empty(int folder);
 
 /*
- * Each name of the path is opened in the folder before it, and is no link, so that the walk never leaves the volume, whatever a
- * sandbox that writes to it renames or replaces meanwhile. A missing folder is made, with the owner and mode of the volume.
+ * Opens each name of the path in the folder before it, without following links. So the walk never leaves the volume, even if a sandbox
+ * renames or replaces folders during it. Creates a missing folder with the owner and mode of the volume.
  */
 int open_beneath(const char *volume, const char *path) {
   char names[PATH_MAX];
@@ -43,7 +43,7 @@ int open_beneath(const char *volume, const char *path) {
 }
 
 static int open_component(int parent, const char *name, const struct stat *volume) {
-  /* With O_PATH a link would be opened itself; O_DIRECTORY refuses it. */
+  /* O_PATH would open a link itself; O_DIRECTORY refuses it. */
   int folder = openat(parent, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
   return folder < 0 && errno == ENOENT ? make_component(parent, name, volume) : folder;
 }
@@ -55,15 +55,15 @@ static int make_component(int parent, const char *name, const struct stat *volum
   struct stat made;
   if (folder < 0 || fstat(folder, &made) < 0) return -1;
   /*
-   * What somebody else put in its place meanwhile stays as it is, also where it is of our uid: what root keeps in the volume, under
-   * the name of the missing folder for a moment. Into ours nobody has put anything.
+   * Changes only an empty folder of our own. Another process may have replaced it with a folder that must stay as it is, even one of our
+   * uid: root's own data in the volume. Nobody can have put anything into ours.
    */
   if (!is_ours || made.st_uid != geteuid() || !is_empty(folder)) return folder;
   if (geteuid() == 0 && fchown(folder, volume->st_uid, volume->st_gid) < 0) return -1;
   return fchmod(folder, volume->st_mode & 07777) < 0 ? -1 : folder;
 }
 
-/* False also where it can't be read. */
+/* False also if the folder is not readable. */
 static bool is_empty(int folder) {
   int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = again < 0 ? NULL : fdopendir(again);

@@ -1,6 +1,6 @@
 /*
- * forward: carries connections from a unix socket outside to ports of a sandbox. It lives in the sandbox's network, cgroup
- * and host uid with no capability, under the filter, and in no other namespace of the sandbox, so that nobody inside sees it.
+ * forward: carries connections from a unix socket outside to ports of a sandbox. It runs in the sandbox's network, cgroup and host uid
+ * without capabilities, under the filter. It enters no other namespace of the sandbox, so no process inside sees it.
  */
 #include "launcher.h"
 
@@ -25,7 +25,7 @@
 
 enum { ORDER_FD = 3, MOST_CONNECTIONS = 512, FILES = 4096, CHUNK = 256 * 1024, ROUNDS = 16, PIPES_KEPT = 16 };
 
-/* One direction: from a socket into a pipe into the other socket, its bytes never in this process. */
+/* One direction: spliced from a socket through a pipe to the other socket, without copies in this process. */
 struct way {
   int from, to, pipe[2];
   size_t held;
@@ -33,11 +33,11 @@ struct way {
 };
 
 struct connection {
-  struct connection *next; /* among those with more to do, or among the closed */
+  struct connection *next; /* in the list of connections with more work, or of closed ones */
   int outside, inside;
   bool flowing, waiting, closed;
   sa_family_t family;
-  size_t asked; /* bytes of the port, which comes first */
+  size_t asked; /* received bytes of the port number, which comes first */
   unsigned char port[2];
   struct way in, out;
 };
@@ -45,11 +45,11 @@ struct connection {
 static struct {
   struct order order;
   int target, listener, epoll;
-  bool shared_network; /* the host's: then others listen there too */
+  bool shared_network; /* the host's network, where others listen too */
   uid_t host_uid;
   size_t count;
   struct connection *more, *closed;
-  int pipes[PIPES_KEPT][2]; /* empty ones, for connections to come */
+  int pipes[PIPES_KEPT][2]; /* empty pipes for future connections */
   size_t pipes_kept;
 } forward;
 
@@ -60,7 +60,7 @@ static void serve(struct connection *connection, unsigned outside_gone);
 static void discard(struct connection *connection);
 static void free_closed(void);
 
-/* Told by their address which of the descriptors that are no connection has an event. */
+/* Their addresses mark the descriptors that are not connections in events. */
 static char caller_tag, target_tag, listener_tag;
 
 int run_forward(void) {
@@ -96,7 +96,7 @@ int run_forward(void) {
         welcome();
         continue;
       }
-      /* Both ends of a connection share its address; the lowest bit tells the inner one. */
+      /* Both ends of a connection carry its address; the lowest bit marks the inner end. */
       bool inner = (size_t)data & 1;
       serve((struct connection *)((char *)data - inner), inner ? 0 : events[i].events & EPOLLHUP);
     }
@@ -134,7 +134,7 @@ static void take_place(void) {
   int namespaces = forward.order.bare ? 0 : foreign_namespace("net", CLONE_NEWNET);
   forward.shared_network = namespaces == 0;
   forward.host_uid = sandbox.st_uid;
-  /* Without root the right to enter comes with the sandbox's user namespace. */
+  /* Without root, the right to enter comes from the sandbox's user namespace. */
   if (namespaces && !root) namespaces |= foreign_namespace("user", CLONE_NEWUSER);
   if (root && setgroups(0, NULL) < 0) fail("setgroups", errno);
   if (namespaces && setns(forward.target, namespaces) < 0) fail("enter the sandbox's network", errno);
@@ -163,7 +163,7 @@ static void welcome(void) {
   struct connection *connection = forward.count < MOST_CONNECTIONS ? calloc(1, sizeof *connection) : NULL;
   if (!connection) {
     const unsigned char full = EAGAIN;
-    if (write(outside, &full, 1) < 0) errno = 0; /* whoever asked is gone */
+    if (write(outside, &full, 1) < 0) errno = 0; /* the caller is gone */
     close(outside);
     return;
   }
@@ -178,12 +178,12 @@ static bool take_pipe(struct way *way) {
     return true;
   }
   if (pipe2(way->pipe, O_CLOEXEC | O_NONBLOCK) < 0) return false;
-  /* As far as the uid's share of pipe memory goes. */
+  /* Best effort: the uid's share of pipe memory bounds the size. */
   fcntl(way->pipe[1], F_SETPIPE_SZ, CHUNK);
   return true;
 }
 
-/* What is not empty is never used again: it would carry one connection's bytes into another. */
+/* Never reuses a pipe that is not empty: it would carry one connection's bytes into another. */
 static void leave_pipe(const struct way *way) {
   if (way->pipe[0] < 0) return;
   if (way->held == 0 && forward.pipes_kept < PIPES_KEPT) {
@@ -202,10 +202,10 @@ static void close_connection(struct connection *connection) {
   leave_pipe(&connection->in);
   leave_pipe(&connection->out);
   forward.count--;
-  if (!connection->waiting) discard(connection); /* else when its turn comes */
+  if (!connection->waiting) discard(connection); /* a waiting connection is discarded on its turn */
 }
 
-/* Freed at the end of the round: an event of the same round may still name it. */
+/* Frees at the end of the round: another event of the round may still refer to it. */
 static void discard(struct connection *connection) {
   connection->next = forward.closed;
   forward.closed = connection;
@@ -219,7 +219,7 @@ static void free_closed(void) {
   }
 }
 
-/* The outcome of the connection is one byte: 0, or why there is none. */
+/* Sends the outcome as one byte: 0, or an errno. */
 static void answer(struct connection *connection, int error) {
   const unsigned char byte = (unsigned char)error;
   if (write(connection->outside, &byte, 1) != 1 || error) close_connection(connection);
@@ -256,18 +256,18 @@ static void read_port(struct connection *connection) {
   dial(connection, AF_INET);
 }
 
-/* Once the connection is there or has failed. */
+/* Called after the connection is established or has failed. */
 static void begin(struct connection *connection) {
   struct sockaddr_in6 peer;
   socklen_t length = sizeof peer;
   int error = 0;
   socklen_t size = sizeof error;
   if (getpeername(connection->inside, (struct sockaddr *)&peer, &length) < 0) {
-    if (getsockopt(connection->inside, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error == 0) return; /* not yet */
+    if (getsockopt(connection->inside, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error == 0) return; /* still connecting */
     if (error == ECONNREFUSED && connection->family == AF_INET) return dial(connection, AF_INET6);
     return answer(connection, error);
   }
-  /* Whoever took the connection still holds the port, or what it was is not known. */
+  /* Checks after the connection: the listener that took it still holds the port, or its owner is unknown. */
   error = forward.shared_network ? whose_port(connection->family, port_of(connection), forward.host_uid) : 0;
   if (error) return answer(connection, error);
   if (!take_pipe(&connection->in) || !take_pipe(&connection->out)) return answer(connection, errno);
@@ -281,7 +281,7 @@ enum outcome { IDLE, MORE, BROKEN };
 
 static bool blocked(ssize_t moved) { return moved < 0 && (errno == EAGAIN || errno == EINTR); }
 
-/* Edge-triggered: on until nothing moves, or until others have their turn. */
+/* Edge-triggered: continues until nothing moves, or until the other connections get a turn. */
 static enum outcome pump(struct way *way) {
   for (int round = 0; round < ROUNDS; round++) {
     bool moved = false;

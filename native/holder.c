@@ -1,7 +1,7 @@
 /*
- * One process of a sandbox, from its start until it is forgotten. Its holder starts it, keeps the end of what it prints, and
- * serves those who ask, each by a connection. All is in its memory, which nobody in the sandbox can look into. In a Pod the
- * holder is one of the sandbox's processes; on one machine it is outside, and takes memory as its attendant grants it.
+ * One process of a sandbox, from its start until it is forgotten. Its holder starts it, keeps its latest output, and serves callers, one
+ * connection each. All state is in the holder's memory, which no process in the sandbox can read. In a Pod, the holder is one of the
+ * sandbox's processes. On one machine it is outside, and its attendant grants its memory.
  */
 #include "processes.h"
 
@@ -22,33 +22,33 @@
 
 enum {
   CLIENTS = 128,
-  CROWD = 112,                /* beside so many nobody more reads or puts in: others find a place */
+  CROWD = 112,                /* clients beyond which `output` and `input` are refused, to leave room for others */
   MOST_REQUEST = 4096,
   MOST_INPUT = 64 * 1024,
-  PACE_BYTES = 256 * 1024,    /* a program whose pacing reader is so far behind waits for it, */
-  WINDOW_BYTES = 512 * 1024,  /* and so much is on its way to it, */
-  TAKEN_BYTES = 64 * 1024,    /* of which each byte that it says has taken as many */
-  REST_MS = 4,                /* between two reads while another reader is as far behind: it can keep up */
-  FREE_READS = 64,            /* outside, as many reads for which nobody waits come without a rest, */
-  LONG_REST_MS = 32,          /* and then one after each, */
-  CALM_MS = 1000,             /* until there was nothing to read for so long */
-  FIRST_READER_MS = 2000,     /* it waits as long for a reader before anything is dropped, */
-  QUIET_MS = 2000,            /* and its output is over after such a pause behind its end, */
-  LAST_WORDS_MS = 10 * 1000,  /* or so long behind it: */
-  OUTSIDE_QUIET_MS = 100,     /* sooner where no limit of the sandbox slows the holder, */
-  OUTSIDE_SHUT_MS = 1000,     /* of a terminal, which is then shut, a little later, */
+  PACE_BYTES = 256 * 1024,    /* the program waits if a pacing reader is this far behind */
+  WINDOW_BYTES = 512 * 1024,  /* output in flight to a pacing reader */
+  TAKEN_BYTES = 64 * 1024,    /* bytes that each byte from a pacing reader confirms */
+  REST_MS = 4,                /* pause between reads while a reader is that far behind, so that it can catch up */
+  FREE_READS = 64,            /* outside: reads without a pause while no reader keeps up */
+  LONG_REST_MS = 32,          /* outside: pause after each further read */
+  CALM_MS = 1000,             /* time without output that resets FREE_READS */
+  FIRST_READER_MS = 2000,     /* time to wait for a first reader before output is dropped */
+  QUIET_MS = 2000,            /* after the exit: silence that ends the output */
+  LAST_WORDS_MS = 10 * 1000,  /* after the exit: time limit for more output */
+  OUTSIDE_QUIET_MS = 100,     /* the same outside: no limit of the sandbox slows the holder */
+  OUTSIDE_SHUT_MS = 1000,     /* the same for a terminal, which is then closed */
   OUTSIDE_LAST_WORDS_MS = 1000,
-  LAST_BYTES = 1024 * 1024,   /* after so much, since no pipe holds more, */
-  LAST_READ_BYTES = 64 * 1024, /* and after what pipes and terminals hold then; */
-  ENDED_MS = 600 * 1000,      /* how long it is known then */
-  LEAVE_MS = 20 * 1000,       /* for those who still read when it is forgotten */
-  GRANT_MS = 2000,            /* for memory that was asked for; then the oldest output makes room */
+  LAST_BYTES = 1024 * 1024,   /* bytes after the exit that end the output: no pipe holds more */
+  LAST_READ_BYTES = 64 * 1024, /* final read of the content of pipes and terminals */
+  ENDED_MS = 600 * 1000,      /* time for which an ended process is known */
+  LEAVE_MS = 20 * 1000,       /* time for readers to finish after the process is forgotten */
+  GRANT_MS = 2000,            /* time to wait for requested memory; then the oldest output is dropped */
   ASK_AGAIN_MS = 1000,
-  MOST_UNITS = 4,             /* that one answer grants */
-  AGAIN_MS = 100,             /* between two looks at a group that was killed */
-  HANG_UP_MS = 500,           /* from the hang-up of a terminal to the end of what ignores it */
-  FOLLOWER_MS = 20 * 1000,    /* until whoever reads a bound one has come */
-  GROUP_MS = 5000,            /* for which that is waited for */
+  MOST_UNITS = 4,             /* maximum in one grant */
+  AGAIN_MS = 100,             /* interval of checks of a killed group */
+  HANG_UP_MS = 500,           /* time from the hang-up of a terminal until its processes are killed */
+  FOLLOWER_MS = 20 * 1000,    /* time for the reader of a bound process to connect */
+  GROUP_MS = 5000,            /* time to wait for the end of a killed group */
   SILENCE_MS = 5000,
   ASK_MS = 10 * 1000,
   TIMED_OUT = 124,
@@ -61,13 +61,13 @@ enum state { ASKS, AWAITS_START, READS, PUTS, ATTENDS, AWAITS_END, LEAVES, HAS_L
 struct client {
   int socket;
   enum state state;
-  struct call call; /* its request, with input behind it */
+  struct call call; /* its request, followed by its input */
   unsigned char head[4];
-  size_t got, filled, left; /* of the length that is next; of request and input; of the part that is being read */
-  uint64_t turn; /* of what it puts */
+  size_t got, filled, left; /* bytes of the next length; of request and input; left of the current part */
+  uint64_t turn; /* position in the queue of inputs */
   char *out;
   size_t said, sent, room;
-  uint64_t position, until; /* it reads, and up to where it may yet */
+  uint64_t position, until; /* reader's position, and the limit of its window */
   bool follows, paces, attends, is_turned_away;
   long long told;
 };
@@ -76,21 +76,21 @@ static struct {
   struct holding terms;
   struct child child;
   struct ring ring;
-  uint64_t printed, end; /* of its output: when it exited, and once that is over */
+  uint64_t printed, end; /* positions in the output: at the exit, and at the end */
   int signals;
   struct client *clients[CLIENTS];
   bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends, out_of_memory, asked, is_refused, followed;
   int code;
-  pid_t inside; /* its number where it runs */
+  pid_t inside; /* pid inside the sandbox */
   char report[16];
   size_t reported;
   unsigned granted, free_reads;
   unsigned long long out_of_memory_before;
   long long started_at, exited_at, heard_at, full_at, asked_at, killed_at, forgotten_at;
-  char hand[MOST_INPUT]; /* input right before the program */
+  char hand[MOST_INPUT]; /* input that is next for the program */
   size_t hand_at, hand_filled;
   uint64_t turns;
-  char keys[KEYS][KEY_BYTES]; /* of what was done: it may be asked for again */
+  char keys[KEYS][KEY_BYTES]; /* keys of carried-out requests, to ignore repeats */
   size_t next_key;
 } held;
 
@@ -142,7 +142,7 @@ static void say_record(struct client *client) {
   free(record);
 }
 
-/* Says how it went, and nothing more. */
+/* Sends only the outcome. */
 static void answer(struct client *client, enum problem problem) {
   if (problem) say_frame(client, 'X', problem_word(problem), strlen(problem_word(problem)) + 1);
   else say_frame(client, 'E', NULL, 0);
@@ -197,7 +197,7 @@ static void say_attendants(void (*say_it)(struct client *client)) {
     if (held.clients[i] && held.clients[i]->state == ATTENDS) say_it(held.clients[i]);
 }
 
-/* Signals that it was asked to send reach the group, and in a terminal the one in its foreground. */
+/* Sends a signal to the group, or on a terminal to the foreground group. */
 static bool send_signal(int number) {
   if (held.terms.outside) {
     held.terms.outside->signal(number);
@@ -249,7 +249,7 @@ static struct client *next_put(void) {
   return next;
 }
 
-/* Whose turn it is has its input taken, once all before it is with the program. */
+/* Takes input in order, each after the program has received everything before it. */
 static void take_input(void) {
   struct client *next;
   while (held.child.input >= 0 && held.hand_at == held.hand_filled && (next = next_put()) != NULL) {
@@ -263,7 +263,7 @@ static void take_input(void) {
   }
   if (held.child.input < 0 || held.hand_at < held.hand_filled || !held.input_ends) return;
   if (!held.terms.program.terminal) return close_input();
-  held.hand[0] = 4; /* what a terminal takes for the end */
+  held.hand[0] = 4; /* the terminal's end-of-file character */
   held.hand_at = 0;
   held.hand_filled = 1;
   held.input_ends = false;
@@ -282,7 +282,7 @@ static enum problem end_input(void) {
   return DONE;
 }
 
-/* A terminal reads each end that is typed: one asked for again is no second one. */
+/* A terminal reads each end-of-file as input, so a repeated request must not send a second one. */
 static enum problem end_input_once(const struct client *client) {
   if (is_done_before(client)) return DONE;
   enum problem problem = end_input();
@@ -315,14 +315,14 @@ static void begin_reading(struct client *client) {
   client->paces = asked(&client->call, "pace") != NULL;
   held.read = true;
   if (from && strcmp(from, "latest") == 0) client->position = held.ring.total;
-  /* Nothing was printed there yet: whoever says so means another process. */
+  /* The position is beyond the output: the caller means another process. */
   else if (asked_number(&client->call, "from", UINT64_MAX, &position) && position <= held.ring.total) client->position = position;
   client->until = client->position + WINDOW_BYTES;
   say_frame(client, 'H', NULL, 0);
   say_piece(client, 'a', client->position, NULL, 0);
 }
 
-/* What was started, or is there already. */
+/* Sends the record of the started or existing process. */
 static void tell_start(struct client *client) {
   say_frame(client, 'H', NULL, 0);
   say_record(client);
@@ -349,7 +349,7 @@ static void remove_it(struct client *client) {
   kill_all();
 }
 
-/* Its terminal is shut, which tells all of its session. */
+/* Closes the terminal, which hangs up its session. */
 static void hang_up(void) {
   if (held.removed) return;
   held.removed = true;
@@ -402,12 +402,12 @@ static void take_request(struct client *client) {
   }
   else if (strcmp(what, "forget") == 0 && held.exited) {
     held.removed = true;
-    answer(client, DONE); /* before it is: who starts another process waits for no more */
+    answer(client, DONE); /* answers first: a caller who starts another process need not wait */
   }
   else answer(client, BROKEN);
 }
 
-/* Of the request; behind `input`, of a piece of that, none of which says that it is whole. */
+/* Reads the length of the request, or of a piece of `input`; length 0 ends the input. */
 static bool hear_length(struct client *client) {
   struct call *call = &client->call;
   const size_t length = read_number(client->head);
@@ -434,7 +434,7 @@ static bool hear_part(struct client *client) {
   return true;
 }
 
-/* False where nothing more comes, or it is none. */
+/* False if the connection has ended or the request is invalid. */
 static bool hear_request(struct client *client) {
   const bool is_length = client->left == 0;
   char *to = is_length ? (char *)client->head + client->got : client->call.request + client->filled;
@@ -449,7 +449,7 @@ static bool hear_request(struct client *client) {
   return client->left > 0 || hear_part(client);
 }
 
-/* Units of memory; none where it may have no more. */
+/* Adds granted units of memory; a grant of 0 is a refusal. */
 static void hear_grants(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) {
     held.granted += bytes[i] > 0 && bytes[i] <= MOST_UNITS ? (unsigned)bytes[i] : 0;
@@ -457,7 +457,7 @@ static void hear_grants(const char *bytes, size_t size) {
   }
 }
 
-/* False where the caller is gone. */
+/* False if the caller is gone. */
 static bool hear(struct client *client) {
   char more[64];
   if (client->state == ASKS) return hear_request(client);
@@ -465,7 +465,7 @@ static bool hear(struct client *client) {
   if (got < 0 && errno == EAGAIN) return true;
   if (got <= 0) return false;
   if (client->state == PUTS) {
-    /* Asked for over two links, it is taken back on both, or on none. */
+    /* A request repeated over two links is taken back on both, or on neither. */
     const bool is_done = is_done_before(client);
     if (!is_done) note_done(client);
     answer(client, is_done ? DONE : TAKEN_BACK);
@@ -475,28 +475,28 @@ static bool hear(struct client *client) {
   return true;
 }
 
-/* Whether there is something for a reader, who can take it. */
+/* Whether there is output that a reader can take. */
 static bool may_talk(const struct client *client) {
   if (client->state != READS || (client->paces && client->position >= client->until)) return false;
   return client->position < held.ring.total || held.over;
 }
 
-/* Whether silence would leave it in doubt. */
+/* Whether the client waits, so that it needs signs of life. */
 static bool is_waiting(const struct client *client) {
   return client->state == AWAITS_START || client->state == READS || client->state == PUTS || client->state == AWAITS_END;
 }
 
-/* For which one may say and be told nothing. */
+/* Time without traffic after which a client is disconnected. */
 static long long patience_ms(const struct client *client) {
   return client->state == ASKS ? ASK_MS : client->state == HAS_LEFT ? ENDED_MS : LLONG_MAX / 2;
 }
 
-/* False once one that was answered, or asks nothing, is to be left. */
+/* False if the connection should close. */
 static bool talk(struct client *client) {
   if (client->said == 0 && may_talk(client)) {
     char stream;
     const char *bytes;
-    /* What others print on behind its end is no part of it. */
+    /* Output of other processes after the end is not sent. */
     const bool is_read = held.over && client->position >= held.end;
     const size_t size = is_read ? 0 : read_ring(&held.ring, &client->position, &stream, &bytes);
     if (size > 0) say_piece(client, stream, client->position, bytes, size);
@@ -516,7 +516,7 @@ static bool talk(struct client *client) {
   client->sent = client->said = 0;
   if (client->is_turned_away) return false;
   if (client->state == LEAVES) {
-    /* Whoever reads slowly says on the way that it does: were this end shut for that, the rest would be lost. */
+    /* Shuts only this side's output: a slow reader still sends confirmations, and a full close would lose the rest. */
     client->state = HAS_LEFT;
     shutdown(client->socket, SHUT_WR);
   }
@@ -531,7 +531,7 @@ static void ask_for_memory(struct client *client) {
   say_piece(client, 'm', held.ring.size, NULL, 0);
 }
 
-/* Whether there is memory for what is read next, in place of the oldest where it can't be had. */
+/* Whether the next read has memory. If a request for memory is refused or times out, it replaces the oldest output. */
 static bool has_memory(void) {
   if (!may_grow(&held.ring)) return true;
   if (held.granted > 0 && grow_ring(&held.ring)) {
@@ -548,12 +548,12 @@ static bool has_memory(void) {
   return held.is_refused || now - held.asked_at >= GRANT_MS;
 }
 
-/* Between two reads, while nobody keeps up with them. */
+/* Pause between two reads while no reader keeps up. */
 static int rest_ms(void) {
   return !held.terms.outside ? REST_MS : held.free_reads < FREE_READS ? 0 : LONG_REST_MS;
 }
 
-/* Whether more of what it prints is to be read now. */
+/* Whether to read more output now. */
 static bool may_read(void) {
   if (held.removed) return true;
   held.rests = held.terms.outside != NULL;
@@ -574,7 +574,7 @@ static bool may_read(void) {
   return now_ms() - held.full_at >= FIRST_READER_MS;
 }
 
-/* False where there was nothing. */
+/* False if there was no output. */
 static bool read_output(int which) {
   int *fd = &held.child.outputs[which];
   ssize_t got = fill_ring(&held.ring, *fd, which == 0 ? 'o' : 'e');
@@ -597,7 +597,7 @@ static void reap(void) {
   int status;
   if (read(held.signals, &drained, sizeof drained) < 0 && errno != EAGAIN) return;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (held.exited || pid != held.child.pid) continue; /* an orphan may have its number by now */
+    if (held.exited || pid != held.child.pid) continue; /* an orphan may have the same pid by now */
     held.exited = true;
     held.exited_at = held.heard_at = now_ms();
     held.printed = held.ring.total;
@@ -617,7 +617,7 @@ static void leave_socket(void) {
   held.terms.listener = -1;
 }
 
-/* What the child says of its start: a number, where that is not ours; then nothing where the program runs. */
+/* Reads the child's report: its pid inside if that differs, then nothing if the program runs, or an error. */
 static void hear_start(void) {
   const char *word = held.report;
   ssize_t got = read(held.child.report, held.report + held.reported, sizeof held.report - held.reported);
@@ -665,7 +665,7 @@ static int last_words_ms(void) {
   return held.terms.outside ? OUTSIDE_LAST_WORDS_MS : LAST_WORDS_MS;
 }
 
-/* Others may hold its streams open, and print on. */
+/* Other processes may hold the streams open, and print more. */
 static bool is_output_over(long long now) {
   if (held.child.outputs[0] < 0 && held.child.outputs[1] < 0) return true;
   if (!may_read()) return false;
@@ -673,7 +673,7 @@ static bool is_output_over(long long now) {
   return now - held.heard_at >= quiet_ms() || now - held.exited_at >= last_words_ms();
 }
 
-/* What a stopped holder has not read yet was printed in time. */
+/* Reads the rest: output that a stopped holder has not read yet was printed in time. */
 static void end_output(void) {
   for (int which = 0; which < 2; which++)
     for (const uint64_t until = held.ring.total + LAST_READ_BYTES; held.ring.total < until;)
@@ -686,13 +686,13 @@ static void end_output(void) {
   }
 }
 
-/* With its sandbox it all ends. */
+/* Ends with the sandbox. */
 static void end_with_sandbox(void) {
   held.removed = true;
   kill_all();
 }
 
-/* What is due by time, and by what came. */
+/* Does what is due, by time and by events. */
 static void go_on(void) {
   const long long now = now_ms();
   if (!held.begun && held.child.report < 0 && (held.exited || !held.failed)) {
@@ -715,7 +715,7 @@ static void sooner(long long *due, long long at) {
   if (at < *due) *due = at;
 }
 
-/* When something is due next. */
+/* Milliseconds until something is due. */
 static int pause_ms(void) {
   const long long now = now_ms();
   long long due = now + ENDED_MS;
@@ -736,7 +736,7 @@ static int pause_ms(void) {
   return due <= now ? 1 : (int)(due - now);
 }
 
-/* Who printed to it is not to die of its end: what is printed is read to nobody. */
+/* Reads and drops remaining output, so that other writers don't die of a broken pipe. */
 static void drain(void) {
   struct pollfd outputs[2];
   signal(SIGCHLD, SIG_IGN);
@@ -810,7 +810,7 @@ static void stand_apart(void) {
   sigaddset(&children, SIGCHLD);
   sigprocmask(SIG_BLOCK, &children, NULL);
   held.signals = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
-  /* Nobody inside looks into it, and what its program leaves is not the sandbox's first process's to reap. */
+  /* Processes inside can't inspect the holder. It also reaps its program's orphans, in place of the sandbox's first process. */
   prctl(PR_SET_DUMPABLE, 0);
   if (!held.terms.outside) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
@@ -839,7 +839,7 @@ void hold_process(const struct holding *holding) {
     _exit(EXIT_COULD_NOT);
   }
   if (!outside) held.inside = held.child.pid;
-  if (chdir("/") < 0) errno = 0; /* it may hold a file system, which is no harm */
+  if (chdir("/") < 0) errno = 0; /* keeping the folder in use does no harm */
   serve();
   if (!outside) drain();
   _exit(0);

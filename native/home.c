@@ -1,7 +1,6 @@
 /*
- * Programs of E2B take /home/user for the home. On one machine it is a link to that in every sandbox; in a Pod the agent makes
- * the link where the image has nothing of that name and the sandbox may write there, and elsewhere takes the name for the
- * home where it is a working folder.
+ * E2B's programs expect the home /home/user. On one machine, each sandbox has a link of that name to its home. In a Pod the agent makes the
+ * link if the name is free and /home is writable. Otherwise it maps the name to the home in working folders.
  */
 #include "launcher.h"
 
@@ -15,7 +14,7 @@
 
 static const char theirs[] = "/home/user";
 
-/* The home of the sandbox itself, whatever a command is told: before the variables of an order are set. */
+/* The sandbox's own home, read before an order's variables are set. */
 static char home[PATH_MAX];
 
 static bool is_folder(const char *path) {
@@ -23,7 +22,7 @@ static bool is_folder(const char *path) {
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/* What leads on from /home/user; NULL where the path leads elsewhere. */
+/* Returns the rest of the path after /home/user; NULL for other paths. */
 static const char *beneath_theirs(const char *path) {
   const size_t length = sizeof theirs - 1;
   return strncmp(path, theirs, length) == 0 && (path[length] == 0 || path[length] == '/') ? path + length : NULL;
@@ -35,7 +34,7 @@ void find_home(void) {
   if (!own || *own != '/' || strlen(own) >= sizeof home || beneath_theirs(own) || !is_folder(own)) return;
   strcpy(home, own);
   if (lstat(theirs, &found) == 0 || errno != ENOENT) return;
-  if (symlink(home, theirs) < 0) return; /* it may not, or another call was first */
+  if (symlink(home, theirs) < 0) return; /* not permitted, or another call was first */
 }
 
 int enter_folder(const char *path) {

@@ -1,8 +1,7 @@
 /*
- * join: three processes. The parent half stays outside with the caller; a short-lived one enters the namespaces (a pid
- * namespace holds only for children) and forks the command's process as a child of the parent half. files: the same, and the
- * process that was forked goes on as the agent for the sandbox's files instead of becoming a command. hold: the same, and the
- * parent half is the command's holder.
+ * join: three processes. The parent half stays outside with the caller. A short-lived process enters the namespaces (a pid namespace
+ * applies only to children) and forks the command as a child of the parent half. files: the same, but the forked process becomes the agent
+ * for the sandbox's files. hold: the same, and the parent half is the command's holder.
  */
 #include "files.h"
 
@@ -27,18 +26,18 @@
 
 enum { ORDER_FD = 3, LISTENER_FD = 3, AGENT_IDLE_SECONDS = 60, MOST_IDLE_SECONDS = 3600 };
 
-/* Shared by the three: made before the first fork. */
+/* Shared by the three processes; filled before the first fork. */
 static struct {
   struct order order;
   sigset_t signals;
   int target, parent; /* pidfds of the sandbox's init and of the parent half */
-  int namespaces;     /* those of the sandbox that aren't already ours */
-  const int *streams; /* become the command's fds 0 to 2 */
-  bool terminal;      /* the first is one */
-  bool agent;         /* its listener is on fd 3 */
+  int namespaces;     /* namespaces of the sandbox that differ from ours */
+  const int *streams; /* the command's fds 0 to 2 */
+  bool terminal;      /* fd 0 is a terminal */
+  bool agent;         /* its listener is fd 3 */
   int idle_ms;
-  int report;         /* who holds the command is told on it how the start went; -1: nobody */
-  uid_t host_uid;     /* the sandbox's on the host, and its group, where we are root */
+  int report;         /* reports the start to the holder; -1 without a holder */
+  uid_t host_uid;     /* the sandbox's uid and gid on the host, if we are root */
   gid_t host_gid;
   volatile pid_t command;
 } join;
@@ -54,7 +53,7 @@ _Noreturn static void become_command(void);
 _Noreturn static void stand_by(void);
 
 int run_join(const char *file) {
-  /* Nobody reads on once the caller is dead. Before the order is read: one that died earlier left it without its go. */
+  /* Ends with the caller. Set before the order is read: an order from a caller that died earlier lacks its `go`. */
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file("join", file);
   read_join_order(file);
@@ -80,7 +79,7 @@ int run_files(void) {
 static int join_with(void) {
   reset_process();
   prefer_for_oom();
-  /* Inside, nobody may look at this process through /proc: its memory is the caller's, its file the host's. */
+  /* Processes inside can't inspect this process through /proc: its memory is the caller's, its file the host's. */
   if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
   find_sandbox();
   hand_over(stdio);
@@ -92,7 +91,7 @@ static int join_with(void) {
 pid_t join_sandbox(const int streams[3], int report) {
   join.streams = streams;
   join.report = report;
-  /* vfork: the namespaces are each task's own, and copying no memory saves a third of the time. */
+  /* vfork: namespaces are per task, and not copying memory saves a third of the time. */
   pid_t middle = vfork();
   if (middle < 0) return 0;
   if (middle == 0) enter();
@@ -130,8 +129,8 @@ static void require_order(void) {
 }
 
 /*
- * A sandbox of the caller's own uid could open this program's file for writing by way of a script whose interpreter is
- * /proc/self/exe. Then a sealed copy in memory runs in its place. With a uid of its own the sandbox has no right to write.
+ * Runs a sealed copy in memory in place of this file, unless we are root. A sandbox of the caller's own uid could open this file for
+ * writing, through a script whose interpreter is /proc/self/exe. A sandbox with its own uid may not write it.
  */
 void leave_own_file(const char *mode, const char *file) {
   if (geteuid() == 0) return;
@@ -167,7 +166,7 @@ int find_sandbox(void) {
   join.parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
   join.target = open_process(pid, join.order.start_time);
   if (join.parent < 0 || join.target < 0) fail("the sandbox is gone", errno);
-  /* A bare process may have made namespaces of its own: nobody else enters them. */
+  /* Skips a bare process: it may have made its own namespaces, which nobody else enters. */
   for (size_t i = 0; i < LENGTH(kinds) && !join.order.bare; i++) {
     char theirs[64], ours[64];
     struct stat a, b;
@@ -179,7 +178,7 @@ int find_sandbox(void) {
   return join.target;
 }
 
-/* Lets the command open /dev/stderr and the like: pipes and the terminal get the sandbox's host uid. */
+/* Gives pipes and the terminal to the sandbox's host uid, so that the command can open /dev/stderr and the like. */
 void hand_over(const int streams[3]) {
   struct stat found;
   join.terminal = isatty(streams[0]);
@@ -197,7 +196,7 @@ void hand_over(const int streams[3]) {
         if (fchown(fd, sandbox.st_uid, sandbox.st_gid) < 0) complain("fchown", errno);
     }
   }
-  /* The terminal is given up, so that the command's session can take it. It answers with a SIGHUP to this process. */
+  /* Gives up the terminal, so that the command's session can take it. The kernel sends a SIGHUP for that. */
   if (join.terminal && streams == stdio) {
     signal(SIGHUP, SIG_IGN);
     ioctl(0, TIOCNOTTY);
@@ -218,25 +217,25 @@ static void block_signals(void) {
 static void drop_privileges(void) {
   uid_t uid = (uid_t)join.order.inside_uid;
   gid_t gid = (gid_t)join.order.inside_gid;
-  /* A bare process has its bounding set: without root it could not be dropped, and no_new_privs leaves it useless. */
+  /* Skips a bare process: without root its bounding set can't be dropped, and no_new_privs makes it useless. */
   for (int capability = 0; capability < 64 && !join.order.bare; capability++)
     if (prctl(PR_CAPBSET_DROP, capability) < 0) {
-      if (errno == EINVAL) break; /* beyond the last one */
+      if (errno == EINVAL) break; /* after the last capability */
       fail("drop the bounding set", errno);
     }
   if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) fail("take the uid inside", errno);
-  /* A change of uid sets it to fs.suid_dumpable. */
+  /* A change of uid resets the flag to fs.suid_dumpable. */
   if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
   drop_capabilities();
 }
 
-/* Shares the parent half's memory, which sleeps meanwhile. */
+/* Shares the memory of the parent half, which sleeps until this process ends. */
 static void enter(void) {
   enter_cgroups(&join.order.cgroups);
-  /* Before the namespaces: inside it is refused. */
+  /* Before the namespaces: inside, setgroups is refused. */
   if (geteuid() == 0 && setgroups(0, NULL) < 0) fail("setgroups", errno);
   if (join.namespaces && setns(join.target, join.namespaces) < 0) fail("enter the sandbox", errno);
-  /* Here, in nobody's sight: what is born in the sandbox's pid namespace has its uid, and no more rights, from the first moment. */
+  /* Drops rights before the fork: a process in the sandbox's pid namespace has its uid, and no more rights, from the first moment. */
   drop_privileges();
   long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child < 0) fail("fork in the sandbox", errno);
@@ -245,7 +244,7 @@ static void enter(void) {
   _exit(0);
 }
 
-/* Those of the sandbox's init, which this uid may read without the capability that root may lack. */
+/* Copies the limits of the sandbox's init. This uid may read them even if root lacks the capability. */
 static void take_limits(void) {
   if (!(join.namespaces & CLONE_NEWPID) && !join.order.bare) return;
   pid_t init = join.order.bare ? (pid_t)join.order.pid : 1;
@@ -256,19 +255,19 @@ static void take_limits(void) {
   }
 }
 
-/* The parent half may be gone before the wish is known, and it is asked. */
+/* The parent half may have died before the prctl, so check its pidfd. */
 static void die_with_parent(void) {
   struct pollfd parent = {.fd = join.parent, .events = POLLIN};
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) fail("prctl", errno);
   if (poll(&parent, 1, 0) != 0) _exit(EXIT_COULD_NOT);
 }
 
-/* A `p` and the command's own number, as it is inside; or why it can't be run. */
+/* Reports `p` and the command's pid inside, or an error. */
 static void tell(char what, int number) {
   unsigned char words[5] = {(unsigned char)what};
   if (join.report < 0) return;
   const size_t size = 1 + put_number(words + 1, (uint64_t)number, what == 'p' ? 4 : 1);
-  if (write(ORDER_FD, words, size) < 0) return; /* its holder is gone, and so is this soon */
+  if (write(ORDER_FD, words, size) < 0) return; /* the holder is gone, so this process ends soon */
 }
 
 static void take_streams(void) {
@@ -297,7 +296,7 @@ static void become_command(void) {
   if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
   if (join.agent) {
-    /* Never dumpable again: it becomes no image of the sandbox's, and nobody inside may look at it. */
+    /* Stays undumpable: this process never execs a program of the sandbox, so no process inside may inspect it. */
     if (join.order.bare) bare_home = join.order.cwd;
     serve_files(LISTENER_FD, join.idle_ms);
     _exit(0);
@@ -312,18 +311,17 @@ static void become_command(void) {
   _exit(exit_code_of_exec(error));
 }
 
-/* It is our child, so its number is its own. */
+/* The command is our unreaped child, so its pid can't be reused. */
 static void signal_command(int number) {
-  /* Not yet the leader of a group? */
+  /* It may not lead a group yet. */
   if (kill(-join.command, number) < 0 && errno == ESRCH) kill(join.command, number);
 }
 
 /*
- * The command says which group is in the foreground, and that group may be gone and its number a stranger's: so the signal
- * is sent with no more right than the sandbox has.
+ * The command chooses the foreground group, which may be gone and its number reused. So the signal is sent with only the sandbox's rights.
  */
 static void signal_foreground(pid_t group, int number) {
-  pid_t session = getsid(group); /* fails where the group's leader is gone, which the group may outlive */
+  pid_t session = getsid(group); /* fails if the group's leader is gone; the group may outlive it */
   if (session >= 0 && session != join.command) return;
   pid_t helper = fork();
   if (helper < 0) return complain("fork", errno);

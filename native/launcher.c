@@ -34,7 +34,7 @@ void complain(const char *what, int error) {
   if (length < 0) return;
   size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
   line[size - 1] = '\n';
-  if (write(2, line, size) < 0) return; /* nobody is left to be told */
+  if (write(2, line, size) < 0) return; /* nobody reads stderr any more */
 }
 
 void fail(const char *what, int error) {

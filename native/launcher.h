@@ -9,31 +9,31 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Exit codes, as a shell has them. */
+/* Exit codes of a shell. */
 enum { EXIT_COULD_NOT = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-/* Where the launcher stands inside a sandbox. */
+/* The launcher's path inside a sandbox. */
 #define LAUNCHER_INSIDE "/.sandpool/launcher"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* launcher.c */
 
-/* Writes `launcher: WHAT: REASON` (the reason only where `error` isn't 0) to fd 2. */
+/* Writes `launcher: WHAT: REASON` to fd 2. Omits the reason if `error` is 0. */
 void complain(const char *what, int error);
-/* complain, then exit 125. */
+/* Complains, then exits with 125. */
 _Noreturn void fail(const char *what, int error);
-/* 127 where the program is absent, else 126. */
+/* Returns 127 if the program does not exist, else 126. */
 int exit_code_of_exec(int error);
-/* Reads to the end of the file, at most `limit` bytes; the result is NUL-terminated. Fails the launcher. */
+/* Reads to the end of the file, at most `limit` bytes. NUL-terminates the result. Exits on failure. */
 char *read_whole(int fd, size_t limit, size_t *length);
-/* Takes a line of a file of /proc apart, in its place, into as many fields as there are and may be; returns how many. */
+/* Splits a line of a /proc file in place, into at most `most` fields; returns their number. */
 size_t split_line(char *line, const char **fields, size_t most);
-/* Closes every descriptor from this one up; fails the launcher where the kernel can't, before Linux 5.9. */
+/* Closes every descriptor from this one up. Exits if the kernel is older than Linux 5.9. */
 void close_from(int first);
-/* A memfd that holds these bytes, its offset at 0. Close-on-exec is not set. */
+/* Returns a memfd with these bytes, at offset 0, without close-on-exec. */
 int memfd_of(const char *name, const void *bytes, size_t length);
-/* Of a clock that nobody sets. */
+/* Monotonic clock. */
 long long now_ms(void);
 
 /* order.c */
@@ -48,111 +48,111 @@ struct limit {
   struct rlimit value;
 };
 
-/* An order, as read. A number of -1 was not given. */
+/* A parsed order. -1 stands for a number that was not given. */
 struct order {
   long uid, gid, inside_uid, inside_gid, pid;
   unsigned long long start_time;
   const char *bwrap, *cwd, *output, *told;
   bool bare; /* no bwrap, no namespaces, no filter */
-  const char *holder, *process; /* hold: the folder of its socket, and its name */
+  const char *holder, *process; /* hold: folder and name of its socket */
   bool input, bound;
-  long columns, rows, timeout_ms; /* hold: of its terminal; 0: none */
+  long columns, rows, timeout_ms; /* hold: size of its terminal; 0 without one */
   struct list cgroups, env, args;
-  struct list tmpfs; /* a folder and mount options, in turn */
-  struct list folders; /* a volume and the path of a folder in it, in turn */
+  struct list tmpfs; /* folders and mount options by turns */
+  struct list folders; /* volumes and paths of folders by turns */
   struct limit limits[8];
   size_t limit_count;
 };
 
-/* Reads an order to its end. Exits with 125 where it is malformed or lacks its `go`. */
+/* Reads an order to its end. Exits with 125 if it is malformed or lacks its `go`. */
 void read_order(int fd, struct order *order);
-/* The same of bytes that are there already, and stay. */
+/* Parses an order in memory. The bytes must stay valid. */
 void parse_order(char *bytes, size_t length, struct order *order);
-/* A decimal number up to `max`, whole; false otherwise. */
+/* Parses a whole decimal number up to `max`; returns false on anything else. */
 bool parse_number(const char *text, unsigned long long max, unsigned long long *value);
 
 /* process.c */
 
-/* Signals as a fresh process has them, umask 022. */
+/* Resets signals and the umask (022) to those of a fresh process. */
 void reset_process(void);
-/* The OOM killer of the host takes sandboxes first. Before the process is made undumpable. */
+/* Makes the host's OOM killer prefer this process. Call it before the process becomes undumpable. */
 void prefer_for_oom(void);
-/* The calling process, which has one thread, enters each cgroup folder. */
+/* Moves the calling single-threaded process into each cgroup folder. */
 void enter_cgroups(const struct list *cgroups);
-/* As far as the own hard limits allow. */
+/* Sets a limit, capped by the own hard limit. */
 void set_limit(int resource, struct rlimit value);
-/* None in any set but the bounding one, and none to be gained: no_new_privs. */
+/* Clears all capability sets except the bounding set, and sets no_new_privs. */
 void drop_capabilities(void);
-/* A session keyring of its own, so that the daemon's is out of reach; its absence is no failure. */
+/* Joins a new session keyring, so that the daemon's is out of reach. Ignores failures. */
 void leave_keyring(void);
 /*
- * A pidfd of the process that has this pid and start time (field 22 of its stat); -1 with errno ESRCH where there is
- * none, so a reused pid is never taken for the process meant.
+ * Opens a pidfd of the process with this pid and start time (field 22 of its stat). Returns -1 with errno ESRCH if it does not exist, so a
+ * reused pid is never mistaken for it.
  */
 int open_process(pid_t pid, unsigned long long start_time);
-/* The process group that its terminal has in the foreground, 0 without one. */
+/* Returns the foreground process group of the process's terminal; 0 without a terminal. */
 pid_t foreground_group(pid_t pid);
-/* False where there is no such process, or it has ended. */
+/* False if the process does not exist or has ended. */
 bool read_kin(pid_t pid, pid_t *parent, pid_t *session);
 
 /* folder.c */
 
-/* A descriptor of the folder at this path of a volume; -1 with errno where a part of the path is not a folder, or leads out. */
+/* Opens the folder at this path of a volume. Returns -1 with errno if a part of the path is not a folder, or leads out. */
 int open_beneath(const char *volume, const char *path);
 
 /* listen.c */
 
-/* A Unix socket of this name, which nothing has yet, in the folder, mode 0600, which takes connections; `flags` as socket(2) has them. */
+/* Listens on a new Unix socket of this name in the folder, mode 0600. `flags` are those of socket(2). */
 int listen_outside(const char *folder, const char *name, int flags);
 
 /* join.c */
 
-/* Reads what follows as a join's order, and finds the sandbox. Fails the launcher. */
+/* Parses the bytes as a join's order, and finds the sandbox. Exits on failure. */
 void read_joining(char *bytes, size_t length);
 const struct order *joining(void);
-/* Has a sealed copy of this file run in its place, as MODE, where the sandbox could write to it. */
+/* Runs a sealed copy of this file as MODE, if the sandbox could write to the file. */
 void leave_own_file(const char *mode, const char *file);
-/* A pidfd of the sandbox's first process. */
+/* Returns a pidfd of the sandbox's first process. */
 int find_sandbox(void);
-/* The ends of a terminal or of pipes become the sandbox's. */
+/* Gives the ends of a terminal or of pipes to the sandbox's user. */
 void hand_over(const int streams[3]);
 /*
- * Starts the order's command in the sandbox, as a child. It says on `report` who it is and whether it could be run, as
- * native/README.md has it. 0 where nothing was started.
+ * Starts the order's command in the sandbox, as a child. Reports its pid and whether it runs on `report`, as in native/README.md. Returns 0
+ * if nothing was started.
  */
 pid_t join_sandbox(const int streams[3], int report);
-/* To the group in the foreground of its terminal, without one to its own. */
+/* Signals the terminal's foreground group, or without a terminal the command's group. */
 void signal_joined(int number);
 
 /* exec.c */
 
-/* The variables of an order, and the encoding that every sandbox has, unless its image or template names one. */
+/* Sets an order's variables, and the default encoding unless the image or template sets one. */
 void take_environment(const struct list *env);
 
 /* home.c */
 
-/* Notes the home of the Pod's sandbox, and has /home/user lead there where it can. */
+/* Notes the home of the Pod's sandbox, and links /home/user to it if possible. */
 void find_home(void);
-/* As chdir; /home/user is the home where there is no such folder. */
+/* Like chdir, but maps /home/user to the home if it does not exist. */
 int enter_folder(const char *path);
 
 /* files.c */
 
-/* Serves those who connect; returns once nobody has asked for anything for so long. */
+/* Serves connections; returns after `idle_ms` without requests. */
 void serve_files(int listener, int idle_ms);
 
 /* seccomp.c */
 
-/* The filter of main processes and joined ones alike. */
+/* The filter for main processes and joined processes. */
 const struct sock_fprog *syscall_filter(void);
 
 /* listener.c */
 
-/* To be called before the filter is in place. */
+/* Call it before the filter is installed. */
 void open_diagnosis(void);
 /*
- * Who would take a connection to this port of the loopback address: 0 where that is a socket of the uid, EACCES where it is
- * another's, ECONNREFUSED where nothing listens.
+ * Finds who would take a connection to this port of the loopback address. Returns 0 if the uid owns that socket, EACCES if another uid owns
+ * it, ECONNREFUSED if nothing listens.
  */
 int whose_port(sa_family_t family, unsigned port, uid_t uid);
 

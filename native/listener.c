@@ -1,4 +1,4 @@
-/* Who listens on a port of the loopback address: asked of the kernel by its socket diagnosis, else read in /proc. */
+/* Finds the listener on a port of the loopback address by the kernel's socket diagnosis, or else in /proc. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int diagnosis = -1;
 static int ask_kernel(sa_family_t family, unsigned port, uid_t uid);
 static int read_tables(unsigned port, uid_t uid);
 
-/* Refused once the filter is in place. */
+/* Must precede the filter, which refuses it. */
 void open_diagnosis(void) {
   const struct timeval patience = {.tv_sec = 1};
   diagnosis = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -31,7 +31,7 @@ int whose_port(sa_family_t family, unsigned port, uid_t uid) {
   return told == UNTOLD ? read_tables(port, uid) : told;
 }
 
-/* The very look-up of a new connection: it finds the socket that would take one from a port that nobody uses. */
+/* Uses the kernel's lookup for new connections: finds the socket that would take a connection from an unused port. */
 static int ask_kernel(sa_family_t family, unsigned port, uid_t uid) {
   static unsigned sequence;
   struct {
@@ -54,7 +54,7 @@ static int ask_kernel(sa_family_t family, unsigned port, uid_t uid) {
   for (;;) {
     ssize_t got = recv(diagnosis, &answer, sizeof answer, 0);
     if (got < (ssize_t)sizeof answer.header) return UNTOLD;
-    if (answer.header.nlmsg_seq == sequence) break; /* an earlier one may have come too late */
+    if (answer.header.nlmsg_seq == sequence) break; /* an earlier answer may arrive late */
   }
   if (answer.header.nlmsg_type == NLMSG_ERROR) {
     const struct nlmsgerr *error = NLMSG_DATA(&answer.header);
@@ -65,7 +65,7 @@ static int ask_kernel(sa_family_t family, unsigned port, uid_t uid) {
   return found->idiag_uid == uid ? 0 : EACCES;
 }
 
-/* Slow where the machine has many connections; all that listens on the port, on any address, has to be the sandbox's. */
+/* Slow on machines with many connections. All listeners on the port, on any address, must belong to the sandbox. */
 static int read_tables(unsigned port, uid_t uid) {
   static const char *const tables[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
   bool found = false;

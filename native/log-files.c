@@ -1,7 +1,6 @@
 /*
- * The files of logs. A record is a line in the format that container runtimes write (CRI):
- * `2026-01-31T12:00:00.000000000Z stdout F text`; with P for F the line goes on in the next record. Output and errors of
- * a sandbox are one stream, in the order in which they were written.
+ * The files of logs. A record is a line in the format of container runtimes (CRI): `2026-01-31T12:00:00.000000000Z stdout F text`. P in
+ * place of F means that the next record continues the line. A sandbox's output and errors are one stream, in the order of writing.
  */
 #include "launcher.h"
 #include "logs.h"
@@ -21,12 +20,12 @@
 enum {
   HEAD_BYTES = sizeof "2026-01-31T12:00:00.000000000Z stdout F " - 1,
   KIND_AT = HEAD_BYTES - 2,
-  LONGEST_HEAD = 2 * HEAD_BYTES, /* as the compiler thinks */
+  LONGEST_HEAD = 2 * HEAD_BYTES, /* upper bound that the compiler assumes */
   DAY = 86400,
   DAYS_OF_400 = 146097,
   MARCH_OF_0_TO_1970 = 719468,
-  PART_BYTES = 16 * 1024, /* the longest text of a record */
-  TEXT_BYTES = 64 * 1024, /* formatted at once */
+  PART_BYTES = 16 * 1024, /* maximum text of a record */
+  TEXT_BYTES = 64 * 1024, /* text formatted at a time */
 };
 
 static const long long RESERVE_BYTES = 1024 * 1024 * 1024;
@@ -85,12 +84,12 @@ void close_line(struct log *log) {
   if (log->in_line) write_records(log, "\n", 1);
 }
 
-/* By hand: what libc brings for it, zones and all, is a tenth of the launcher, which has to fit into a ConfigMap. */
+/* Formatted by hand: libc's code, with time zones, would add a tenth to the launcher, which must fit into a ConfigMap. */
 static void write_head(char *head) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   const unsigned second = (unsigned)(now.tv_sec % DAY);
-  /* Years begin with March here, so that a leap day is the last; the calendar repeats every 400 of them. */
+  /* Years begin with March here, so a leap day is the last day; the calendar repeats every 400 years. */
   const unsigned day = (unsigned)(now.tv_sec / DAY) + MARCH_OF_0_TO_1970, cycle = day / DAYS_OF_400, of_cycle = day % DAYS_OF_400;
   const unsigned year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / (DAYS_OF_400 - 1)) / 365;
   const unsigned of_year = of_cycle - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
@@ -98,7 +97,7 @@ static void write_head(char *head) {
            month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, second / 3600, second / 60 % 60, second % 60, now.tv_nsec);
 }
 
-/* Whole records, so that each file begins with one. */
+/* Appends whole records, so that each file begins with a record. */
 static void append(struct log *log, const char *bytes, size_t length) {
   while (length > 0) {
     long long size;
@@ -121,7 +120,7 @@ static void append(struct log *log, const char *bytes, size_t length) {
     if (put < 0) continue;
     logs.used += put;
     logs.moved += put;
-    /* The disk is full: the next one begins on a line of its own. */
+    /* The disk is full: the next record must begin on a new line. */
     if ((size_t)put < part) log->known = false;
     bytes += put;
     length -= (size_t)put;
@@ -148,7 +147,7 @@ static int open_current(struct log *log, long long *size) {
   return fd;
 }
 
-/* Without it the log counts as nobody's. */
+/* A log without this link counts as ownerless. */
 static void keep_owner(const struct log *log) {
   char path[sizeof PIPES + ID_LENGTH + sizeof OWNER + 1], owner[OWNER_LENGTH + 1];
   snprintf(path, sizeof path, PIPES "/%s." OWNER, log->id);
@@ -159,7 +158,7 @@ static void keep_owner(const struct log *log) {
   if (symlinkat(owner, logs.folder, path) < 0) errno = 0;
 }
 
-/* What an earlier process wrote is gone on with. */
+/* Continues the files of an earlier process. */
 static bool look_up(struct log *log) {
   log->begins = 0;
   log->before = -1;
@@ -192,7 +191,7 @@ static bool look_up(struct log *log) {
   return log->known;
 }
 
-/* The file before the present one goes. */
+/* Removes the older of the two files. */
 static void rotate(struct log *log, long long size) {
   if (log->before >= 0) remove_file(log, log->before);
   log->before = log->begins;

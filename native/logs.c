@@ -1,6 +1,6 @@
 /*
- * logs: takes what sandboxes print out of their fifos and into bounded files. One process for all sandboxes of a data
- * folder. It may be killed at any moment: the fifos stay open in the sandboxes, and the next one finds them by path.
+ * logs: moves sandboxes' output from fifos into bounded files. One process serves all sandboxes of a data folder. It may be killed at any
+ * time: the sandboxes keep the fifos open, and the next process finds them by path.
  */
 #include "launcher.h"
 #include "logs.h"
@@ -22,44 +22,44 @@
 
 enum {
   BUCKETS = 4096,
-  ROUND = 512,               /* fifos read between two rests */
-  PAUSE_MS = 5,              /* bounds what a flood costs: one fifo's worth between two rests */
-  HELD_PAUSE_MS = 50,        /* how soon what was held back is looked at again */
-  HELD_BYTES = 64 * 1024,    /* the end of a flood, kept until there is room for it */
-  SWEEP_MS = 60 * 1000,      /* removes old logs so often, */
-  SWEEP_REST = 50,           /* and rests so many times as long as it took */
-  SWEEP_SOON_MS = 2 * 1000,  /* while there is no room */
+  ROUND = 512,               /* fifos read between two pauses */
+  PAUSE_MS = 5,              /* bounds the cost of a flood: one read per fifo between two pauses */
+  HELD_PAUSE_MS = 50,        /* interval of tries to write held output */
+  HELD_BYTES = 64 * 1024,    /* the end of a flood, held until it may be written */
+  SWEEP_MS = 60 * 1000,      /* interval of removing old logs */
+  SWEEP_REST = 50,           /* pause after a sweep, as a multiple of its duration */
+  SWEEP_SOON_MS = 2 * 1000,  /* interval while space is short */
 };
 
-/* Written for one sandbox: so much at once, then so much a second. */
+/* Rate limit of one sandbox: an initial burst, then a rate per second. */
 static const long long BURST_BYTES = 2 * 1024 * 1024, BYTES_PER_SECOND = 1024 * 1024;
 
 struct source {
-  struct source *next;      /* in its bucket */
-  struct source *next_held; /* among those that hold something back */
+  struct source *next;      /* next in its bucket */
+  struct source *next_held; /* next in the list of sources with held output */
   int fifo;
   struct log log;
-  long long allowance; /* below 0: it wrote ahead */
+  long long allowance; /* negative after writing ahead */
   long long allowed_at;
   bool holding;
   unsigned long long dropped;
-  char *held; /* HELD_BYTES, while it is holding something back */
+  char *held; /* HELD_BYTES while output is held */
   size_t held_length;
 };
 
 static struct {
   int epoll;   /* the fifos */
-  int control; /* all else */
+  int control; /* everything else */
   int inotify, pipes, sweep;
   struct source *buckets[BUCKETS];
   struct source *held;
   size_t count;
-  bool alone; /* whoever started this is gone: it ends with the last sandbox */
+  bool alone; /* the starter is gone: end with the last sandbox */
   long long swept_at, sweep_took;
   char input[HELD_BYTES];
 } pump;
 
-/* What stands in a control event. */
+/* Marks of control events. */
 static char STARTER, ARRIVALS, SWEEP;
 
 static void open_folder(const char *folder);
@@ -102,7 +102,7 @@ int run_logs(char **argv) {
 
   for (long long rested_at = 0;;) {
     sweep_when_due();
-    /* While it rests from reading, new fifos are opened all the same: whoever prints and ends at once is not missed. */
+    /* During a pause it still opens new fifos, so that output of a short-lived process is not missed. */
     long long rest = rested_at - now_ms();
     struct pollfd ready[] = {{.fd = pump.control, .events = POLLIN}, {.fd = rest > 0 ? -1 : pump.epoll, .events = POLLIN}};
     if (poll(ready, LENGTH(ready), rest > 0 ? (int)rest : pump.held ? HELD_PAUSE_MS : has_room() ? SWEEP_MS : SWEEP_SOON_MS) < 0 && errno != EINTR) fail("poll", errno);
@@ -130,7 +130,7 @@ static void look_at_control(void) {
   }
 }
 
-/* Of each fifo one read, so that all get the same. False where there was nothing. */
+/* Reads each fifo once, so all get equal shares. False if nothing was read. */
 static bool take_all(void) {
   static struct epoll_event events[ROUND];
   bool some = false;
@@ -159,7 +159,7 @@ static void wait_for(int fd, void *what) {
   if (epoll_ctl(pump.control, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll", errno);
 }
 
-/* Those that were there before, or came while the kernel dropped their events. */
+/* Finds fifos from before the start, or after the kernel dropped events. */
 static void find_fifos(void) {
   int fd = openat(pump.pipes, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -168,7 +168,7 @@ static void find_fifos(void) {
   closedir(folder);
 }
 
-/* A fifo gets its name once its writer has it open. */
+/* A fifo gets its name after its writer has opened it. */
 static void read_arrivals(void) {
   _Alignas(struct inotify_event) char bytes[16 * 1024];
   for (ssize_t got; (got = read(pump.inotify, bytes, sizeof bytes)) > 0;) {
@@ -199,8 +199,8 @@ static void add(const char *id) {
   strcpy(source->log.id, id);
   *place = source;
   pump.count += 1;
-  fchmod(fifo, 0622 | S_ISVTX); /* its launcher waits for that */
-  take(source); /* one whose writers are gone already gives no event */
+  fchmod(fifo, 0622 | S_ISVTX); /* the launcher waits for this mark */
+  take(source); /* a fifo without writers gives no event */
 }
 
 static struct source **place_of(const char *id) {
@@ -211,7 +211,7 @@ static struct source **place_of(const char *id) {
   return place;
 }
 
-/* One fifo's worth. False where there was nothing. */
+/* Reads one fifo once. False if nothing was read. */
 static bool take(struct source *source) {
   ssize_t got = read(source->fifo, pump.input, sizeof pump.input);
   if (got > 0) keep(source, (size_t)got);
@@ -225,7 +225,7 @@ static void keep(struct source *source, size_t length) {
   else hold(source, length);
 }
 
-/* Of what comes faster than may be written the end is held, and what came before it dropped. */
+/* If output comes too fast, holds its end and drops the middle. */
 static void hold(struct source *source, size_t length) {
   if (!source->holding) {
     source->holding = true;
@@ -250,7 +250,7 @@ static void release(struct source *source) {
   const char *from = source->held;
   size_t length = source->held_length;
   if (source->dropped > 0) {
-    /* From the start of a line on. */
+    /* Keeps from the start of a line on. */
     const char *line = length > 0 ? memchr(from, '\n', length) : NULL;
     size_t skipped = line ? (size_t)(line + 1 - from) : 0;
     char marker[96];
@@ -286,7 +286,7 @@ static void allow(struct source *source) {
   source->allowed_at = now;
 }
 
-/* Nothing can write into it any more. The fifo goes last: its absence says that all was written. */
+/* Called when nothing can write to the fifo any more. Removes the fifo last: its absence shows that the log is complete. */
 static void end(struct source *source) {
   for (struct source **at = &pump.held; *at; at = &(*at)->next_held) {
     if (*at != source) continue;

@@ -1,16 +1,16 @@
-/* What the parts of `launcher logs` share. */
+/* Shared by the parts of `launcher logs`. */
 #ifndef LOGS_H
 #define LOGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Below the folder of logs: the fifos, named by the sandboxes' ids. */
+/* Folder of the fifos, below the logs' folder. A fifo's name is the sandbox's id. */
 #define PIPES "pipes"
 
 /*
- * Whose a log is, as a link that leads nowhere: PIPES/ID.of beside the fifo, made before it, and ID/of from the first line on.
- * Its text is what the spawner made of the tenant's name.
+ * The owner of a log, as the target of a dangling link: PIPES/ID.of beside the fifo, created before it, and ID/of after the first line. The
+ * target is the spawner's hash of the tenant's name.
  */
 #define OWNER "of"
 
@@ -19,42 +19,42 @@ enum { ID_LENGTH = 36, OWNER_LENGTH = 16 };
 
 extern struct logs {
   int folder;
-  long long file_bytes;  /* of one file; a sandbox has two at most */
-  long long total_bytes; /* of all files together */
-  long long retention;   /* seconds that a log stays after its last line */
-  long long used;        /* of total_bytes, as far as is known */
-  long long moved;       /* how `used` moved since the sweep under way began */
+  long long file_bytes;  /* limit of one file; a sandbox has at most two */
+  long long total_bytes; /* limit of all files together */
+  long long retention;   /* seconds to keep a log after its last line */
+  long long used;        /* known part of total_bytes */
+  long long moved;       /* change of `used` since the current sweep began */
 } logs;
 
 /*
- * One sandbox's log: the folder ID, and in it files named by the position at which each begins. A position counts bytes
- * from the log's beginning, those of removed files too, so it never means another place.
+ * One sandbox's log: the folder ID, with files named by the position of their first byte. A position counts bytes from the log's beginning,
+ * removed bytes too, so it never changes its meaning.
  */
 struct log {
   char id[ID_LENGTH + 1];
-  bool known;           /* what follows was read from its folder */
-  long long begins;     /* the file that is written to */
-  long long before;     /* the one before it, -1 without one */
-  bool in_line;         /* its last record does not end its line */
+  bool known;           /* the fields below were read from the folder */
+  long long begins;     /* the current file */
+  long long before;     /* the previous file, or -1 */
+  bool in_line;         /* the last record does not end its line */
 };
 
 /* log-files.c */
 
 bool is_id(const char *name);
-/* Not all that may be used is used, and the disk has some to spare. */
+/* Whether logs may use more space, and the disk has space to spare. */
 bool has_room(void);
-/* Bytes that the disk has beyond those that are left to others: 5 % of it, 1 GiB at most. Below 0: so many too few. */
+/* Free bytes of the disk beyond the reserve for others: 5 %, at most 1 GiB. Negative if the reserve is not free. */
 long long spare_bytes(void);
-/* Writes the text as records; answers how many bytes they have. What can't be written is lost. */
+/* Writes the text as records; returns their bytes. Drops text that can't be written. */
 long long write_records(struct log *log, const char *text, size_t length);
-/* Ends a line that was begun. */
+/* Ends an unfinished line. */
 void close_line(struct log *log);
 
 /* log-sweep.c */
 
-/* Starts a process that removes old logs, and as many as it takes to stay within `total_bytes`. Answers a descriptor to wait for, or -1. */
+/* Starts a process that removes expired logs, and more to stay within `total_bytes`. Returns a descriptor to wait for, or -1. */
 int begin_sweep(int pipes);
-/* Learns from it how much is used now; answers -1. */
+/* Reads the new usage from the sweep; returns -1. */
 int finish_sweep(int fd);
 
 #endif

@@ -84,7 +84,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   } else fail("the order has an unknown keyword", 0);
 }
 
-/* The next token. A token without its NUL was cut off: whoever wrote the order died. */
+/* Returns the next token. A token without a NUL was cut off: the writer died. */
 static const char *next(struct reader *reader) {
   char *token = reader->at;
   char *nul = memchr(token, 0, (size_t)(reader->end - token));
@@ -94,7 +94,7 @@ static const char *next(struct reader *reader) {
 }
 
 static void append(struct list *list, const char *text) {
-  /* Room is doubled at each power of two; one more for the NULL. */
+  /* Capacity doubles at each power of two, plus one for the NULL. */
   if ((list->count & (list->count - 1)) == 0) {
     list->items = realloc(list->items, (list->count * 2 + 2) * sizeof *list->items);
     if (!list->items) fail("no memory", 0);

@@ -17,7 +17,7 @@ static bool read_stat(pid_t pid, char *text, size_t room, char **fields);
 static const char *field(const char *fields, int number);
 
 void reset_process(void) {
-  /* glibc keeps 32 and 33 to itself, so the kernel is asked. It refuses SIGKILL and SIGSTOP, which need no reset. */
+  /* Calls the kernel directly, because glibc reserves 32 and 33. The kernel refuses SIGKILL and SIGSTOP, which need no reset. */
   const char fresh[64] = {0};
   for (int number = 1; number <= 64; number++) syscall(SYS_rt_sigaction, number, fresh, NULL, 8);
   const unsigned long none = 0;
@@ -36,7 +36,7 @@ void enter_cgroups(const struct list *cgroups) {
   for (size_t i = 0; i < cgroups->count; i++) {
     int folder = open(cgroups->items[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) fail("open the cgroup", errno);
-    /* v1's `tasks` takes one thread without the lock that `cgroup.procs` waits for; v2 has no such file. */
+    /* v1's `tasks` moves one thread without the lock of `cgroup.procs`; v2 has no `tasks`. */
     int fd = openat(folder, "tasks", O_WRONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) fd = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "0", 1) != 1) fail("enter the cgroup", errno);
@@ -67,7 +67,7 @@ void leave_keyring(void) {
 }
 
 int open_process(pid_t pid, unsigned long long start_time) {
-  /* The order of these two steps is what makes it safe: the pidfd is of this or an earlier owner of the pid. */
+  /* This order of steps is essential: the pidfd is of this or an earlier owner of the pid. */
   int fd = (int)syscall(SYS_pidfd_open, pid, 0);
   if (fd < 0) return -1;
   char text[1024], *fields;
@@ -92,7 +92,7 @@ bool read_kin(pid_t pid, pid_t *parent, pid_t *session) {
   return true;
 }
 
-/* `fields` is set to field 3, behind the program's name, which may hold anything. */
+/* Sets `fields` to field 3, after the program's name, which may contain any character. */
 static bool read_stat(pid_t pid, char *text, size_t room, char **fields) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

@@ -42,7 +42,7 @@ bool may_grow(const struct ring *ring) {
   return ring->size < RING_BYTES && ring->oldest >= ring->lap && is_full(ring);
 }
 
-/* All that is kept lies in this lap, in a line: more room behind it moves nothing. */
+/* All stored bytes of this lap are contiguous, so more space behind them moves nothing. */
 bool grow_ring(struct ring *ring) {
   struct ring larger = *ring;
   larger.size += RING_UNIT;

@@ -1,7 +1,6 @@
 /*
- * The system calls that a sandbox is refused: a deny list, so that ordinary programs run unchanged, with everything
- * newer than this file answered ENOSYS. Arguments that the kernel takes as 32 bits are compared as 32 bits, so that high
- * bits hide nothing.
+ * The system calls that a sandbox may not use. This is a deny list, so ordinary programs run unchanged; calls newer than this file return
+ * ENOSYS. Arguments that the kernel takes as 32 bits are compared as 32 bits, so high bits hide nothing.
  */
 #include "launcher.h"
 
@@ -24,7 +23,7 @@
 
 #define X32_BIT 0x40000000U
 
-/* The numbers above 423 are the same on all architectures; the C library may be older than they are. */
+/* Numbers above 423 are the same on all architectures; the C library may be older than the calls. */
 #define NEWEST_KNOWN_CALL 469 /* file_setattr */
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
@@ -42,7 +41,7 @@
 static const struct {
   int call, error;
 } refused[] = {
-    /* namespaces and mounts; the newer ones as if absent, since libmount then tries mount(2) */
+    /* Namespaces and mounts. The newer calls return ENOSYS, since libmount then tries mount(2). */
     {SYS_clone3, ENOSYS},
     {SYS_unshare, EPERM},
     {SYS_setns, EPERM},
@@ -64,7 +63,7 @@ static const struct {
     {SYS_process_vm_writev, EPERM},
     {SYS_pidfd_getfd, EPERM},
     {SYS_kcmp, EPERM},
-    /* parts of the kernel with a wide surface that a sandbox has no use for */
+    /* Parts of the kernel with a large attack surface that a sandbox does not need. */
     {SYS_keyctl, EPERM},
     {SYS_add_key, EPERM},
     {SYS_request_key, EPERM},
@@ -74,7 +73,7 @@ static const struct {
     {SYS_io_uring_setup, ENOSYS},
     {SYS_io_uring_enter, ENOSYS},
     {SYS_io_uring_register, ENOSYS},
-    {SYS_io_setup, ENOSYS}, /* fs.aio-max-nr counts for the whole machine */
+    {SYS_io_setup, ENOSYS}, /* fs.aio-max-nr is one limit for the whole machine */
     {SYS_fanotify_init, EPERM},
     {SYS_fanotify_mark, EPERM},
     {SYS_memfd_secret, ENOSYS},
@@ -172,7 +171,7 @@ const struct sock_fprog *syscall_filter(void) {
   return &filter;
 }
 
-/* What follows until `end` is about one call alone; it begins with the call's number loaded. */
+/* Rules until `end` apply to this call only; they begin with the call's number loaded. */
 static size_t begin(struct program *program, int call) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 0);
   return program->length;
@@ -186,7 +185,7 @@ static void end(struct program *program, size_t began) {
 
 static void refuse_sockets(struct program *program, int call) {
   static const unsigned families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-  /* Of the internet's protocols those without a module of their own: default, ICMP, TCP, UDP, ICMPv6. */
+  /* Internet protocols without a kernel module of their own: default, ICMP, TCP, UDP, ICMPv6. */
   static const unsigned protocols[] = {0, 1, 6, 17, 58};
 
   size_t began = begin(program, call);
@@ -198,7 +197,7 @@ static void refuse_sockets(struct program *program, int call) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3);
   load(program, argument(2));
   answer_if(program, BPF_JGT, 0 /* NETLINK_ROUTE */, refusal(EPROTONOSUPPORT));
-  /* A type stands for a protocol, too: SCTP and DCCP, or AF_PACKET in place of the family. Flags are above these bits. */
+  /* A type also implies a protocol: SCTP and DCCP, or AF_PACKET in place of the family. Flags are above these bits. */
   load(program, argument(1));
   emit(program, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
   answer_if(program, BPF_JGT, SOCK_RAW, refusal(EPROTONOSUPPORT));
@@ -231,7 +230,7 @@ static void refuse_by_argument(struct program *program) {
   refuse_sockets(program, SYS_socket);
   refuse_sockets(program, SYS_socketpair);
 
-  /* Reading it, and the plain one. */
+  /* Permits a query, and the plain personality. */
   began = begin(program, SYS_personality);
   load(program, argument(0));
   answer_if(program, BPF_JEQ, 0, SECCOMP_RET_ALLOW);

@@ -37,7 +37,7 @@ int run_start(void) {
   if (!order.bwrap == !order.bare) fail("the order names no bwrap, or bare besides", 0);
   if (order.args.count == 0) fail("the order names no command", 0);
   size_t command = order.bare ? 0 : command_in(&order.args);
-  /* A socket that brought the order may serve for the answers too. */
+  /* The socket of the order may serve for the answers too. */
   for (int fd = INFO_FD; fd <= READY_FD; fd++)
     if (fcntl(fd, F_GETFD) < 0 && dup2(ORDER_FD, fd) < 0) fail("dup2", errno);
   close(ORDER_FD);
@@ -50,7 +50,7 @@ int run_start(void) {
   become(&order);
   if (order.bare) run_bare(&order);
 
-  /* The command goes by descriptor too, so that it stands in no argument list on the host. */
+  /* Passes the command by descriptor, so that no argument list on the host shows it. */
   int given = args_memfd("command", order.args.items + command, order.args.count - command);
   if (given != COMMAND_FD && (dup2(given, COMMAND_FD) < 0 || close(given) < 0)) fail("dup2", errno);
   int args = args_memfd("args", order.args.items, command - 3);
@@ -84,7 +84,7 @@ int run_init(char **argv) {
   run_command(argv);
 }
 
-/* Its failure shows on the ready pipe, its success as that pipe's end. */
+/* A failure appears on the ready pipe; success closes the pipe. */
 static void run_command(char **argv) {
   fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
   execvp(argv[0], argv);
@@ -115,10 +115,10 @@ static int args_memfd(const char *name, char **items, size_t count) {
 }
 
 static void take_place(const struct order *order) {
-  /* A core limit of 1 byte and not 0: with 0 the kernel would still hand the dump to a host program named by core_pattern. */
+  /* A core limit of 1 byte, not 0: with 0 the kernel would still pass the dump to a host program named by core_pattern. */
   const struct rlimit no_core = {1, 1};
   reset_process();
-  setsid(); /* refused where it already leads its group, which is as good */
+  setsid(); /* fails for a group leader, which is as good */
   enter_cgroups(&order->cgroups);
   prefer_for_oom();
   set_limit(RLIMIT_CORE, no_core);
@@ -127,11 +127,11 @@ static void take_place(const struct order *order) {
 }
 
 /*
- * Output and errors go into a fifo on the host, from where `launcher logs` takes them. It is open for reading too, so that
- * a write never finds it without a reader, whoever is killed; it has its name once it is open, so that one without a
- * writer is over. It is root's, and may be opened anew for writing alone. Where it can't be made the sandbox has no log.
- * It is waited for until `launcher logs` has it open too, and has marked it: what a sandbox prints that ends at once would
- * go with its fifo.
+ * Sends output and errors into a fifo on the host, from which `launcher logs` reads. The fifo is also open for reading, so a write never
+ * finds it without a reader. It gets its name after it is open, so a fifo without a writer is finished.
+ *
+ * It belongs to root, and others may open it only for writing. Without a fifo, the sandbox has no log. The launcher waits until `launcher
+ * logs` has opened and marked the fifo: otherwise the output of a short-lived sandbox would vanish with it.
  */
 static void take_output(const char *path) {
   char fresh[PATH_MAX];
@@ -150,7 +150,7 @@ static void take_output(const char *path) {
   if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
 }
 
-/* A `launcher logs` runs: it has the folder locked in which the fifos' folder is. */
+/* Whether a `launcher logs` runs: it locks the folder above the fifos' folder. */
 static bool logs_are_kept(const char *path) {
   char folder[PATH_MAX];
   int length = (int)(strrchr(path, '/') - path);
@@ -162,8 +162,8 @@ static bool logs_are_kept(const char *path) {
 }
 
 /*
- * Folders in memory that bwrap binds: it makes such too, but none with a number of files. They stand in a mount namespace that bwrap starts
- * from and nobody else sees, and go with it.
+ * Mounts folders in memory that bwrap binds; bwrap's own have no limit on the number of files. They are in a mount namespace that only
+ * bwrap starts from, and end with it.
  */
 static void mount_folders(const struct list *tmpfs) {
   if (tmpfs->count == 0) return;
@@ -172,7 +172,10 @@ static void mount_folders(const struct list *tmpfs) {
     if (mount("tmpfs", tmpfs->items[i], "tmpfs", MS_NOSUID | MS_NODEV, tmpfs->items[i + 1]) < 0) fail("mount a folder of the sandbox", errno);
 }
 
-/* For bwrap's `--bind-fd`: it binds the folder that was opened, or fails. In this mount namespace, and while root may still make them. */
+/*
+ * Opens folders for bwrap's `--bind-fd`, which binds the open folder or fails. Runs in this mount namespace, and while root may still
+ * create folders.
+ */
 static void open_folders(const struct list *folders) {
   for (size_t i = 0; i + 1 < folders->count; i += 2) {
     int folder = open_beneath(folders->items[i], folders->items[i + 1]), place = FIRST_FOLDER_FD + (int)(i / 2);
@@ -199,10 +202,10 @@ static void become(const struct order *order) {
   leave_keyring();
 }
 
-/* No sandbox: the command is a child in a session of its own, and is told of as bwrap tells of its namespace's init. */
+/* Runs without a sandbox: the command is a child in its own session, reported in the way in which bwrap reports its namespace's init. */
 static void run_bare(const struct order *order) {
   drop_capabilities();
-  /* As a namespace's init it takes in what the command leaves, so that no zombie of it stays while it runs. */
+  /* Adopts the command's orphans, like a namespace's init, so that no zombies remain while it runs. */
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) fail("prctl", errno);
   pid_t command = fork();
   if (command < 0) fail("fork", errno);
@@ -218,7 +221,7 @@ static void run_bare(const struct order *order) {
     environ = order->env.items ? order->env.items : nothing;
     run_command(order->args.items);
   }
-  signal(SIGPIPE, SIG_IGN); /* whoever should be told may be gone */
+  signal(SIGPIPE, SIG_IGN); /* the reader may be gone */
   dprintf(INFO_FD, "{\"child-pid\": %d}\n", (int)command);
   close_from(ORDER_FD);
   int status;

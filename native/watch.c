@@ -1,4 +1,4 @@
-/* watch: a pidfd for each process it is told of, so that a reused pid is never signalled. */
+/* watch: keeps a pidfd for each watched process, so that a reused pid is never signalled. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 enum { KEY_LENGTH = 128, LINE_LENGTH = 256, BUCKETS = 4096 };
 
 struct entry {
-  struct entry *next; /* in its bucket, or among the dropped */
-  int pidfd;          /* -1 once dropped */
+  struct entry *next; /* next in its bucket, or in the dropped list */
+  int pidfd;          /* -1 after it was dropped */
   pid_t pid;
   unsigned long long start_time;
   char key[KEY_LENGTH + 1];
@@ -25,7 +25,7 @@ struct entry {
 static struct {
   int epoll;
   struct entry *buckets[BUCKETS];
-  struct entry *dropped; /* freed at the end of a round: an event of the same round may still name them */
+  struct entry *dropped; /* freed at the end of a round: another event of the round may still refer to them */
   char line[LINE_LENGTH];
   size_t line_length;
   bool line_too_long;
@@ -70,7 +70,7 @@ int run_watch(void) {
       watch.dropped = entry->next;
       free(entry);
     }
-    if (fflush(stdout) != 0) return 1; /* nobody listens any more */
+    if (fflush(stdout) != 0) return 1; /* nobody reads the answers any more */
     if (!more) return 0;
   }
 }
@@ -107,7 +107,7 @@ static void obey(char *line) {
     watch_process(key, words[2], words[3]);
   } else if (strcmp(verb, "kill") == 0 && count == 2) {
     struct entry *entry = *place_of(key);
-    /* What isn't watched has gone, or was never there: the same to the one who wants it dead. */
+    /* An unknown key is reported as gone: the caller wants it dead anyway. */
     if (!entry) say("gone %s\n", key);
     else if (syscall(SYS_pidfd_send_signal, entry->pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
       say("error kill %s: %s\n", key, strerrorname_np(errno));
@@ -151,7 +151,7 @@ static void watch_process(const char *key, const char *pid_text, const char *sta
   say("watching %s\n", key);
 }
 
-/* Where the key's entry hangs, or would. */
+/* Returns the link to the key's entry, or to its future place. */
 static struct entry **place_of(const char *key) {
   unsigned hash = 2166136261U;
   for (const char *at = key; *at; at++) hash = (hash ^ (unsigned char)*at) * 16777619U;
@@ -164,7 +164,7 @@ static void drop(struct entry **place) {
   struct entry *entry = *place;
   if (!entry) return;
   *place = entry->next;
-  close(entry->pidfd); /* the last reference: epoll forgets it too */
+  close(entry->pidfd); /* the last reference, so epoll forgets it too */
   entry->pidfd = -1;
   entry->next = watch.dropped;
   watch.dropped = entry;
