@@ -1,9 +1,9 @@
 -- The version of the daemon that opened the file last.
 CREATE TABLE writer (id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT NOT NULL) STRICT;
 
--- claim_terms: what else a claim says, as JSON (see ClaimTerms). paused_at: NULL while it runs.
--- ends_at: NULL where the claim names no moment. mark: hashes of the Idempotency-Key and the body
--- of the claiming request.
+-- claim_terms: rarely set fields of a claim, as JSON (see ClaimTerms). paused_at: NULL while the
+-- sandbox runs. ends_at: NULL if the claim has no expiry. mark: hashes of the Idempotency-Key and
+-- the body of the claiming request.
 CREATE TABLE instances (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -19,8 +19,8 @@ CREATE TABLE instances (
   CHECK ((state = 'ending') = (end_reason IS NOT NULL))
 ) STRICT;
 
--- Revisions of all records come from one counter, so that a name that is deleted and made again
--- repeats none.
+-- Revisions of all records come from one counter, so a name that is deleted and created again never
+-- repeats a revision.
 CREATE TABLE record_revision (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL) STRICT;
 
 INSERT INTO record_revision VALUES (1, 0);
@@ -67,14 +67,14 @@ CREATE TABLE history_groups (
   UNIQUE (namespace, team, user, pool_name)
 ) STRICT;
 
--- How many of a group ended in each ten minutes. Totals are sums over these, with less than ten
--- minutes counted.
+-- Number of a group's sandboxes that ended in each ten minutes. A total is a sum of these, plus a
+-- count of the rows of less than ten minutes.
 CREATE TABLE history_counts (
   group_id INTEGER NOT NULL, bucket INTEGER NOT NULL, finished INTEGER NOT NULL,
   PRIMARY KEY (group_id, bucket)
 ) STRICT, WITHOUT ROWID;
 
--- owner is namespace/team/user. The indexes by claim hold all that a filter asks, so that a walk
+-- owner is namespace/team/user. The indexes by claim contain all columns of a filter, so a walk
 -- reads no rows.
 CREATE TABLE history (
   seq INTEGER PRIMARY KEY,
@@ -104,7 +104,7 @@ CREATE TRIGGER history_uncounted AFTER DELETE ON history BEGIN
     AND NOT EXISTS (SELECT 1 FROM history_counts WHERE group_id = OLD.group_id);
 END;
 
--- Written through this view: finds or makes the group, and keeps the first record of an id.
+-- Inserts go through this view. It finds or creates the group, and keeps the first record of an id.
 CREATE VIEW finished_sandboxes AS
   SELECT h.id, g.namespace, g.team, g.user, g.pool_name, h.claimed_at, h.terminated_at, h.body
   FROM history h JOIN history_groups g USING (group_id);
@@ -122,8 +122,8 @@ WHEN NOT EXISTS (SELECT 1 FROM history WHERE id = NEW.id) BEGIN
         NEW.pool_name;
 END;
 
--- Answers to requests with an Idempotency-Key, or the places where they went. key and body_hash are
--- hashes; answers with a secret are sealed.
+-- Answers to requests with an Idempotency-Key, or the places that they were forwarded to. key and
+-- body_hash are hashes; answers with a secret are sealed.
 CREATE TABLE kept_answers (
   seq INTEGER PRIMARY KEY,
   key TEXT NOT NULL,
@@ -135,8 +135,8 @@ CREATE TABLE kept_answers (
   CHECK ((answer IS NULL) <> (place IS NULL))
 ) STRICT;
 
--- What happened to claimed sandboxes beyond record and history: the newest 50 of each, until its
--- history goes.
+-- Events of claimed sandboxes beyond record and history: the newest 50 of each sandbox, until its
+-- history is deleted.
 CREATE TABLE sandbox_events (
   sandbox_id TEXT NOT NULL, id INTEGER NOT NULL, body TEXT NOT NULL,
   PRIMARY KEY (sandbox_id, id)
@@ -151,8 +151,8 @@ CREATE TRIGGER sandbox_events_forgotten AFTER DELETE ON history BEGIN
   DELETE FROM sandbox_events WHERE sandbox_id = OLD.id;
 END;
 
--- How many of a group were claimed in each 2^20, 2^14 and 2^8 ms. They find a page far down a list
--- without a walk.
+-- Number of a group's sandboxes that were claimed in each 2^20, 2^14 and 2^8 ms. These counts find
+-- a late page of a list without a walk.
 CREATE TABLE history_claims (
   group_id INTEGER NOT NULL, bits INTEGER NOT NULL, bucket INTEGER NOT NULL, finished INTEGER NOT
       NULL,
@@ -186,7 +186,7 @@ CREATE TRIGGER user_quotas_revision_on_update AFTER UPDATE ON user_quotas BEGIN
   UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
 END;
 
--- How many finished sandboxes a namespace has.
+-- Number of finished sandboxes of each namespace.
 CREATE TABLE history_namespaces (
   namespace TEXT PRIMARY KEY, finished INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -227,7 +227,7 @@ CREATE TRIGGER pull_secrets_of_envs_forgotten AFTER DELETE ON envs BEGIN
   DELETE FROM pull_secrets WHERE pool_uid = OLD.uid;
 END;
 
--- Decisions of autoscaling groups: the newest 100 of each, as long as its env exists.
+-- Decisions of autoscaling groups: the newest 100 of each, while its env exists.
 CREATE TABLE scaling_decisions (
   env_uid TEXT NOT NULL, group_name TEXT NOT NULL, id INTEGER NOT NULL, body TEXT NOT NULL,
   PRIMARY KEY (env_uid, group_name, id)
@@ -243,8 +243,8 @@ CREATE TRIGGER scaling_decisions_forgotten AFTER DELETE ON envs BEGIN
   DELETE FROM scaling_decisions WHERE env_uid = OLD.uid;
 END;
 
--- Roughly the bytes that an owner's finished sandboxes and events take: their text, and a constant
--- for row and indexes.
+-- Approximate bytes of an owner's finished sandboxes and events: their text, and a constant for row
+-- and indexes.
 CREATE TABLE history_bytes (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_of_owner_by_end ON history (owner, terminated_at);
@@ -274,8 +274,8 @@ CREATE TRIGGER sandbox_events_bytes_uncounted AFTER DELETE ON sandbox_events BEG
       || '/' || (OLD.body ->> '$.owner.user') AND bytes <= 0;
 END;
 
--- What happened to pools: the newest 50 of each name, and of each owner those of the 100 pools
--- with the newest events. ended_at: when the pool of that name went; NULL while there is one.
+-- Events of pools: the newest 50 of each name, and for each owner only those of the 100 pools with
+-- the newest events. ended_at: time at which the pool of that name was deleted; NULL while it exists.
 CREATE TABLE pool_events (
   namespace TEXT NOT NULL, pool TEXT NOT NULL, id INTEGER NOT NULL,
   owner TEXT NOT NULL, ended_at INTEGER, body TEXT NOT NULL,
@@ -305,7 +305,7 @@ CREATE TRIGGER pool_events_of_the_living AFTER INSERT ON pools BEGIN
   UPDATE pool_events SET ended_at = NULL WHERE namespace = NEW.namespace AND pool = NEW.name;
 END;
 
--- Requests that wait for a person, or waited.
+-- Requests that wait, or have waited, for a person's approval.
 CREATE TABLE approvals (
   id TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, body TEXT NOT NULL
 ) STRICT;
@@ -329,7 +329,7 @@ CREATE TRIGGER clusters_revision_on_update AFTER UPDATE ON clusters BEGIN
   UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
 END;
 
--- Webhooks that a receiver did not take. receiver is a hash of its address, body the letter as
+-- Webhooks that a receiver did not accept. receiver is a hash of its address; body is the letter as
 -- JSON.
 CREATE TABLE dead_letters (
   receiver TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL,
