@@ -76,7 +76,7 @@ export class KnownInstances {
     await Promise.all(this.#ending);
   }
 
-  /** Ends an instance because too many starts wait. The instance is not at fault. */
+  /** Drops an instance that the full queue refused. Throws NoPlace unless its end was ordered. */
   turnedAway(id: InstanceId, known: Known): void {
     if (known.unwanted)
       return this.fact(id, {

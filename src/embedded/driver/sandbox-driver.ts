@@ -62,7 +62,7 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
 
 /** Concurrent inserts of new instances. They share a commit, so each is answered soon. */
 const MOST_WRITTEN_AT_ONCE = 16;
-/** The same bounds as the spawner's queue of starts. */
+/** These equal the bounds of the spawner's queue of starts. */
 const MOST_LAUNCHES_WAITING = { mostWaiting: 4_096, mostWaitingOfTenant: 1_024 };
 
 const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be started on this machine');

@@ -155,7 +155,7 @@ export type SpawnerMessage =
   | { readonly type: 'frozen'; readonly request: number }
   /** The process of a `hold` has its holder, or was refused. */
   | { readonly type: 'held'; readonly request: number; readonly refusal?: ProcessRefusal }
-  /** Answers a `forward`, `files`, `probe` or `freeze`. */
+  /** Refuses a `forward`, `files`, `probe` or `freeze`. */
   | {
       readonly type: 'unreachable';
       readonly request: number;

@@ -20,9 +20,9 @@ export type Results = readonly (number | readonly Row[] | string)[];
 export type FromWorker =
   /** No more answers follow. Unanswered calls may or may not be in the file. */
   | { readonly kind: 'failed'; readonly message: string }
-  /** Answers a `CheckpointOrder` after it is carried out. */
+  /** A `CheckpointOrder` is carried out. */
   | { readonly kind: 'checkpoints' }
-  /** Answers a whole batch after its commit. `ms` is the commit's duration. */
+  /** A whole batch is committed. `ms` is the commit's duration. */
   | { readonly kind: 'answered'; readonly results: Results; readonly ms: number };
 
 export interface EngineOptions {

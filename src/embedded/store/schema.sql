@@ -275,7 +275,7 @@ CREATE TRIGGER sandbox_events_bytes_uncounted AFTER DELETE ON sandbox_events BEG
 END;
 
 -- Events of pools: the newest 50 of each name, and for each owner only those of the 100 pools with
--- the newest events. ended_at: time at which the pool of that name was deleted; NULL while it exists.
+-- the newest events. ended_at: time of the deletion of the pool of that name; NULL while it exists.
 CREATE TABLE pool_events (
   namespace TEXT NOT NULL, pool TEXT NOT NULL, id INTEGER NOT NULL,
   owner TEXT NOT NULL, ended_at INTEGER, body TEXT NOT NULL,
