@@ -10,7 +10,7 @@ import { Refusal, type RefusalCode } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import { LinkAgent, type LinkOptions } from './link-channel.ts';
 
-/** A request of the manager's own to a cluster, in a caller's name. */
+/** A request that the manager itself sends to a cluster in a caller's name. */
 export interface ClusterRequest {
   readonly clusterId: string;
   readonly caller: Caller;
@@ -18,15 +18,15 @@ export interface ClusterRequest {
   readonly path: string;
   readonly body?: object;
   readonly ifMatch?: string;
-  /** It only looks, as its caller does now and then: it is sent at once, beside all else. */
+  /** A read that a caller triggers now and then. It skips the queue. */
   readonly isLook?: boolean;
-  /** Bounds the answer; 64 KiB if absent. */
+  /** Limits of the answer; 64 KiB if absent. */
   readonly bounds?: JsonBounds;
 }
 
 export interface ClusterAnswer {
   readonly body: unknown;
-  /** Its entity tag. */
+  /** The entity tag. */
   readonly tag: string | undefined;
 }
 
@@ -35,27 +35,27 @@ export interface ClusterClientDeps {
   readonly clock: Clock;
 }
 
-/** For the whole answer. */
+/** Deadline of the whole answer. */
 const ANSWER_MS = 10_000;
-/** A link that gives no answer for so long is looked at. */
+/** Time without an answer after which the link is probed. */
 const SILENT_MS = 1_000;
-/** Requests of the manager's own under way at one cluster, and of them in one tenant's name. */
+/** Concurrent requests of the manager to one cluster, and of them in one tenant's name. */
 const MOST_OF_CLUSTER = 64;
 const MOST_OF_TENANT = 16;
-/** Looks at one cluster in one tenant's name, beside those. */
+/** Concurrent `isLook` requests to one cluster in one tenant's name, in addition. */
 const MOST_LOOKS_OF_TENANT = 16;
-/** Those that wait for their turn at one cluster, and of them in one tenant's name; each. */
+/** Queued requests to one cluster, and of them in one tenant's name. */
 const MOST_WAITING = 1_024;
 const MOST_WAITING_OF_TENANT = 128;
 const TURN_MS = 5_000;
 const MOST_KEPT = 16;
 
-/** Asks other clusters by their own HTTP API, over their links. */
+/** Calls the HTTP API of other clusters over their links. */
 export class ClusterClient {
   readonly #deps: ClusterClientDeps;
   readonly #agent = new LinkAgent(MOST_KEPT);
   readonly #share = new LoopShare();
-  /** By cluster; no more of them than have ever joined. */
+  /** By cluster. Bounded by the number of clusters that have ever joined. */
   readonly #slots = new Map<string, FairSlots>();
   readonly #looks = new Permits({ tenant: MOST_LOOKS_OF_TENANT });
 
@@ -63,16 +63,16 @@ export class ClusterClient {
     this.#deps = deps;
   }
 
-  /** Lets go of connections that are kept. */
+  /** Closes pooled connections. */
   stop(): void {
     this.#agent.destroy();
   }
 
   /**
-   * Sends a request once, tenants in turn where there are many. Rejects with the Refusal of the
-   * cluster; with ClusterBusy where its turn does not come in 5 s, its tenant has as many looks as
-   * it may, or the cluster takes no more of it now; and with CLUSTER_UNAVAILABLE where no link to
-   * it stands, or no whole answer comes in 10 s: whether it took effect is not known then.
+   * Sends a request once; tenants take turns. Rejects with the cluster's Refusal. Rejects with
+   * ClusterBusy if the turn does not come in 5 s, the tenant has too many `isLook` requests, or the
+   * cluster limits the rate. Rejects with CLUSTER_UNAVAILABLE if there is no link, or no whole
+   * answer in 10 s; the outcome is unknown then.
    */
   async ask(request: ClusterRequest): Promise<ClusterAnswer> {
     const { clusterId } = request;
@@ -95,7 +95,7 @@ export class ClusterClient {
     }
   }
 
-  /** Resolves with what gives the turn back. */
+  /** Resolves with the function that ends the turn. */
   async #turn({ clusterId, caller, isLook }: ClusterRequest): Promise<() => void> {
     const { clock } = this.#deps;
     const tenant = tenantKey(caller);
@@ -168,7 +168,7 @@ const newSlots = (): FairSlots =>
 
 const MOST_WORDS = 1_024;
 
-/** Lists the refusals that are shown as the cluster's own. */
+/** Codes of refusals that callers see as the cluster's own. */
 const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
   'INVALID_ARGUMENT',
   'FORBIDDEN',
@@ -191,7 +191,7 @@ const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
 
 const isTold = (code: unknown): code is RefusalCode => TOLD.has(code);
 
-/** The refusal that a cluster answered with, with what it says of it for people. */
+/** Makes a Refusal from a cluster's error answer, with its message. */
 const refusalIn = (clusterId: string, body: unknown): Refusal => {
   const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';

@@ -13,17 +13,17 @@ export const JOIN_TOKEN_MS = 3_600_000;
 export interface ClusterRegistryDeps {
   readonly clusters: Records<ClusterRecord>;
   readonly clock: Clock;
-  /** The manager's own, which no worker may have. */
+  /** The manager's own id, which a worker may not use. */
   readonly ownClusterId: string;
   readonly managerKey: string;
 }
 
-/** Reads of the store at one time for who is not known: anybody may ask. */
+/** Concurrent reads of the store for unknown workers, since anybody may ask. */
 const MOST_READS = 4;
-/** Attempts to join, where the record moves meanwhile. */
+/** Attempts to join if the record changes in between. */
 const ATTEMPTS = 3;
 
-/** Who may link: each worker cluster with the key that it joined with. */
+/** The worker clusters that may link, each with the key of its join. */
 export class ClusterRegistry {
   readonly #deps: ClusterRegistryDeps;
   readonly #byId = new Map<string, ClusterRecord>();
@@ -38,7 +38,7 @@ export class ClusterRegistry {
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
       const { clusterId } = record;
-      if (clusterId === this.#deps.ownClusterId) return; // of when this cluster was a worker
+      if (clusterId === this.#deps.ownClusterId) return; // left from when this cluster was a worker
       if (kind === 'put') this.#byId.set(clusterId, record);
       else this.#byId.delete(clusterId);
       const { publicKey } = this.#byId.get(clusterId) ?? {};
@@ -46,17 +46,17 @@ export class ClusterRegistry {
     });
   }
 
-  /** Tells, after each change, by which key a cluster may link; none: by no key any more. */
+  /** Calls `follower` after each change with the key of a cluster; undefined if it may not link. */
   follow(follower: (clusterId: string, publicKey: string | undefined) => void): void {
     this.#followers.add(follower);
   }
 
-  /** Those that have joined, by id in order. */
+  /** Joined clusters, sorted by id. */
   joined(): readonly ClusterRecord[] {
     return this.#records.filter(({ publicKey }) => publicKey !== undefined);
   }
 
-  /** Those that have a token and have never joined, by id in order. */
+  /** Clusters that have a token and have never joined, sorted by id. */
   invited(): readonly InvitedCluster[] {
     return this.#records.flatMap(({ clusterId, publicKey, joinEndsAt }) =>
       publicKey === undefined && joinEndsAt !== undefined ? { clusterId, endsAt: joinEndsAt } : [],
@@ -68,9 +68,9 @@ export class ClusterRegistry {
   }
 
   /**
-   * Lets go of those that never joined and whose token has ended, so that an id that was mistyped
-   * does not stay. May be called at any time, on every replica; never rejects. What fails stays
-   * until the next call, and joins nobody.
+   * Deletes clusters that never joined before their token expired, so that a mistyped id does not
+   * stay. Any replica may call it at any time. Never rejects: a failed deletion waits for the next
+   * call, and the token stays invalid.
    */
   async forgetEnded(): Promise<void> {
     if (this.#isForgetting) return;
@@ -81,7 +81,7 @@ export class ClusterRegistry {
       const ended = this.#records.filter(
         ({ publicKey, joinEndsAt = Infinity }) => publicKey === undefined && joinEndsAt <= now,
       );
-      // As they stood: one that joins meanwhile, or is invited anew, is another record by then.
+      // Conditional: a cluster that has joined or was invited again has another revision.
       for (const record of ended) await clusters.remove(record).catch(() => undefined);
     } finally {
       this.#isForgetting = false;
@@ -93,9 +93,8 @@ export class ClusterRegistry {
   }
 
   /**
-   * Makes a token that joins this cluster once, within an hour; the one before it is worth nothing
-   * any more. A cluster that has joined already keeps its key until the token is used. Durable when
-   * it resolves.
+   * Makes a token that joins this cluster once, within an hour, and invalidates the previous token.
+   * A joined cluster keeps its key until the token is used. Durable when it resolves.
    */
   async invite(clusterId: string): Promise<{ readonly token: string; readonly endsAt: number }> {
     const { clusters, clock, ownClusterId, managerKey } = this.#deps;
@@ -119,8 +118,8 @@ export class ClusterRegistry {
   }
 
   /**
-   * Forgets a cluster, its key and its join token. Durable when it resolves. Refuses with
-   * CLUSTER_NOT_FOUND where there is none.
+   * Deletes a cluster, its key and its join token. Durable when it resolves. Rejects with
+   * CLUSTER_NOT_FOUND if the cluster does not exist.
    */
   async remove(clusterId: string): Promise<void> {
     const known = isDnsLabel(clusterId) ? await this.#deps.clusters.get(clusterId) : undefined;
@@ -134,14 +133,14 @@ export class ClusterRegistry {
   }
 
   /**
-   * Says whether who has proved to have this key is the cluster: by the key itself, or by a token,
-   * which is used up, whichever replica it is brought to. Resolves with the reason where not.
-   * Rejects where that can not be known at this time.
+   * Admits the owner of a proved key as the cluster, by the key or by a join token. Uses up the
+   * token on all replicas. Resolves with the reason if it refuses. Rejects if the answer cannot be
+   * known now.
    */
   async admit(candidate: Candidate): Promise<string | undefined> {
     const { clusterId, publicKey } = candidate;
     if (this.#byId.get(clusterId)?.publicKey === publicKey) return undefined;
-    // another replica may have made the token, or taken the cluster in, a moment ago
+    // another replica may have just made the token, or admitted the cluster
     if (this.#reads >= MOST_READS) throw new Error('too many who are not known come at this time');
     this.#reads += 1;
     try {
@@ -155,7 +154,7 @@ export class ClusterRegistry {
     }
   }
 
-  /** Resolves with `moved` where somebody else was faster, and all is to be looked at anew. */
+  /** Resolves with `moved` if another write came first; the caller tries again. */
   async #join({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
     const { clusters, clock } = this.#deps;
     const record = isDnsLabel(clusterId) ? await clusters.get(clusterId) : undefined;
@@ -168,7 +167,7 @@ export class ClusterRegistry {
     const now = clock.now();
     if (joinEndsAt <= now) return 'the join token has ended; make another one';
     try {
-      // conditional: of two who bring one token, the first joins
+      // conditional: if two bring the same token, the first joins
       await clusters.update({ ...rest, publicKey, joinedAt: now });
     } catch (error) {
       if (error instanceof RecordConflict) return 'moved';
@@ -184,7 +183,7 @@ export interface Candidate {
   readonly joinToken: string | undefined;
 }
 
-/** One answer for a cluster that is not known and one that has another key. */
+/** The same answer for an unknown cluster and a wrong key. */
 const UNKNOWN =
   'no cluster with this id and key has joined; a join token is needed that was made for it and ' +
   'has not ended';

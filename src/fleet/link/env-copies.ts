@@ -9,19 +9,19 @@ import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ClusterAnswer, ClusterClient, ClusterRequest } from './cluster-client.ts';
 
-/** Characters of an entity tag. */
+/** Maximum characters of an entity tag. */
 const MOST_TAG = 256;
 const word = z.string().max(1_024);
-/** More instances than a pool may have; nothing that a cluster claims beyond is taken in. */
+/** Exceeds the instances of a pool; larger numbers from a cluster are rejected. */
 const count = z.int().min(0).max(100_000);
 const texts = z.record(z.string(), z.string());
 
-/** Bytes of an answer that are about a member, and all that a pool of it may say. */
+/** Bytes of an answer for each member, including its pool. */
 const MEMBER_BYTES = 32 << 10;
-/** An answer may have what an env says of itself as it is and as it may be edited, spaces too. */
+/** An answer repeats the env's text: as stored, as editable, and with whitespace. */
 const TIMES_SAID = 3;
 
-/** One list in each cluster that an env has members on, as far as it is about members. */
+/** Joins a list of members that each cluster of an env has. */
 const perCluster = <T extends z.ZodType>(field: string, member: T) =>
   z
     .array(z.looseObject({ [field]: z.array(member).max(MOST_MEMBERS) }))
@@ -55,7 +55,7 @@ const ObservedMember = z
     templateVersion: seen.templateVersion,
   }));
 
-/** Reads what is needed of an env; all else of it is left alone. */
+/** Parses the needed fields of an env and ignores others. */
 const Envelope = z.object({
   env: z.object({
     ...{ namespace: word, team: word, user: word },
@@ -81,7 +81,7 @@ export interface EnvCopiesDeps {
   readonly client: Pick<ClusterClient, 'ask'>;
 }
 
-/** Reads and writes envs of other clusters by the REST API that those have. */
+/** Reads and writes envs of other clusters through their REST API. */
 export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   const ask = (
     { clusterId, owner, name, members, bytes }: CopyPlace,
@@ -104,7 +104,7 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   const member = (name: string): string => `/sandboxpools/${encodeURIComponent(name)}`;
   return {
     knows,
-    // what has just joined may still be invited to this replica
+    // a cluster that has just joined may still be invited in this replica's view
     isRemoved: (clusterId) =>
       !knows(clusterId) && !links.invited().some((each) => each.clusterId === clusterId),
     latencyOf: (clusterId) => links.find(clusterId)?.latencyMs(),
@@ -169,8 +169,8 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
 };
 
 /**
- * The owner, by no key of theirs: it may be a gated one that said what is asked for. Each has one,
- * so that what a cluster takes of a key in a second is no tenant's share for all.
+ * The owner as caller, without any of the owner's keys: a gated key may have made the request. Each
+ * owner has a key id of its own, so tenants do not share a cluster's rate limit per key.
  */
 const callerOf = (owner: CopyPlace['owner']): Caller => ({
   ...owner,
@@ -179,7 +179,7 @@ const callerOf = (owner: CopyPlace['owner']): Caller => ({
   gated: true,
 });
 
-/** An env of its name that is another tenant's, though shared with the owner, is none. */
+/** Returns undefined for another tenant's env of this name, even if it is shared with the owner. */
 const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined => {
   const { owner } = place;
   const { tag = '' } = answer.tag !== undefined && answer.tag.length <= MOST_TAG ? answer : {};
@@ -213,7 +213,7 @@ const read = <T>(schema: z.ZodType<T>, { clusterId }: CopyPlace, { body }: Clust
   return data;
 };
 
-/** Undefined where it refuses with one of these. */
+/** Resolves with undefined if the cluster refuses with one of these codes. */
 const orUndefined = async (
   asked: Promise<ClusterAnswer>,
   ...codes: readonly string[]

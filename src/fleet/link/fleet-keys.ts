@@ -9,11 +9,11 @@ import {
   type KeyObject,
 } from 'node:crypto';
 
-/** A pair of Ed25519 keys, by which a manager or a worker cluster is known. */
+/** The pair of Ed25519 keys that identifies a manager or a worker cluster. */
 export interface FleetKey {
   /** SPKI in base64. */
   readonly publicKey: string;
-  /** PKCS #8 in PEM, for the file that it is kept in. */
+  /** PKCS #8 in PEM, as stored in the key's file. */
   readonly privateKeyPem: string;
   readonly sign: (text: string) => string;
 }
@@ -23,7 +23,7 @@ export const newFleetKey = (): FleetKey =>
     generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   );
 
-/** Throws where the text is no key. */
+/** Throws if the text is not a private key. */
 export const fleetKeyOf = (privateKeyPem: string): FleetKey => {
   const privateKey = createPrivateKey(privateKeyPem);
   return {
@@ -35,7 +35,9 @@ export const fleetKeyOf = (privateKeyPem: string): FleetKey => {
   };
 };
 
-/** Takes an Ed25519 key apart once, for many signatures; undefined where the text is none. */
+/**
+ * Parses an Ed25519 key once, for many signatures. Returns undefined if the text is not such a key.
+ */
 export const signatureCheck = (
   publicKey: string,
 ): ((text: string, signature: string) => boolean) | undefined => {
@@ -56,7 +58,9 @@ export const signatureCheck = (
 
 export const newNonce = (): string => randomBytes(18).toString('base64url');
 
-/** Names a manager's key in a join token, so that a worker knows its manager from the first. */
+/**
+ * Fingerprint of a manager's key. A join token holds it, so a worker can check its first manager.
+ */
 export const fingerprintOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('base64url');
 
@@ -64,7 +68,7 @@ const JOIN_TOKEN = /^spj_([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})$/;
 
 export interface JoinToken {
   readonly text: string;
-  /** Fingerprint of the key of the manager that made it. */
+  /** Fingerprint of the manager's key. */
   readonly fingerprint: string;
 }
 
@@ -73,7 +77,7 @@ export const newJoinToken = (managerKey: string): JoinToken => {
   return { text: `spj_${randomBytes(24).toString('base64url')}.${fingerprint}`, fingerprint };
 };
 
-/** Undefined where the text is no join token. */
+/** Returns undefined if the text is not a join token. */
 export const parseJoinToken = (text: string): JoinToken | undefined => {
   const fingerprint = JOIN_TOKEN.exec(text)?.[2];
   return fingerprint === undefined ? undefined : { text, fingerprint };

@@ -3,53 +3,52 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { LinkChannel } from './link-channel.ts';
 
 const HEARTBEAT_MS = 5_000;
-/** Interval between two looks whether anything came, and whether the connection is there. */
+/** Interval between two checks for received bytes and for the connection. */
 const LOOK_MS = 1_000;
-/** A link is dead once more looks in a row than this have found nothing: after 15 s to 16 s. */
+/** A link is dead after more consecutive checks without bytes: after 15 s to 16 s. */
 const MOST_QUIET_LOOKS = 15;
-/** For anything to be heard, after a look out of turn. */
+/** Deadline for any bytes after a probe. */
 const PROBE_MS = 1_500;
-/** In place of that, where a PING waits behind so many bytes. */
+/** The same deadline if a PING queues behind `BUSY_BYTES` or more. */
 const BUSY_PROBE_MS = 5_000;
 const PROBE_STEP_MS = 250;
 const BUSY_BYTES = 64 * 1024;
 
 export interface HeartbeatTerms {
   readonly clock: Clock;
-  /** Bytes of the other end show that it lives, whether they answer a PING or not. */
+  /** Any bytes from the other end show that it is alive, not only answers to a PING. */
   readonly channel: Pick<LinkChannel, 'received' | 'isGone' | 'written' | 'moved'>;
-  /** A PING was answered. */
+  /** A PING was answered; time in ms. */
   readonly answered?: (tookMs: number) => void;
-  /** Something came from the other end. */
+  /** Called when bytes arrive. */
   readonly heard: () => void;
-  /** Once: nothing has come from it for too long. */
+  /** Called once, if the link is dead. */
   readonly dead: (why: string) => void;
 }
 
 /**
- * Sends a PING of HTTP/2 every 5 s, and finds a link dead of which nothing comes for 15 s, as of
- * one that was cut without a word, or whose connection is gone. `probe` looks at once: a link that
- * says nothing for 1.5 s is silent until it says something, and is not cut for it, since it may be
- * slow alone.
+ * Sends an HTTP/2 PING every 5 s. Declares a link dead if nothing arrives for 15 s, or if its
+ * connection is gone. `probe` checks at once: a link without bytes for 1.5 s is silent until bytes
+ * arrive. A silent link is not cut, since it may only be slow.
  *
- * What is said to much that is sent over a slow way comes late, and Node's HTTP/2 reads nothing
- * while it writes. So where 64 KiB and more were given to be sent since a PING that was answered, a
- * link is silent after 5 s, and whatever the kernel sees of the other end counts as heard.
+ * Answers are late behind much data on a slow path, and Node's HTTP/2 does not read while it
+ * writes. So if this end has written 64 KiB or more since the last answered PING, the deadline of a
+ * probe is 5 s. Traffic that only the kernel sees then counts as well.
  *
  * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. It
- * then reads and sends nothing, and its timers fire before it reads what came. So the heartbeat
- * counts looks, of which a pause is one, and a probe that was paused starts again.
+ * then reads and sends nothing, and its timers fire before it reads the received bytes. So the
+ * heartbeat counts checks, of which a pause is one, and a paused probe starts again.
  */
 export class Heartbeat {
   readonly #session: Http2Session;
   readonly #terms: HeartbeatTerms;
   readonly #waiting = new Set<() => void>();
-  /** Looks in a row that found nothing. */
+  /** Consecutive checks without received bytes. */
   #quietLooks = 0;
   #received = 0;
-  /** Holds what the kernel told last since something was read. */
+  /** The kernel's last number since bytes were read. */
   #moved: number | undefined;
-  /** Bytes that went before the last PING that was answered. */
+  /** Bytes written before the last answered PING. */
   #arrived = 0;
   #latencyMs = 0;
   #isSilent = false;
@@ -63,7 +62,7 @@ export class Heartbeat {
     this.#terms = terms;
   }
 
-  /** How long the last one took there and back. */
+  /** Round trip in ms of the last answered PING. */
   get latencyMs(): number {
     return this.#latencyMs;
   }
@@ -87,7 +86,7 @@ export class Heartbeat {
     return this.#isSilent;
   }
 
-  /** Notes, and says, whether anything came since the last look. */
+  /** Returns whether bytes have arrived since the last check. */
   #look(): boolean {
     const received = this.#terms.channel.received();
     if (received === this.#received) return false;
@@ -97,12 +96,13 @@ export class Heartbeat {
     return true;
   }
 
-  /** Notes whether the kernel has seen anything of the other end since the last time. */
+  /** Checks whether the kernel has seen traffic of the other end since the last check. */
   async #lookClosely(): Promise<void> {
     const moved = await this.#terms.channel.moved();
     if (moved === undefined || this.#stopped) return;
     const before = this.#moved;
-    // Its parts are read one after the other: one that was too much is not waited for.
+    // The kernel's counters are not read atomically, so a number may be too high. Replace it even
+    // if the new number is lower.
     this.#moved = moved;
     if (before !== undefined && moved > before) this.#hear();
   }
@@ -120,7 +120,7 @@ export class Heartbeat {
     return this.#terms.channel.written() - this.#arrived >= BUSY_BYTES;
   }
 
-  /** Calls `silent` where nothing is heard in time; returns the way to call that off. */
+  /** Calls `silent` if nothing arrives in time. Returns a function that cancels the call. */
   probe(silent: () => void): () => void {
     this.#look();
     this.#waiting.add(silent);

@@ -16,36 +16,38 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { unavailable, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** An identity is good for so long after it was signed. */
+/** Lifetime of an identity from its signature. */
 const LIFETIME_MS = 10_000;
-/** Further than the two ends of a link can disagree about when it began. */
+/** Tolerance for early identities: exceeds the two ends' difference about the start of a link. */
 const EARLY_MS = 10_000;
-/** An end's clock stood still if this many in a row, over this long, are late by the same. */
+/**
+ * A clock of one end was paused if this many identities in a row, over this time, are equally late.
+ */
 const OFF_IN_A_ROW = 3;
 const OFF_FOR_MS = 2_000;
 const OFF_ALIKE_MS = 1_000;
-/** More than clocks of two machines run apart, in ms for each ms. */
+/** Upper bound of the drift between two machines' clocks, in ms per ms. */
 const MOST_DRIFT = 0.0005;
-/** More than a link carries in the lifetime of an identity. */
+/** Exceeds the requests of a link within the lifetime of an identity. */
 const MOST_SEEN = 200_000;
 const MOST_TEXT = 4_096;
 
 const text = z.string().max(256);
 
 /**
- * Short names, since it comes with each request. Times are milliseconds since the link began, by
- * each end's own clock: so clocks may differ by any amount. Since they do not run alike either, the
- * checking end measures from the request that was the quickest to come of late.
+ * Names are short, since each request carries them. Times are ms since the link began, by each
+ * end's own clock, so the clocks may differ by any amount. Clocks also drift, so the checking end
+ * measures from the recent request with the shortest delay.
  */
 const Claims = z.object({
-  /** The cluster that it is for. */
+  /** The cluster that receives the request. */
   aud: text,
-  /** The link that it is for. */
+  /** The link that carries the request. */
   link: text,
-  /** Its number on this link. */
+  /** Number of the identity on this link. */
   jti: z.int(),
   at: z.number(),
-  /** Digest of the request that it is for. */
+  /** Digest of the request. */
   req: text,
   caller: z.object({
     namespace: text,
@@ -65,10 +67,7 @@ export interface LinkTerms {
   readonly clock: Clock;
 }
 
-/**
- * Signs who asks, at the manager: by the secret of the link, or by the manager's own key for a
- * worker that has none.
- */
+/** Signs the identity of a request's caller at the manager, with the secret of the link. */
 export const identitySigner = (
   signer: Pick<LinkSecret, 'sign'>,
   { clusterId, linkId, clock }: LinkTerms,
@@ -101,13 +100,13 @@ export const identitySigner = (
 };
 
 /**
- * Checks identities at the worker: signature, cluster, link, request, age, and that it comes for
- * the first time. Undefined where anything is wrong; UNAVAILABLE where it is right but for its age.
+ * Checks identities at the worker: signature, cluster, link, request, age, and single use. Returns
+ * undefined if anything is wrong, and UNAVAILABLE if only the age is wrong.
  *
- * The clock of a VM stands still during a snapshot or a live migration, and that of a laptop while
- * it is suspended. Then no identity over this link would be good any more, and `isOff` is called.
- * One that comes before it was signed proves it. Late ones prove it if several in a row are late by
- * the same, since a single one may have waited on the way.
+ * A VM's clock stops during a snapshot or a live migration, and a laptop's clock while it is
+ * suspended. No identity over this link would be valid after that, so `isOff` is called. An
+ * identity from the future proves it. Late identities prove it only if several in a row are equally
+ * late: a single one may have queued.
  */
 export const identityCheck = (
   isSigned: LinkSecret['isSigned'],
@@ -165,20 +164,20 @@ const digestOf = ({ method, target, idempotencyKey = '' }: RoutedRequest): strin
     .update(JSON.stringify([method, target, idempotencyKey]))
     .digest('base64url');
 
-/** Signs texts, and tells whether one was signed by the same secret. */
+/** Signs texts, and checks signatures that the same secret made. */
 export interface LinkSecret {
   readonly sign: (text: string) => string;
   readonly isSigned: (text: string, signature: string) => boolean;
 }
 
-/** One end's half of a secret that both ends of a link agree on, for that link alone. */
+/** One end's half of the secret of a link. */
 export interface SecretHalf {
-  /** A key of X25519, SPKI in base64. It says nothing about the secret. */
+  /** An X25519 key, SPKI in base64. It does not reveal the secret. */
   readonly publicKey: string;
   /**
-   * Returns what both ends come to, which nobody between them does, where each has proved that this
-   * transcript, which holds both public keys, is its own. Undefined where theirs is no such key,
-   * or one of which anybody knows what it comes to.
+   * Returns the shared secret. It is private if each end has authenticated this transcript, which
+   * holds both public keys. Returns undefined if `theirs` is malformed, or is a weak key with a
+   * predictable secret.
    */
   readonly agree: (theirs: string, transcript: string) => LinkSecret | undefined;
 }

@@ -8,21 +8,21 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { MOST_WORDS, UnsoundWord } from './link-words.ts';
 
-/** Connections that one link carries at a time. */
+/** Maximum concurrent connections of one link. */
 export const MOST_TUNNELS = 1_024;
-/** Bounds what a worker may send before the manager has read it, for all connections of a link. */
+/** Maximum unread bytes from a worker, for all connections of a link. */
 export const WINDOW_BYTES = 4 << 20;
 const LEAST_WINDOW_BYTES = 256 * 1024;
 const WINDOW_BYTES_OF_MS = 64 * 1024;
 
 /**
- * Bounds what a manager may send before the worker has read it. Node's HTTP/2 reads nothing while
- * it writes; so one of both ways must fit into what kernels hold, or both ends may write, and
- * neither read, for ever. Over a longer way kernels hold more, and more is needed.
+ * Maximum unread bytes from a manager. Node's HTTP/2 does not read while it writes. So the data of
+ * one direction must fit into kernel buffers; otherwise both ends may write forever and neither
+ * reads. A longer path needs, and buffers, more bytes.
  */
 export const workerWindow = (latencyMs: number): number =>
   Math.min(Math.max(LEAST_WINDOW_BYTES, Math.ceil(latencyMs) * WINDOW_BYTES_OF_MS), WINDOW_BYTES);
-/** Memory of one link at either end; beyond it new connections are refused. */
+/** Memory of one link at either end; beyond it, new connections are refused. */
 export const MOST_MEMORY_MB = 32;
 
 export const LINK_SETTINGS: Settings = {
@@ -33,8 +33,8 @@ export const LINK_SETTINGS: Settings = {
 };
 
 /**
- * Sends a word over a link, and resolves with the answer to it. What comes is read from the start:
- * an answer may have come whole, and its stream be closed, before its status is told.
+ * Sends a message over a link and resolves with the answer. Reads the body from the start: the
+ * stream may close before the status event fires.
  */
 export const ask = async (
   session: ClientHttp2Session,
@@ -45,7 +45,7 @@ export const ask = async (
 interface AskedUntil {
   readonly path: string;
   readonly body: object;
-  /** Takes the word back once it aborts. */
+  /** Cancels the request. */
   readonly signal?: AbortSignal;
 }
 
@@ -69,7 +69,9 @@ export interface AskedInTime extends Pick<AskedUntil, 'path' | 'body'> {
   readonly withinMs: number;
 }
 
-/** Does the same, and takes the word back where no whole answer comes in time: rejects then. */
+/**
+ * Does the same with a deadline. Cancels the request and rejects if no whole answer comes in time.
+ */
 export const askInTime = async (
   session: ClientHttp2Session,
   { path, body, clock, withinMs }: AskedInTime,
@@ -85,7 +87,7 @@ export const askInTime = async (
   }
 };
 
-/** Rejects with an Error where it is too long, or no JSON. */
+/** Rejects with an Error if the text is too long or not JSON. */
 export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promise<unknown> => {
   let text = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
@@ -96,8 +98,8 @@ export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promi
 };
 
 /**
- * Returns how the words of a link are read, by their paths. Those that may be long are read one of
- * each path at a time, as they are said: who begins many and ends none would fill the memory.
+ * Returns a reader for the messages of a link. It reads at most one long message per path at a
+ * time, since many unfinished messages would fill the memory.
  */
 export const wordsReader = (long: ReadonlySet<string>, mostOfLong: number) => {
   let reading = 0;

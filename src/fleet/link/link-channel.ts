@@ -8,30 +8,30 @@ import { SocketStream } from '../../lib/streams/socket-stream.ts';
 import { Agent, type RequestOptions } from 'node:http';
 import type { ClusterRoute } from '../../contracts/fleet/cluster-links.ts';
 
-/** The connection that a link goes over, at either end. */
+/** The connection that carries a link, at either end. */
 export interface LinkChannel {
-  /** Carries HTTP/2. The link ends with it, and it with the link. */
+  /** Carries HTTP/2. Link and stream end together. */
   readonly stream: Duplex;
-  /** Bytes that came so far. */
+  /** Bytes received so far. */
   readonly received: () => number;
   /**
-   * Says that the connection is no more, whatever HTTP/2 makes of that: while it writes it reads
-   * nothing, and over TLS no version of Node tells it of a write that failed.
+   * True if the connection is gone. HTTP/2 may not notice: it does not read while it writes, and
+   * over TLS Node does not report a failed write to HTTP/2.
    */
   readonly isGone: () => boolean;
-  /** Bytes that this end has given to be sent so far. */
+  /** Bytes that this end has written so far. */
   readonly written: () => number;
   /**
-   * Asks the kernel for a number that grows as bytes come, read or not, and as those of this end
-   * are acknowledged; undefined where it does not say. Many who ask together cost one read.
+   * Reads a number from the kernel that grows as bytes arrive, read or unread, and as the peer
+   * acknowledges sent bytes. Resolves with undefined if the kernel gives no number. Concurrent
+   * calls share one read.
    */
   readonly moved: () => Promise<number | undefined>;
 }
 
 /**
- * Names the TLS connection that a link goes over, alike at both of its ends and like no other one
- * (RFC 9266); empty where this end has no TLS. What both sign holds it, so that nobody in the
- * middle can pass it on over connections of theirs.
+ * Name of a link's TLS connection, equal at both ends and unique (RFC 9266); empty without TLS.
+ * Both ends sign it, so a man in the middle cannot relay a link over connections of its own.
  */
 export const channelName = (connection: Duplex): string =>
   connection instanceof TLSSocket
@@ -40,9 +40,9 @@ export const channelName = (connection: Duplex): string =>
 
 const NO_CONTEXT = Buffer.alloc(0);
 
-/** Has HTTP/2 run on a connection. */
+/** Makes the channel of a link from its connection. */
 export const linkChannel = (socket: Socket): LinkChannel => {
-  socket.once('end', () => socket.destroy()); // one of an HTTP server stays half open
+  socket.once('end', () => socket.destroy()); // sockets of an HTTP server would stay half open
   return {
     stream: socket,
     received: () => socket.bytesRead,
@@ -54,8 +54,8 @@ export const linkChannel = (socket: Socket): LinkChannel => {
 
 /**
  * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in
- * the middle of a read of HTTP/2, and a session that one of them destroys there corrupts the memory
- * of the process (Node 20.20).
+ * the middle of an HTTP/2 read. If one of them destroys the session there, it corrupts the
+ * process's memory (Node 20.20).
  */
 export const endSession = (
   session: Http2Session,
@@ -67,15 +67,15 @@ export const endSession = (
   });
 };
 
-/** Has nothing where Node has no such way any more. */
+/** Private fields of Node's socket handle; each is absent if Node drops it. */
 interface Handle {
   readonly getpeername?: (address: object) => number;
   readonly fd?: number;
   readonly bytesRead?: number;
-  /** With what waits in `writeQueueSize`. */
+  /** Includes the bytes in `writeQueueSize`. */
   readonly bytesWritten?: number;
   readonly writeQueueSize?: number;
-  /** TCP, below TLS. */
+  /** The TCP handle below TLS. */
   readonly _parent?: Handle;
 }
 
@@ -84,7 +84,7 @@ const handleOf = (socket: Socket): Handle | undefined => {
   return handle?._parent ?? handle ?? undefined;
 };
 
-/** Asks the kernel. (`remoteAddress` would say what it was.) False where Node has no such way. */
+/** Asks the kernel, since Node caches `remoteAddress`. False if Node has no `getpeername`. */
 const hasNoPeer = (socket: Socket): boolean => (handleOf(socket)?.getpeername?.({}) ?? 0) !== 0;
 
 const reads = new JoinedReads();
@@ -93,14 +93,14 @@ const readConnections = async (): Promise<string> =>
     await Promise.all(['tcp', 'tcp6'].map((each) => readFile(`/proc/self/net/${each}`, 'latin1')))
   ).join('');
 
-/** Undefined, or a rejection, where the kernel does not list the connection. */
+/** Undefined, or rejects, if the kernel does not list the connection. */
 const movedOf = async (socket: Socket): Promise<number | undefined> => {
   const name = await readlink(`/proc/self/fd/${handleOf(socket)?.fd ?? -1}`);
   const inode = /^socket:\[(\d+)\]$/.exec(name)?.[1];
   const connections = await reads.read('tcp', readConnections);
   const at = connections.indexOf(` ${inode} `);
   const line = connections.slice(connections.lastIndexOf('\n', at) + 1, at);
-  // addresses, state, then what is not acknowledged and what is not read, all in hex
+  // the line has addresses, state, then unacknowledged and unread bytes, all in hex
   const [, unacknowledged, unread] = / ([\dA-F]{8}):([\dA-F]{8}) /.exec(line) ?? [];
   const { bytesRead, bytesWritten, writeQueueSize } = handleOf(socket) ?? {};
   if (at < 0 || unacknowledged === undefined || unread === undefined) return undefined;
@@ -111,16 +111,15 @@ const movedOf = async (socket: Socket): Promise<number | undefined> => {
 };
 
 /**
- * Makes a stream of HTTP/2 a connection that HTTP/1.1 can be spoken on, at either end. (Handed over
- * as it is, Node's parser reads past the stream's framing.) No more is read than is taken, and no
- * more is taken than the other side reads.
+ * Makes an HTTP/2 stream a connection for HTTP/1.1, at either end. (Node's parser would read past
+ * the framing of the bare stream.) Backpressure applies in both directions.
  */
 export class TunnelSocket extends SocketStream {
-  /** Its peer is the other end of a link, and no address of a client. */
+  /** The peer is the other end of a link, not a client, so it has no address. */
   readonly remoteAddress: string | undefined = undefined;
   readonly #stream: Http2Stream;
 
-  /** `client` where requests are sent from here: it ends once the other end has. */
+  /** `client` if this end sends requests: the socket then ends when the other end does. */
   constructor(stream: Http2Stream, end: 'client' | 'server') {
     super({ allowHalfOpen: end === 'server', highWaterMark: BUFFERED_BYTES });
     this.#stream = stream;
@@ -145,7 +144,7 @@ export class TunnelSocket extends SocketStream {
     this.#stream.write(bytes, done);
   }
 
-  /** Sends at once what HTTP/1.1 writes at once, such as head and body. */
+  /** Sends chunks that HTTP/1.1 writes together, such as head and body, together. */
   override _writev(
     chunks: readonly { readonly chunk: Buffer }[],
     done: (error?: Error | null) => void,
@@ -163,9 +162,8 @@ export class TunnelSocket extends SocketStream {
   }
 
   /**
-   * Ends the stream in order, and drops what still comes of it: a peer that sees many streams reset
-   * takes it for an attack and ends the whole link (CVE-2023-44487). Reset where the other side
-   * does not end in time.
+   * Ends the stream in order and drops the rest of its data. A peer takes many resets for an attack
+   * and ends the whole link (CVE-2023-44487). Resets only if the other end does not end in time.
    */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     const stream = this.#stream;
@@ -180,19 +178,22 @@ export class TunnelSocket extends SocketStream {
 }
 
 const LINGER_MS = 5_000;
-/** Each way. */
+/** In each direction. */
 const BUFFERED_BYTES = 64 * 1024;
 
-/** A connection that nobody uses is kept for so long: shorter than workers keep theirs. */
+/** Idle time of a pooled connection; shorter than the workers' idle timeout. */
 const KEPT_MS = 30_000;
 
 export interface LinkOptions extends RequestOptions {
   readonly route: ClusterRoute;
 }
 
-/** Keeps connections over links, each for requests over its own link. */
+/** Pools connections over links, separately for each link. */
 export class LinkAgent extends Agent {
-  /** `mostKept` of each link: to begin one costs the worker as much as a connection of a client. */
+  /**
+   * `mostKept`: pooled connections per link. A new one costs the worker as much as a client's
+   * connection.
+   */
   constructor(mostKept: number) {
     super({ keepAlive: true, maxFreeSockets: mostKept, timeout: KEPT_MS });
   }

@@ -9,10 +9,10 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /**
- * Begins one binary message that is longer than anything a link ever carries (RFC 6455, 5.2): all
- * that follows is its bytes. (2^53 − 1 of them: some count in doubles.) So a link passes whatever
- * passes WebSockets on, and Node's own code reads and writes HTTP/2 on the connection itself. The
- * mask of who dials is zeros, which leave bytes as they are.
+ * Header of one endless binary message (RFC 6455, 5.2): all further bytes are its payload. The
+ * length is 2^53 − 1, since some implementations count in doubles. So a link passes through
+ * WebSocket proxies, while Node reads and writes HTTP/2 on the socket itself. The worker's mask is
+ * zero, which leaves the bytes unchanged.
  */
 const FROM_MANAGER = Buffer.from([0x82, 0x7f, 0, 0x1f, 255, 255, 255, 255, 255, 255]);
 const FROM_WORKER = Buffer.concat([
@@ -21,15 +21,15 @@ const FROM_WORKER = Buffer.concat([
   Buffer.alloc(4),
 ]);
 
-/** Whether a request for an upgrade may become a link. */
+/** Returns whether an upgrade request may become a link. */
 export const asksLink = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' &&
   headers['sec-websocket-version'] === '13' &&
   KEY.test(headers['sec-websocket-key'] ?? '');
 
 /**
- * Agrees to what `asksLink`; resolves once the worker's message has begun. Rejects if something
- * else comes, or the connection ends.
+ * Accepts an upgrade that passes `asksLink`. Resolves once the worker's message begins. Rejects if
+ * other bytes arrive or the connection ends.
  */
 export const acceptLink = async (
   { headers }: IncomingMessage,
@@ -52,7 +52,10 @@ export interface LinkDial {
   readonly failed: (why: string) => void;
 }
 
-/** Dials a manager; one of both is called, once. Returns the way to stop. */
+/**
+ * Dials a manager. Calls either `opened` or `failed`, once. Returns a function that cancels the
+ * dial.
+ */
 export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() => void) => {
   const key = randomBytes(16).toString('base64');
   const secure = url.protocol === 'wss:';
@@ -101,7 +104,7 @@ export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() 
   return () => end('it took too long to begin');
 };
 
-/** Resolves once both messages have begun; what came after the head of theirs is left to read. */
+/** Resolves once both messages have begun. Leaves the bytes after the peer's header unread. */
 const begun = async (
   socket: Duplex,
   first: Buffer,
@@ -110,8 +113,8 @@ const begun = async (
   if (first.length > 0) socket.unshift(first);
   const [head] = await Promise.all([
     readExactly(socket, theirs.length),
-    // nothing of ours may be under way when HTTP/2 takes the connection: it would take the end of
-    // that for the end of something of its own, and abort the process
+    // Hazard: no write may be pending when HTTP/2 takes the socket. HTTP/2 would take its
+    // completion for one of its own writes, and abort the process.
     new Promise<void>((resolve, reject) => {
       socket.write(mine, (error) => (error ? reject(error) : resolve()));
     }),

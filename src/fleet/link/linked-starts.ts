@@ -6,14 +6,13 @@ import type {
 } from '../../contracts/coordination/cluster-starts.ts';
 import type { Log } from '../../contracts/log.ts';
 
-/** A link, as far as it matters here. */
 export interface StartedLink {
   readonly isOver: boolean;
-  /** Nothing comes of it at this time. */
+  /** True if the other end has stopped sending. */
   readonly isSilent: boolean;
-  /** Looks whether anything comes, and calls `silent` where nothing does in time. */
+  /** Checks that the other end is alive. Calls `silent` if nothing arrives in time. */
   probe(silent: () => void): void;
-  /** Has `LinkedStarts.end` be called. May be repeated. */
+  /** Calls `LinkedStarts.end`. May be repeated. */
   cut(why: string): void;
 }
 
@@ -23,13 +22,13 @@ export interface LinkedStartsDeps {
   readonly log: Log;
 }
 
-/** How often it is said to other replicas what is linked here. */
+/** Interval between two reports of this replica's starts to the other replicas. */
 const SAY_MS = 1_000;
-/** Starts that are said at once. */
+/** Starts per report. */
 const AT_ONCE = 200;
-/** One that is refused for so long is no cluster that was started anew a moment ago. */
+/** A start that is refused for longer than this is a copy, not a restart of the cluster. */
 const SURE_MS = 5_000;
-/** One that did not ask for so long has gone. */
+/** A start that has not asked for this long is gone. */
 const GONE_MS = 30_000;
 
 interface Linked {
@@ -44,11 +43,11 @@ interface Rival {
 }
 
 /**
- * Has one start of a worker cluster's daemon be linked at a time, of clusters whose store is one
- * machine's: a copy of the data folder that runs beside it is another cluster under the same id.
- * The one that is linked stays, at every replica of the manager, for as long as it answers at any.
- * So replicas note in the coordination which one is linked to them; where that is out of reach,
- * each goes by its own links until it is back.
+ * Lets one start of a worker cluster's daemon be linked at a time, if the cluster's store is local.
+ * A copy of the data folder that runs beside it is another cluster under the same id. The linked
+ * start keeps its link while it answers at any replica of the manager. Replicas share the linked
+ * starts through the coordination. If the coordination is down, each replica decides by its own
+ * links.
  */
 export class LinkedStarts {
   readonly #deps: LinkedStartsDeps;
@@ -72,7 +71,7 @@ export class LinkedStarts {
     this.#callOff();
   }
 
-  /** Resolves with whether the link may stand: `end` is to be called once it does not any more. */
+  /** Resolves with whether the link may stay. Call `end` when the link ends. */
   async take(link: StartedLink, given: ClusterStart): Promise<boolean> {
     const { clusterId, start } = given;
     const isFirst = await this.#isFirst(given);
@@ -99,7 +98,7 @@ export class LinkedStarts {
     }
   }
 
-  /** When another start of the cluster was last refused, in ms; undefined where none asks. */
+  /** Time in ms at which another start of the cluster was last refused; undefined if none asks. */
   rivalAt(clusterId: string): number | undefined {
     const rival = this.#rivals.get(clusterId);
     return rival?.isTold && this.#deps.clock.now() - rival.lastAt < GONE_MS
@@ -118,7 +117,7 @@ export class LinkedStarts {
   }
 
   #release(given: ClusterStart): void {
-    // what is not released ends by itself
+    // an unreleased start expires
     this.#deps.held.releaseStart(given).catch(() => undefined);
   }
 
@@ -142,13 +141,13 @@ export class LinkedStarts {
 
   #hear(asked: ClusterStart, { start, isWanted }: HeldStart): void {
     const { clusterId } = asked;
-    // it ended meanwhile
+    // the link ended during the call
     if (this.#linked.get(clusterId)?.start !== asked.start) return this.#release(asked);
     if (start !== asked.start) this.#cutOthers({ clusterId, start });
     if (isWanted || start !== asked.start) this.#contest(clusterId);
   }
 
-  /** Another start asks for a link: the one that there is has to answer. */
+  /** Another start asks for a link: probes the links of the current start. */
   #contest(clusterId: string): void {
     this.#note(clusterId);
     for (const link of this.#linked.get(clusterId)?.links ?? [])

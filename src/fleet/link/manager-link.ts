@@ -26,7 +26,7 @@ import { KEY_WORDS, TEMPLATE_WORDS, TemplateReport } from './told/record-words.t
 import { RecordTeller, type ToldWords } from './told/told-records.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 
-/** Holds what is alike for all links of one replica of a manager. */
+/** Dependencies that all links of one replica of a manager share. */
 export interface LinksOfReplica {
   readonly registry: ClusterRegistry;
   readonly key: FleetKey;
@@ -34,32 +34,29 @@ export interface LinksOfReplica {
   readonly log: Log;
   readonly keys: PromotedKeySource;
   readonly templates: GlobalTemplateSource;
-  /** This replica of the manager. */
   readonly replica: string;
-  /** URLs that workers may have dialled; none: any. */
+  /** URLs that workers may dial; if empty, any URL. */
   readonly addresses: readonly string[];
 }
 
 export interface ManagerLinkTerms extends LinksOfReplica {
-  /** How many replicas the manager has. */
   readonly replicas: () => number;
-  /** Names the TLS connection that it came by; empty where there is none. */
+  /** Name of the link's TLS connection; empty without TLS. */
   readonly channel: string;
   /**
-   * It has proved to be of this cluster, and is not open yet. Resolves with whether it may open:
-   * not while another start of a daemon is linked that there is one of.
+   * Called once the link has proved to belong to this cluster. Resolves with false if the link must
+   * not open, because another start of the same daemon is linked.
    */
   readonly proved: (clusterId: string, start: string | undefined) => Promise<boolean>;
   readonly heard: (clusterId: string) => void;
-  /** Called once, however it ends; without a worker where it was not open yet. */
+  /** Called once, however the link ends. `worker` is undefined if the link had not opened. */
   readonly over: (worker: LinkedWorker | undefined, why: string) => void;
 }
 
-/** Says whose a link is. */
+/** The worker at the other end of a link. */
 export interface LinkedWorker {
   readonly clusterId: string;
   readonly publicKey: string;
-  /** Which of the cluster's replicas. */
   readonly replica: string;
 }
 
@@ -67,21 +64,24 @@ type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tell
 
 interface ProvedWorker {
   readonly worker: LinkedWorker;
-  /** Begins to follow global templates. */
+  /** Begins to follow the global templates. */
   readonly tellerOfTemplates: () => Teller;
-  /** Signs identities that this worker takes. */
+  /** Signs the identities that this worker accepts. */
   readonly signer: Pick<LinkSecret, 'sign'>;
 }
 
 const REMOVED = 'the cluster was removed';
 const DISMISSED_MS = 2_000;
 const REPORT_MS = 2_000;
-/** For a word that may wait behind much else. */
+/** Deadline for a message that may queue behind large transfers. */
 const TOLD_MS = 30_000;
-/** For a link to prove whose it is, and to learn which keys are promoted. */
+/** Deadline for a link to authenticate and to receive the promoted keys. */
 const OPEN_MS = 10_000;
 
-/** One connection of a worker, at the manager: first who it is, then the way to its server. */
+/**
+ * The manager's end of a connection from a worker. It authenticates the worker, then routes to the
+ * worker's server.
+ */
 export class ManagerLink {
   readonly #channel: LinkChannel;
   readonly #terms: ManagerLinkTerms;
@@ -93,7 +93,7 @@ export class ManagerLink {
   #route: ClusterRoute | undefined;
   #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
   #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
-  /** Copies that the worker says it made anew. */
+  /** Number of key copies that the worker reports to have rebuilt. */
   #keysRemade = 0;
   #over = false;
 
@@ -115,7 +115,7 @@ export class ManagerLink {
     return this.#worker;
   }
 
-  /** The way to the worker; undefined where it takes nothing, or says nothing, at this time. */
+  /** Route to the worker; undefined if the link is silent or the worker is leaving. */
   get route(): ClusterRoute | undefined {
     return this.isSilent ? undefined : this.#route;
   }
@@ -124,17 +124,17 @@ export class ManagerLink {
     return this.#over;
   }
 
-  /** Nothing comes of it at this time. */
+  /** True if the other end has stopped sending. */
   get isSilent(): boolean {
     return this.#heartbeat?.isSilent === true;
   }
 
-  /** Looks whether anything comes, and calls `silent` where nothing does in time. */
+  /** Checks that the other end is alive. Calls `silent` if nothing arrives in time. */
   probe(silent: () => void): void {
-    this.#heartbeat?.probe(silent); // one that is not open yet has its own deadline
+    this.#heartbeat?.probe(silent); // a link that is not open yet has its own deadline
   }
 
-  /** Undefined where it is not open yet. */
+  /** Undefined until the link is open. */
   get view(): LinkView | undefined {
     if (!this.#opened || !this.#worker) return undefined;
     const standing = this.isSilent ? 'Silent' : 'Open';
@@ -148,8 +148,8 @@ export class ManagerLink {
   }
 
   /**
-   * Resolves with whose link it is, once that is proved; undefined where the worker has another one
-   * to this replica. Rejects where it is not proved.
+   * Resolves with the authenticated worker, or undefined if the worker already has a link to this
+   * replica. Rejects if authentication fails.
    */
   async open(): Promise<LinkedWorker | undefined> {
     const { clock } = this.#terms;
@@ -183,7 +183,7 @@ export class ManagerLink {
     }
   }
 
-  /** Says how many replicas the manager has by now. */
+  /** Sends the manager's current number of replicas. */
   tellReplicas(): void {
     if (this.#session.closed || this.#session.destroyed) return;
     const { clock, replicas } = this.#terms;
@@ -203,25 +203,23 @@ export class ManagerLink {
     endSession(this.#session, this.#channel);
   }
 
-  /** Resolves once the worker knows what changed of promoted keys before this call. */
+  /** Resolves once the worker has confirmed all earlier changes of promoted keys. */
   async keysSettled(): Promise<void> {
     await this.#keys?.settled();
   }
 
-  /** Resolves once the worker was told what changed of global templates before this call. */
+  /** Resolves once the worker has confirmed all earlier changes of global templates. */
   async templatesSettled(): Promise<void> {
     await this.#templates?.settled();
   }
 
-  /**
-   * Asks how the worker stands to a global template. Rejects where it gives no answer in 2 s.
-   */
+  /** Asks for the state of a global template at the worker. Rejects if no answer comes in 2 s. */
   async report(globalId: string): Promise<CopyReport> {
     const word = { path: '/template', body: { globalId }, clock: this.#terms.clock };
     return TemplateReport.parse(await askInTime(this.#session, { ...word, withinMs: REPORT_MS }));
   }
 
-  /** Tells the worker that it was removed, within 2 s, and cuts. */
+  /** Notifies the worker that its cluster was removed, within 2 s, and cuts the link. */
   async dismiss(): Promise<void> {
     const { clock } = this.#terms;
     const callOff = clock.at(clock.now() + DISMISSED_MS, () => this.cut(REMOVED));
@@ -287,7 +285,7 @@ export class ManagerLink {
         copied: true,
       });
     this.#named = { clusterId, replica: worker.replica };
-    // before requests are passed on: the worker must not know as good what was revoked meanwhile
+    // before the first request: the worker must not accept a key that was revoked while unlinked
     const { keys, templates } = this.#terms;
     this.#keys = this.#teller(KEY_WORDS, keys, transcript);
     if (this.#over) this.#keys.stop();
@@ -299,7 +297,10 @@ export class ManagerLink {
     };
   }
 
-  /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */
+  /**
+   * Waits for the worker to leave. GOAWAY cannot announce this: Node never ends streams that are
+   * open when it arrives.
+   */
   async #untilItLeaves(): Promise<void> {
     await ask(this.#session, '/leave', {}).then(
       () => (this.#route = undefined),
@@ -307,7 +308,7 @@ export class ManagerLink {
     );
   }
 
-  /** Lets pass what failed with the link. */
+  /** Ignores failures of the link itself. */
   #cutUnlessSound = (error: unknown): void => {
     if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
   };
@@ -323,14 +324,14 @@ export class ManagerLink {
 }
 
 interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId'> {
-  /** Signs identities that this worker takes. */
+  /** Signs the identities that this worker accepts. */
   readonly signer: Pick<LinkSecret, 'sign'>;
   readonly clock: Clock;
-  /** Undefined until it has begun. */
+  /** Undefined until the heartbeat starts. */
   readonly heartbeat: () => Heartbeat | undefined;
 }
 
-/** Returns the way to a worker's server over the HTTP/2 of a link. */
+/** Returns the route to a worker's server over a link's HTTP/2 session. */
 const routeOver = (
   session: ClientHttp2Session,
   { clusterId, linkId, signer, clock, heartbeat }: RouteTerms,
@@ -353,7 +354,7 @@ const routeOver = (
   probe: (silent) => heartbeat()?.probe(silent) ?? (() => undefined),
 });
 
-/** Lists why a manager takes a link not in; docs/metrics.md says what each means. */
+/** Reasons to refuse a link; docs/metrics.md explains each. */
 const REASONS = [
   'not-joined',
   'unproved',
@@ -364,7 +365,7 @@ const REASONS = [
 ] as const;
 export type RefusedReason = (typeof REASONS)[number];
 
-/** Says that the other end of a link was told why it is not taken in. */
+/** Thrown once the other end has received the reason of its refusal. */
 export class LinkRefused extends Error {
   override readonly name = 'LinkRefused';
   readonly reason: RefusedReason;
@@ -375,18 +376,18 @@ export class LinkRefused extends Error {
   }
 }
 
-/** Counts links that were not taken in, by reason. */
+/** Counts refused links by reason. */
 export class RefusedLinks {
   readonly #counts = new Map<RefusedReason, number>(REASONS.map((reason) => [reason, 0]));
 
-  /** Returns the reason; whatever is no LinkRefused kept the link from opening. */
+  /** Counts the error and returns its reason: `not-opened` for errors other than LinkRefused. */
   note(error: unknown): RefusedReason {
     const reason = error instanceof LinkRefused ? error.reason : 'not-opened';
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     return reason;
   }
 
-  /** Every reason, those that never came too. */
+  /** Every reason, also with a count of 0. */
   get counts(): ReadonlyMap<RefusedReason, number> {
     return this.#counts;
   }

@@ -22,43 +22,43 @@ import {
 } from './manager-link.ts';
 import { LinkedStarts } from './linked-starts.ts';
 
-/** Where workers come to: a WebSocket, which HTTP/2 runs in. */
+/** Path of the WebSocket that carries a link's HTTP/2. */
 export const LINK_PATH = '/fleet/link';
-/** How often it is looked whether the manager's replicas are the same as before. */
+/** Interval between two checks of the manager's set of replicas. */
 const LOOK_MS = 1_000;
 const SETTLED_MS = 5_000;
-/** For who dialled to begin, once it was agreed to. */
+/** Deadline for a worker to begin the link after the upgrade. */
 const BEGIN_MS = 10_000;
 
-/** Says how a link came: from which address, and over which TLS connection. */
+/** Origin of a link: the peer's address and the name of its TLS connection. */
 interface Came {
   readonly address: string;
   readonly channel: string;
 }
 
 export interface ManagerLinksDeps extends LinksOfReplica {
-  /** Replicas of the manager share it. */
+  /** Shared by the manager's replicas. */
   readonly coordination: ClusterStarts & Pick<Leases, 'replicas'>;
-  /** The address of who asks, behind trusted proxies too. */
+  /** The client's address, resolved through trusted proxies. */
   readonly addressOf: (request: IncomingMessage) => string;
 }
 
 /**
- * The links that worker clusters opened to this replica of the manager. One stands of each replica
- * of a cluster: a new one takes the place of the one before it, which may be half open. What is
- * asked of a cluster goes over its links in turn.
+ * The links that worker clusters opened to this replica of the manager. Each worker replica has one
+ * link: a new link replaces the old one, which may be half open. Requests to a cluster go over its
+ * links in turn.
  */
 export class ManagerLinks implements FleetLinks {
   readonly #deps: ManagerLinksDeps;
   readonly #pending = new PendingLinks();
   readonly refused = new RefusedLinks();
-  /** By cluster, by its replica; the first one is the next to be asked. */
+  /** By cluster, then by its replica. The first link serves the next request. */
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
   readonly #starts: LinkedStarts;
-  /** Those of which the log says that they do not say how a global template stands. */
+  /** Links whose failure to report a template's state is already logged. */
   readonly #unreported = new WeakSet<ManagerLink>();
-  /** The manager's replicas of which workers were told last. */
+  /** The manager's replicas that workers were last notified of. */
   #told = '';
   #callOff: () => void = () => {};
   #leaving = false;
@@ -81,7 +81,7 @@ export class ManagerLinks implements FleetLinks {
     return url === LINK_PATH;
   }
 
-  /** For the server's `upgrade` event. Never throws. */
+  /** Handler of the server's `upgrade` event. Never throws. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
     if (this.#leaving) {
@@ -125,20 +125,20 @@ export class ManagerLinks implements FleetLinks {
     for (const [replica, link] of links ?? []) {
       const { route } = link;
       if (!route) continue;
-      links?.delete(replica); // to the end: the next call goes over another one
+      links?.delete(replica); // to the end: the next call takes another link
       links?.set(replica, link);
       return route;
     }
     return undefined;
   }
 
-  /** Resolves once all that are linked know what changed of promoted keys before this call. */
+  /** Resolves once all linked workers have confirmed earlier changes of promoted keys. */
   async keysSettled(): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await Promise.all(links.map((link) => link.keysSettled()));
   }
 
-  /** Resolves once all were told what changed of global templates before this call, or in 5 s. */
+  /** Resolves once all workers have confirmed earlier changes of global templates, or after 5 s. */
   async templatesSettled(): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await within(
@@ -148,7 +148,10 @@ export class ManagerLinks implements FleetLinks {
     );
   }
 
-  /** How a cluster stands to a global template; undefined where it does not answer in 2 s. */
+  /**
+   * Resolves with the state of a global template in a cluster, or with undefined if the cluster
+   * does not answer in 2 s.
+   */
   async report(clusterId: string, globalId: string): Promise<CopyReport | undefined> {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
     return await link?.report(globalId).catch((error: unknown) => {
@@ -162,19 +165,18 @@ export class ManagerLinks implements FleetLinks {
     });
   }
 
-  /** Ends the links of a cluster that was removed. */
+  /** Ends the links of a removed cluster. */
   async dismiss(clusterId: string): Promise<void> {
     await Promise.all(this.#linksOf(clusterId).map((link) => link.dismiss()));
     this.#lastHeard.delete(clusterId);
   }
 
-  /** Takes no more links; those that stand are as before. */
+  /** Accepts no more links; open links stay. */
   leave(): void {
     this.#leaving = true;
     this.#pending.cutAll('the manager stops');
   }
 
-  /** Cuts every link. */
   stop(): void {
     this.leave();
     this.#callOff();
@@ -187,7 +189,7 @@ export class ManagerLinks implements FleetLinks {
     return [...(this.#open.get(clusterId)?.values() ?? [])];
   }
 
-  /** Cuts links that were opened with a key that the cluster has no more. */
+  /** Cuts links that were opened with the cluster's former key. */
   #cutOthers(clusterId: string, publicKey: string): void {
     for (const link of this.#linksOf(clusterId))
       if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
@@ -203,7 +205,7 @@ export class ManagerLinks implements FleetLinks {
     for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
   }
 
-  /** Takes a link once it begins; until then it counts among those that have proved nothing. */
+  /** Accepts a link once it begins. Until then, the link counts as unauthenticated. */
   async #begin(
     request: IncomingMessage,
     { socket, head, came }: { readonly socket: Socket; readonly head: Buffer; readonly came: Came },
@@ -250,7 +252,7 @@ export class ManagerLinks implements FleetLinks {
       if (!worker) return link.cut('the worker has another one');
       if (link.isOver) return;
       const { publicKey } = this.#deps.registry.find(worker.clusterId) ?? {};
-      if (publicKey === undefined) return await link.dismiss(); // removed meanwhile
+      if (publicKey === undefined) return await link.dismiss(); // removed while the link opened
       this.#enter(link, worker);
       this.#cutOthers(worker.clusterId, publicKey);
     } catch (error) {
@@ -260,7 +262,7 @@ export class ManagerLinks implements FleetLinks {
     }
   }
 
-  /** Another start of the cluster's daemon is linked: that is told of by itself. */
+  /** Does not log a cluster that runs twice: `LinkedStarts` reports it. */
   #refuse(error: unknown): void {
     if (this.refused.note(error) !== 'runs-twice')
       this.#deps.log.warn({ error }, 'a link was refused');
@@ -272,7 +274,7 @@ export class ManagerLinks implements FleetLinks {
     if (links.size >= MOST_REPLICAS) return link.cut('the cluster has as many links as it may');
     links.set(replica, link);
     this.#open.set(clusterId, links);
-    link.tellReplicas(); // they may be others since it was welcomed
+    link.tellReplicas(); // their number may have changed since the welcome
     this.#deps.log.info({ clusterId, replica }, 'a cluster is linked');
   }
 
@@ -285,25 +287,25 @@ export class ManagerLinks implements FleetLinks {
   }
 }
 
-/** A link that is not open yet, or a connection that is yet to be one. */
+/** A link that is not open yet, or the connection before it. */
 interface PendingLink {
   /** May be repeated. */
   readonly cut: (why: string) => void;
 }
 
-/** Links that have not proved yet whose they are; and those of one address. */
+/** Limits of unauthenticated links: in total, and from one address. */
 const MOST_PENDING = 32;
 const MOST_OF_ADDRESS = 8;
 
 /**
- * Holds the links that have yet to prove whose they are. Anybody may open some: where there are too
- * many, of all or of one address, the oldest one goes, so that who proves it at once is not kept
- * out by who never will. One that has proved it makes room for those of its own cluster alone.
+ * The links that are not authenticated yet. Anybody may open a link, so beyond a limit the oldest
+ * link goes: stalled links cannot lock out a worker that authenticates at once. An authenticated
+ * link counts only against the limit of its own cluster.
  */
 export class PendingLinks {
-  /** By address, in the order in which they came. */
+  /** The address of each link, oldest first. */
   readonly #links = new Map<PendingLink, string>();
-  /** Those that have proved whose they are, and are not open yet, by cluster. */
+  /** The cluster of each authenticated link that is not open yet. */
   readonly #proved = new Map<PendingLink, string>();
 
   add(link: PendingLink, address: string): void {
@@ -316,7 +318,7 @@ export class PendingLinks {
     this.#cutOldest((each) => count(each) === most);
   }
 
-  /** Notes whose a link is; of no effect where it was cut. */
+  /** Notes the cluster of an authenticated link. Has no effect if the link was cut. */
   proved(link: PendingLink, clusterId: string): void {
     if (!this.#links.delete(link)) return;
     this.#proved.set(link, clusterId);
@@ -346,7 +348,9 @@ export class PendingLinks {
   }
 }
 
-/** Nothing reads such a socket any more, so that it would stay half open for ever. */
+/**
+ * Answers and destroys the socket. Nothing reads it any more, so it would stay half open forever.
+ */
 const endWith = (socket: Duplex, status: string): void => {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
 };

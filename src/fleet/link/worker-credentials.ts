@@ -10,28 +10,27 @@ import {
   type FleetKey,
 } from './fleet-keys.ts';
 
-/** Managers that are remembered; the one that took the cluster in the longest ago goes first. */
+/** Maximum stored managers; the manager that joined longest ago is dropped first. */
 const MOST_MANAGERS = 16;
 
 const Kept = z.object({
-  /** Absent: what the cluster is known by was given. */
+  /** Absent if the key comes from the configuration. */
   privateKey: z.string().optional(),
   managers: z.array(z.string()).max(MOST_MANAGERS),
 });
 
 export interface WorkerCredentialsTerms {
   readonly dataDir: string;
-  /** Names a file that holds a join token, where there is one. */
+  /** Path of a file with a join token, if any. */
   readonly joinTokenFile: string | undefined;
-  /** Is what all replicas of the cluster are known by; undefined: a key that is kept here. */
+  /** Key that all replicas of the cluster share. If absent, the key in the data folder. */
   readonly key?: FleetKey;
 }
 
 /**
- * Holds what a worker cluster is known by, and knows its managers by: a key of its own, made once
- * or given, the keys of the managers that took it in, and the join token, which names one more.
- * Kept in `fleet/worker.json` of the data folder, for its owner alone; the file is written before a
- * word of it goes out.
+ * The credentials of a worker cluster: its own key, the keys of managers that accepted it, and a
+ * join token for one more manager. Stored in `fleet/worker.json` of the data folder, readable only
+ * by its owner. A new key or manager is written before it is used.
  */
 export class WorkerCredentials {
   readonly #file: string;
@@ -41,8 +40,8 @@ export class WorkerCredentials {
   readonly key: FleetKey;
 
   /**
-   * Throws where a file or the token is malformed, and where the token can not be read before any
-   * manager has taken the cluster in.
+   * Throws if a file or the token is malformed. Also throws if the token cannot be read and no
+   * manager has accepted the cluster yet.
    */
   constructor({ dataDir, joinTokenFile, key }: WorkerCredentialsTerms) {
     this.#file = join(dataDir, 'fleet', 'worker.json');
@@ -61,14 +60,14 @@ export class WorkerCredentials {
     return this.#managers.includes(managerKey) || this.#isOfToken(managerKey);
   }
 
-  /** The token, where it is of this manager and has not been used. */
+  /** The join token, if it belongs to this manager and has not been used. */
   joinTokenFor(managerKey: string): string | undefined {
     return this.#isOfToken(managerKey) && !this.#managers.includes(managerKey)
       ? this.#joinToken
       : undefined;
   }
 
-  /** The manager took the cluster in; from now on it needs no token there. */
+  /** The manager accepted the cluster, which needs no token there from now on. */
   joined(managerKey: string): void {
     if (this.#managers.at(-1) === managerKey) return;
     const others = this.#managers.filter((each) => each !== managerKey);
@@ -76,7 +75,7 @@ export class WorkerCredentials {
     this.#write();
   }
 
-  /** The manager does not know the cluster any more; it needs a token there. */
+  /** The manager no longer knows the cluster, which needs a new token there. */
   left(managerKey: string): void {
     if (!this.#managers.includes(managerKey)) return;
     this.#managers = this.#managers.filter((each) => each !== managerKey);
@@ -93,7 +92,7 @@ export class WorkerCredentials {
     try {
       token = readFileSync(file, 'utf8').trim();
     } catch (cause) {
-      if (this.#managers.length > 0) return undefined; // it has served
+      if (this.#managers.length > 0) return undefined; // the token was used already
       throw new Error('the file of fleet.joinTokenFile can not be read', { cause });
     }
     if (parseJoinToken(token)) return token;

@@ -43,48 +43,49 @@ import { RecordListener, MOST_TOLD } from './told/told-records.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
 /**
- * Checks who asks over one link; undefined where the identity is not good, a Refusal where it says
- * nothing about who asks.
+ * Checks the identity of a request over one link. Returns undefined if the identity is invalid, and
+ * a Refusal if it is valid but too old.
  */
 export type IdentityCheck = (
   identity: string,
   request: RoutedRequest,
 ) => Caller | Refusal | undefined;
 
-/** Holds what is alike for all links of one replica of a worker. */
+/** Dependencies that all links of one replica of a worker share. */
 export interface LinksOfWorker {
   readonly clusterId: string;
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly keys: PromotedKeyCopies;
   readonly templates: GlobalTemplateCopies;
-  /** This replica of the cluster. */
   readonly replica: string;
-  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
+  /**
+   * Identifies this start of the daemon if its store is local; absent if replicas share the store.
+   */
   readonly start?: string;
-  /** A connection came over a link. */
+  /** Called with each connection that arrives over a link. */
   readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 
 export interface WorkerLinkTerms extends LinksOfWorker {
-  /** The origin of the URL that was dialled. */
+  /** Origin of the dialled URL. */
   readonly address: string;
-  /** Names the TLS connection that was made; empty where there is none. */
+  /** Name of the link's TLS connection; empty without TLS. */
   readonly channel: string;
-  /** The manager has proved to be this; says whether there is a link to it already. */
+  /** Called once the manager has authenticated. Returns `held` if a link to this replica exists. */
   readonly proved: (manager: ManagerReplica) => 'new' | 'held';
-  /** The link carries requests from now on; `replicas`: how many the manager has. */
+  /** The link now carries requests. `replicas` is the manager's number of replicas. */
   readonly opened: (manager: ManagerReplica, replicas: number) => void;
-  /** The manager has another number of replicas by now. */
+  /** The manager's number of replicas has changed. */
   readonly told: (manager: ManagerReplica, replicas: number) => void;
   /** Called once. */
   readonly over: (why: string, kind: LinkEnd) => void;
 }
 
 /**
- * `refused` where the manager, or this side, wants nothing of the other; `copied` where it does
- * once another start of this cluster has ended; `held` where another link leads to the same
- * replica; `failed` where this side could not do what it was told.
+ * `refused`: either end rejects the other. `copied`: another start of this cluster is linked; retry
+ * after it ends. `held`: another link leads to the same replica. `failed`: this end could not apply
+ * a message of the manager.
  */
 export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
 
@@ -93,13 +94,11 @@ const COPIED =
   'Stop one of the two for good; to keep both, start this one with an empty data folder, and a ' +
   'cluster id and a join token of its own. Until then it asks again';
 
-/** Names one replica of one manager. */
 export interface ManagerReplica {
   readonly managerKey: string;
   readonly replica: string;
 }
 
-/** Holds what both ends said of themselves. */
 interface Words {
   readonly manager: ManagerHello;
   readonly worker: WorkerHello;
@@ -110,13 +109,15 @@ interface Heard {
   readonly templates: RecordListener<GlobalTemplateChange>;
 }
 
-/** Words that may be long. */
+/** Paths of messages that may be long. */
 const TOLD: ReadonlySet<string> = new Set([KEY_WORDS.path, TEMPLATE_WORDS.path]);
 
-/** For the manager to take the cluster in: longer than it takes itself to refuse one. */
+/**
+ * Deadline for the manager to accept the link; longer than the manager's own deadline to refuse it.
+ */
 const TAKE_IN_MS = 15_000;
 
-/** One link of a worker to a manager, from the moment when the connection is open. */
+/** The worker's end of a link to a manager, from the open connection on. */
 export class WorkerLink {
   readonly #channel: LinkChannel;
   readonly #terms: WorkerLinkTerms;
@@ -124,17 +125,19 @@ export class WorkerLink {
   #words: Words | undefined;
   readonly #half = newSecretHalf();
   readonly #read = wordsReader(TOLD, 2 * MOST_TOLD);
-  /** Since the manager has proved to be ours. */
+  /** Set once the manager has authenticated. */
   #heard: Heard | undefined;
   #isHeld = false;
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #callOff: () => void;
-  /** On which the manager waits for the word that this end leaves. */
+  /** The open request of the manager that the worker answers when it leaves. */
   #leaveAsked: ServerHttp2Stream | undefined;
   readonly #tunnels = new Set<TunnelSocket>();
   #whenIdle: (() => void) | undefined;
-  /** The least that a PING took: what waits behind other bytes says nothing of the way. */
+  /**
+   * Shortest round trip of a PING. A PING that queues behind other bytes does not measure the path.
+   */
   #latencyMs = Infinity;
   #over = false;
 
@@ -151,8 +154,8 @@ export class WorkerLink {
     });
     this.#session.setLocalWindowSize(workerWindow(0));
     this.#session.on('stream', (stream, headers) => {
-      stream.on('error', () => undefined); // its end says it too
-      if (stream.closed) return; // reset before it was told of: nothing may be answered
+      stream.on('error', () => undefined); // its end reports the error too
+      if (stream.closed) return; // already reset: an answer is no longer possible
       const method = headers[':method'];
       if (method === 'CONNECT') this.#tunnel(stream);
       else void this.#answer(stream, String(headers[':path']));
@@ -162,13 +165,13 @@ export class WorkerLink {
     channel.stream.once('close', () => this.end('the connection ended', 'cut'));
   }
 
-  /** Has the manager begin nothing more over the link; what is under way goes on. */
+  /** Makes the manager send no new requests over the link; requests in progress go on. */
   leave(): void {
     if (this.#leaveAsked) answerWords(this.#leaveAsked, 200, {});
     this.#leaveAsked = undefined;
   }
 
-  /** Resolves once no connection goes over it. */
+  /** Resolves once the link carries no connections. */
   async idle(): Promise<void> {
     if (this.#tunnels.size === 0 || this.#over) return;
     await new Promise<void>((resolve) => {
@@ -186,7 +189,7 @@ export class WorkerLink {
     this.#heard?.templates.end();
     this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
-    for (const tunnel of this.#tunnels) tunnel.destroy(); // no answer goes over it any more
+    for (const tunnel of this.#tunnels) tunnel.destroy(); // it can carry no more answers
     endSession(this.#session, this.#channel);
   }
 
@@ -225,7 +228,7 @@ export class WorkerLink {
     }
   }
 
-  /** Undefined: it is no word that may come now. */
+  /** Undefined if the message is unknown, or not allowed at this point. */
   #hear(path: string, body: unknown): Promise<object | undefined> | object | undefined {
     const words = this.#words;
     if (!words) return path === '/hello' ? this.#greet(ManagerHello.parse(body)) : undefined;
@@ -259,7 +262,7 @@ export class WorkerLink {
     if (!credentials.trusts(manager.managerKey))
       throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
     if (proved(manager) === 'held') {
-      this.#isHeld = true; // the manager ends it
+      this.#isHeld = true; // the manager ends the link
       return { held: true };
     }
     this.#heard = this.#listen(fingerprintOf(manager.managerKey), { isSigned, transcript });
@@ -292,7 +295,7 @@ export class WorkerLink {
     return {};
   }
 
-  /** Undefined where the store gives no answer: that ends no link. */
+  /** Undefined if the store does not answer; the link stays up. */
   #report(managerKey: string, globalId: string): Promise<object | undefined> {
     const { templates } = this.#terms;
     return templates.report(fingerprintOf(managerKey), globalId).catch(() => undefined);
@@ -317,7 +320,7 @@ export class WorkerLink {
     managerKey: string,
     { error, left, copied }: z.infer<typeof Refused>,
   ): Promise<object> {
-    // of a manager that has proved to be ours alone
+    // only for an authenticated manager
     if (left && this.#heard) {
       await this.#heard.keys.left();
       await this.#heard.templates.left();

@@ -15,31 +15,31 @@ import { LINK_PATH } from './manager-links.ts';
 
 export interface WorkerLinksDeps extends LinksOfWorker {
   readonly log: Log;
-  /** Addresses of the managers, `ws://` or `wss://`. */
+  /** Origins of the managers, `ws://` or `wss://`. */
   readonly managers: readonly string[];
 }
 
-/** Says how a worker stands to the manager that answers at an address. */
+/** The state of the links to the manager behind one address. */
 export interface ManagerStanding {
   readonly address: string;
-  /** Links to it, whichever address they were dialled at. */
+  /** Open links to the manager, dialled at any address. */
   readonly links: number;
-  /** Dials at this address that came to no link. */
+  /** Dials of this address that did not lead to a link. */
   readonly failed: number;
 }
 
 /**
- * Keeps a link open to each replica of each manager, and opens it anew where it was cut, within a
- * second or so. One address may lead to any replica: it is dialled until each that the manager says
- * it has is linked.
+ * Keeps a link open to each replica of each manager, and reopens a cut link within about a second.
+ * An address may lead to any replica, so dialling goes on until each replica that the manager
+ * reports is linked.
  */
 export class WorkerLinks {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #diallers: readonly Dialler[];
-  /** By the manager's key, by its replica. */
+  /** By the manager's key, then by its replica. */
   readonly #open = new Map<string, Map<string, WorkerLink>>();
-  /** How many replicas each manager says it has. */
+  /** By the manager's key: the number of replicas that it reports. */
   readonly #wanted = new Map<string, number>();
 
   constructor(deps: WorkerLinksDeps) {
@@ -52,24 +52,24 @@ export class WorkerLinks {
     this.#dial();
   }
 
-  /** Has managers send nothing more over the links; what is under way goes on. */
+  /** Makes managers send no new requests over the links; requests in progress go on. */
   leave(): void {
     for (const dialler of this.#diallers) dialler.stop();
     for (const links of this.#open.values()) for (const link of links.values()) link.leave();
   }
 
-  /** Resolves once nothing is under way over the links any more, or after `withinMs`. */
+  /** Resolves once the links carry no connections, or after `withinMs`. */
   async drained(withinMs: number): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await within(this.#clock, withinMs, Promise.all(links.map((link) => link.idle())));
   }
 
-  /** Counts those that stand. */
+  /** Number of open links. */
   get size(): number {
     return [...this.#open.values()].reduce((sum, links) => sum + links.size, 0);
   }
 
-  /** How it stands with each address; two of them may lead to one manager. */
+  /** State of each address; two addresses may lead to the same manager. */
   get standings(): readonly ManagerStanding[] {
     return this.#diallers.map(({ address, managerKey = '', failed }) => ({
       address,
@@ -84,12 +84,11 @@ export class WorkerLinks {
       for (const link of [...links.values()]) link.end('the daemon stops', 'cut');
   }
 
-  /** Says whether a link to this replica stands. */
   holds({ managerKey, replica }: ManagerReplica): boolean {
     return this.#open.get(managerKey)?.has(replica) === true;
   }
 
-  /** Counts the links to a manager that are missing. */
+  /** Number of missing links to a manager. */
   missing(managerKey: string): number {
     const wanted = Math.min(this.#wanted.get(managerKey) ?? 1, MOST_REPLICAS);
     return wanted - (this.#open.get(managerKey)?.size ?? 0);
@@ -114,7 +113,7 @@ export class WorkerLinks {
     this.#dial();
   }
 
-  /** The manager says how many replicas it has. */
+  /** Notes the number of replicas that the manager reports. */
   told({ managerKey }: ManagerReplica, replicas: number): void {
     this.#wanted.set(managerKey, replicas);
     for (const dialler of this.#diallers) dialler.hurry(managerKey);
@@ -127,27 +126,27 @@ export class WorkerLinks {
 }
 
 const DIAL_MS = 5_000;
-/** For a dial that is answered byte by byte, from its start until a link begins. */
+/** Limits a dial from its start until the link begins, even if bytes trickle in. */
 const MOST_DIAL_MS = 10_000;
-/** The first wait after a cut; each further one is twice as long. */
+/** Wait after a cut; each further wait is twice as long. */
 const FIRST_WAIT_MS = 100;
 const MOST_WAIT_MS = 1_000;
-/** The wait after a refusal, which haste does not help. */
+/** The wait after a refusal: a faster retry does not help. */
 const LONG_WAIT_MS = 5_000;
-/** Dials in a row that lead to replicas which are linked already, for each replica there is. */
+/** Limit, per missing replica, of consecutive dials that lead to replicas already linked. */
 const MOST_HELD = 10;
 
-/** Opens links to whatever answers at one address, one at a time, as long as any are missing. */
+/** Opens links at one address, one at a time, while links are missing. */
 class Dialler {
   readonly address: string;
   readonly #deps: WorkerLinksDeps;
   readonly #links: WorkerLinks;
   #managerKey: string | undefined;
-  /** Ends the dial, or the link, that there is. */
+  /** Ends the current dial, or the link that is opening. */
   #end: (() => void) | undefined;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
-  /** The wait until the next dial, where there is one. */
+  /** The wait until the next dial, if any. */
   #wait: { readonly until: number; readonly callOff: () => void } | undefined;
   #callOffDial = (): void => undefined;
   #stopped = false;
@@ -160,17 +159,17 @@ class Dialler {
     this.#links = links;
   }
 
-  /** The manager that answered here last, by its key. */
+  /** Key of the manager that last answered at this address. */
   get managerKey(): string | undefined {
     return this.#managerKey;
   }
 
-  /** Counts dials that came to no link; those do not count that led to a replica linked before. */
+  /** Counts failed dials, except dials that led to an already linked replica. */
   get failed(): number {
     return this.#failed;
   }
 
-  /** Dials where a link is missing, and it does not already. */
+  /** Dials if a link is missing and no dial or wait is in progress. */
   consider(): void {
     if (this.#stopped || this.#end || this.#wait) return;
     if (this.#managerKey !== undefined && this.#links.missing(this.#managerKey) <= 0) return;
@@ -179,7 +178,7 @@ class Dialler {
     this.#dial();
   }
 
-  /** Waits no longer than after a cut: the manager has other replicas than before. */
+  /** Shortens the wait to that after a cut: the manager's replicas have changed. */
   hurry(managerKey: string): void {
     if (this.#managerKey !== managerKey) return;
     this.#held = 0;
@@ -237,7 +236,7 @@ class Dialler {
     this.#end = () => link.end('the daemon stops', 'cut');
   }
 
-  /** Waits, and dials again, where a link came to nothing. */
+  /** Waits, and dials again after a failed dial. */
   #over(why: string, kind: LinkEnd): void {
     this.#end = undefined;
     this.#callOffDial();
@@ -255,14 +254,14 @@ class Dialler {
     return Math.max(1, this.#managerKey === undefined ? 1 : this.#links.missing(this.#managerKey));
   }
 
-  /** Logs why there is no link; the same cause again and again is one line. */
+  /** Logs the reason of a missing link; a repeated reason is logged once. */
   #tell(why: string): void {
     if (this.#told !== why)
       this.#deps.log.warn({ manager: this.address, why }, 'no link to a manager');
     this.#told = why;
   }
 
-  /** Dials once that is over, or sooner where a shorter wait is under way already. */
+  /** Dials after this time, or earlier if a shorter wait is already running. */
   #dialAfter(forMs: number): void {
     const { clock } = this.#deps;
     const until = clock.now() + forMs;

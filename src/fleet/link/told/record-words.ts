@@ -38,7 +38,7 @@ const Keys = z.object({
   gone: z.array(z.string().max(64)).max(MOST_PROMOTED),
 });
 
-/** Says which keys are promoted: all of them before the link carries requests. */
+/** Messages about promoted keys. The worker receives all keys before the link carries requests. */
 export const KEY_WORDS: ToldWords<PromotedKey, PromotedChange> = {
   path: '/keys',
   title: 'sandpool keys',
@@ -66,7 +66,7 @@ const Templates = z.object({
         name,
         version,
         createdAt: moment,
-        // a later version of the manager may say in it what this one does not know
+        // a newer manager may add unknown fields
         document: z.looseObject({}),
         earlier: z
           .array(z.object({ version, spec: z.string().max(MOST_TOLD) }))
@@ -79,8 +79,8 @@ const Templates = z.object({
 });
 
 /**
- * Says which templates are global, once the link carries requests. A worker takes some more of them
- * than there may be, since two that are made at once may be one too many.
+ * Messages about global templates, sent once the link carries requests. A worker accepts more
+ * templates than the limit, since two concurrent creations may exceed it.
  */
 export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
   path: '/templates',
@@ -105,11 +105,11 @@ export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
   },
 };
 
-/** `POST /template` asks how a worker stands to one of them. */
+/** The request of `POST /template`, which asks for the state of a template at the worker. */
 export const TemplateQuestion = z.object({ globalId });
 
 const poolLabel = z.string().max(253);
-/** Reads the answer. */
+/** The answer to `POST /template`. */
 export const TemplateReport: z.ZodType<CopyReport> = z.object({
   state: z.enum(['Synced', 'Pending', 'Conflict', 'Refused', 'Absent']),
   version: version.optional(),

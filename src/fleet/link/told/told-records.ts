@@ -6,29 +6,28 @@ import { ask } from '../link-calls.ts';
 import { z } from 'zod';
 import { UnsoundWord } from '../link-words.ts';
 
-/** The most characters of one word that tells of records. */
+/** Maximum characters of one message with records. */
 export const MOST_TOLD = 1_048_576;
 
 /**
- * Says how the records of one kind are told over a link, by POST to `path`: all of them at first,
- * in several words where they are many, and each change from then on. The manager signs the text of
- * a word together with what both said at the beginning of the link; its number on the link goes up
- * by one each time. So none can be said again, on this link or another.
+ * Describes how a link replicates the records of one kind, by POST to `path`: first all records, in
+ * batches, then each change. The manager signs each message with the link's transcript and a number
+ * that goes up by one. So a message cannot be replayed, on this link or another.
  */
 export interface ToldWords<Told, Change> {
   readonly path: string;
-  /** Begins what is signed, so that a word of one kind is none of another. */
+  /** Begins the signed text, so that a message of one kind is not valid as another. */
   readonly title: string;
-  /** Records that one word holds. */
+  /** Maximum records of one message. */
   readonly atOnce: number;
-  /** How long a worker may take to have a word hold. */
+  /** Deadline in ms for a worker to apply a message. */
   readonly withinMs: number;
-  /** Records that a worker takes from one manager. */
+  /** Maximum records that a worker accepts from one manager. */
   readonly most: number;
   readonly idOf: (told: Told) => string;
-  /** Puts records under the name that they have in a word. */
+  /** Puts records under their field of the message. */
   readonly put: (told: readonly Told[]) => object;
-  /** Throws where it is no such word. */
+  /** Throws if the message is malformed. */
   readonly parse: (word: unknown) => HeardWord<Change>;
 }
 
@@ -39,30 +38,33 @@ export interface HeardWord<Change> {
   readonly change: Change;
 }
 
-/** Is ms since the epoch; a Date can be made of each. */
+/** Milliseconds since the epoch, within the range of Date. */
 export const moment = z.number().min(0).max(4e15);
 
-/** Holds what is alike in all words of records. */
+/** Fields that all messages with records share. */
 export const wordFields = {
   number: z.int(),
-  /** The manager's time, in ms. */
+  /** The manager's time in ms. */
   now: moment,
-  /** `end`: these, and those of the words before this one, are all. Absent: a change. */
+  /** `end`: this is the last batch of the full list; `more`: others follow. Absent for a change. */
   whole: z.enum(['more', 'end']).optional(),
 };
 
 export const SignedWord = z.object({ text: z.string().max(MOST_TOLD), signature: z.string() });
 
 /**
- * The answer to a word: it holds at the worker. `remade`: how many copies the worker made anew over
- * this link, since they had been kept with another pepper than it has.
+ * The answer once the worker has applied a message. `remade`: number of copies that the worker has
+ * rebuilt over this link, because they were stored with another pepper.
  */
 export const WordTaken = z.object({
   number: z.int(),
   remade: z.int().min(1).max(1_000_000).optional(),
 });
 
-/** Returns what the manager signs. `transcript`: what it signed at the beginning of the link. */
+/**
+ * Returns the text that the manager signs. `transcript`: the text that it signed when the link
+ * began.
+ */
 export const signedWord = (
   { title }: Pick<ToldWords<never, unknown>, 'title'>,
   transcript: string,
@@ -77,13 +79,13 @@ export interface RecordTellerTerms<Told> {
   /** The text that the manager signed at the beginning of the link. */
   readonly transcript: string;
   readonly clock: Clock;
-  /** The worker says that it made so many copies anew, over all of this link. */
+  /** The worker reports the number of copies that it has rebuilt over this link. */
   readonly remade: (count: number) => void;
-  /** The worker does not answer, or not what it should. */
+  /** The worker does not answer, or answers wrongly. */
   readonly failed: (why: string) => void;
 }
 
-/** Tells one worker of records: all of them first, then each change, one word at a time. */
+/** Replicates records to one worker: all records first, then each change, one message at a time. */
 export class RecordTeller<Told> {
   readonly #terms: RecordTellerTerms<Told>;
   readonly #changed = new Set<string>();
@@ -95,20 +97,23 @@ export class RecordTeller<Told> {
 
   constructor(terms: RecordTellerTerms<Told>) {
     this.#terms = terms;
-    // before all are read, so that no change falls between
+    // before the list is read, so that no change is missed
     this.#unfollow = terms.source.follow((id) => {
       this.#changed.add(id);
       if (this.#isCaughtUp) this.#tell(() => this.#tellChanges());
     });
   }
 
-  /** Resolves once the worker knows all. Rejects where it says anything else. */
+  /**
+   * Resolves once the worker has confirmed all records. Rejects if the worker answers anything
+   * else.
+   */
   async tellAll(inTime = (say: () => Promise<void>) => say()): Promise<void> {
     const { source, words } = this.#terms;
     const all = await source.list();
     for (let next = 0; !this.#over; next += words.atOnce) {
       const isLast = next + words.atOnce >= all.length;
-      // as they are by now: what another link told meanwhile must not be unsaid
+      // the current records: they must not undo a change that another link has sent
       const part = all
         .slice(next, next + words.atOnce)
         .flatMap((each) => source.find(words.idOf(each)) ?? []);
@@ -119,12 +124,12 @@ export class RecordTeller<Told> {
     if (this.#changed.size > 0) this.#tell(() => this.#tellChanges());
   }
 
-  /** Tells all while the link carries requests already: each word has its time. */
+  /** Sends all records while the link already carries requests; each message has a deadline. */
   tellBeside(): void {
     this.#tell(() => this.tellAll((say) => this.#inTime(say)));
   }
 
-  /** Resolves once the worker knows what changed before this call, or the link is over. */
+  /** Resolves once the worker has confirmed all earlier changes, or the link is over. */
   async settled(): Promise<void> {
     while (this.#telling && !this.#over) await this.#telling;
   }
@@ -192,11 +197,11 @@ export interface RecordListenerTerms<Change> {
   readonly transcript: string;
 }
 
-/** Hears at a worker what its manager tells of records, in order and each word once. */
+/** Receives a manager's records at a worker, in order and each message once. */
 export class RecordListener<Change> {
   readonly #terms: RecordListenerTerms<Change>;
   #number = 0;
-  /** Those of the words so far, until all were told. */
+  /** Ids received so far; undefined once the full list has arrived. */
   #told: Set<string> | undefined = new Set();
   isCaughtUp = false;
 
@@ -204,7 +209,10 @@ export class RecordListener<Change> {
     this.#terms = terms;
   }
 
-  /** Resolves with the answer once it holds. Rejects where it is not what comes next. */
+  /**
+   * Resolves with the answer once the message is applied. Rejects if it is not the next valid
+   * message.
+   */
   async take(body: unknown): Promise<object> {
     const { words, visit, isSigned, transcript } = this.#terms;
     const { text, signature } = SignedWord.parse(body);
