@@ -9,17 +9,19 @@ import type { ToldClaim } from '../../http/corridor/stages/claim-over-link.ts';
 import type { Answer } from '../../http/corridor/route.ts';
 import { errorCodeIn } from './fleet-names.ts';
 
-/** Returns what CLAIM_KEY_HEADER says under a new key, and says where its answer was lost. */
+/**
+ * Returns the values of CLAIM_KEY_HEADER under a new key: for the first request and for a retry.
+ */
 export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
   const key = randomUUID();
   return { first: `first ${key}`, again: `again ${key}` };
 };
 
-/** Returns the value of CLAIM_TERMS_HEADER; undefined where there is nothing to say. */
+/** Returns the value of CLAIM_TERMS_HEADER; undefined without terms. */
 export const toldTerms = ({ waitMs, mayBeDone }: ToldClaim): string | undefined =>
   waitMs === undefined && !mayBeDone ? undefined : JSON.stringify({ waitMs, mayBeDone });
 
-/** For a link to come back, which takes about a second. */
+/** Limits the retries: a link reconnects within about a second. */
 const AGAIN_MS = 2_500;
 const MOST_ASKED = 4;
 const PAUSE_MS = 100;
@@ -29,14 +31,14 @@ export interface LostClaim {
   readonly clusterId: string;
   readonly deps: { readonly fleet: Pick<FleetOperations, 'wayTo'>; readonly clock: Clock };
   readonly signal: AbortSignal;
-  /** Asks by the same key; `withinMs` bounds the answer. */
+  /** Repeats the claim with the same key; `withinMs` is the deadline of the answer. */
   readonly ask: (way: WayToCluster, withinMs: number) => Promise<Answer>;
 }
 
 /**
- * Asks the same cluster again about a claim whose answer was lost, by the same key: so there is one
- * sandbox. Whatever else than that comes of it leaves the claim unsure, since the first request
- * may still be on its way: rejects with the first refusal then.
+ * Repeats a claim whose answer was lost at the same cluster with the same key, so only one sandbox
+ * is claimed. Any answer other than success leaves the outcome unknown, since the first request may
+ * still arrive. Rejects with the first refusal in that case.
  */
 export const askAgain = async ({
   lost,

@@ -12,7 +12,7 @@ import { errorCodeIn } from './fleet-names.ts';
 import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimOverClusters extends Omit<Away, 'way' | 'waitMs'> {
-  /** The best first. */
+  /** Best place first. */
   readonly places: ClaimPlaces;
 }
 
@@ -21,11 +21,10 @@ export type ClaimPlaces = readonly [ClaimPlace, ...ClaimPlace[]];
 export interface ClaimOverClustersDeps {
   readonly fleet: FleetDeps;
   readonly operations: Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
-  /** Claims on the manager's own cluster. */
   readonly claimHere: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
-/** Refusals of a claim that did nothing, and that another cluster may answer otherwise. */
+/** Refusals without effect that another cluster may answer differently. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   'POOL_EXHAUSTED',
   'POOL_NOT_FOUND',
@@ -35,9 +34,9 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Lists where a claim may go by the name of an env over clusters; undefined of any other request.
- * What a rule holds is placed wherever it goes, be it on this cluster: the grant is good for one
- * claim, also if the env has other members by then.
+ * Lists the places for a claim by the name of an env over clusters; undefined for other requests. A
+ * gated claim always gets a place, even on this cluster: its approval covers one claim, even if the
+ * env's members change.
  */
 export const claimPlacesOf = (
   { fleet: { surface, fleet }, operations }: Pick<ClaimOverClustersDeps, 'fleet' | 'operations'>,
@@ -60,11 +59,10 @@ const poolNameIn = (body: unknown): string | undefined => {
 };
 
 /**
- * Claims by the name of an env over clusters: from the best place, and where that refuses once from
- * another one, for what is left of the time that it may wait. What may have taken effect is not
- * tried elsewhere. Under a key each place is noted before the claim is sent there, and only who has
- * the request open notes one. A repetition goes to the place that an earlier one left behind, and
- * nowhere else; none is left by a claim that was refused, or not sent, wherever it went.
+ * Claims by the name of an env over clusters: at the best place, then, if it refuses, at one other
+ * place for the rest of the wait. A claim that may have taken effect is not tried elsewhere. With a
+ * key, the place is stored before the claim is sent, by the owner of the request only. A repetition
+ * goes only to the stored place. A claim that was refused or not sent leaves no place.
  */
 export const claimOverClusters = async (
   deps: ClaimOverClustersDeps,
@@ -84,7 +82,7 @@ export const claimOverClusters = async (
   throw new AnsweredElsewhere(attempted.give, true);
 };
 
-/** How long a claim waits in all, in ms. */
+/** Total wait of a claim in ms. */
 const waitMsOf = (
   { fleet: { surface } }: ClaimOverClustersDeps,
   { body }: Pick<AnyRequest, 'body'>,
@@ -94,7 +92,9 @@ const waitMsOf = (
   return waitTimeoutSeconds * 1_000;
 };
 
-/** Finds where an earlier request of the key went, or claimed; undefined if it did neither. */
+/**
+ * Finds the place of an earlier request with the same key; undefined if it was not sent anywhere.
+ */
 const placeBefore = async (
   { fleet: { fleet }, operations }: ClaimOverClustersDeps,
   { caller, places }: ClaimOverClusters,
@@ -102,7 +102,7 @@ const placeBefore = async (
 ): Promise<ClaimPlace | undefined> => {
   const { clusterId } = fleet;
   if (opening.place !== undefined) return placeNamed(opening.place, clusterId, places);
-  // one of before the env had members elsewhere
+  // a request from before the env had members elsewhere
   if (await operations.claimedBefore(caller, opening)) return { ...places[0], clusterId };
   if (opening.mayBeDone)
     throw unavailable(
@@ -111,7 +111,7 @@ const placeBefore = async (
   return undefined;
 };
 
-/** Reads a place that was noted, such as `west::default`, or `default` of this cluster. */
+/** Parses a stored place, such as `west::default`, or `default` for this cluster. */
 export const placeNamed = (
   name: string,
   own: string,
@@ -127,16 +127,16 @@ export const placeNamed = (
   );
 };
 
-/** Says how a claim went at one place. */
+/** Outcome of a claim at one place. */
 interface Attempted {
   readonly give: () => Answer;
   readonly hadNoEffect: boolean;
-  /** It had no effect, and another cluster may answer otherwise. */
+  /** True if the claim had no effect and another cluster may answer differently. */
   readonly mayGoElsewhere: boolean;
 }
 
 interface Attempt extends ClaimOverClusters {
-  /** Says how much of its wait is left. */
+  /** Rest of the wait in ms. */
   readonly waitMs: number;
 }
 
@@ -173,7 +173,7 @@ const attempt = async (
   }
 };
 
-/** The client named no cluster, so it is not told that there is none of that name. */
+/** The client did not name a cluster, so the error must not be CLUSTER_NOT_FOUND. */
 const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string): WayToCluster => {
   try {
     return passing.wayTo(fleet, clusterId);
@@ -184,7 +184,7 @@ const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string): WayToCluster =
   }
 };
 
-/** Claims from a pool of this cluster, by another name than was asked for. */
+/** Claims from a pool of this cluster under another name than the requested one. */
 const claimHere = async (
   { fleet, claimHere: claim }: ClaimOverClustersDeps,
   { request, waitMs }: Attempt,
@@ -213,6 +213,6 @@ const claimAway = async (
   return await answerAway(fleet, { ...claim, way, bytes: Buffer.from(JSON.stringify(asked)) });
 };
 
-/** The body of a claim by the name of another pool. */
+/** Returns the body of a claim with another pool's name. */
 const claimOf = ({ surface }: FleetDeps, body: object, poolName: string): object =>
   surface ? surface.claimOf(body, poolName) : { ...body, poolName };

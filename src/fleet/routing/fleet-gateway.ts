@@ -36,14 +36,14 @@ import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
 export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Answers for the manager's own cluster. */
+  /** The gateway of the manager's own cluster. */
   readonly gateway: Gateway;
   readonly upgrade: Gateway['upgrade'];
 }
 
 /**
- * The way to endpoints, terminals and processes of sandboxes on any cluster of a manager: what is
- * on another one is passed on as it comes, and its bytes both ways are not looked at.
+ * Routes endpoints, terminals and processes of sandboxes on any cluster of a manager. Traffic of
+ * another cluster is forwarded in both directions without inspection.
  */
 export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gateway> => {
   const { gateway, fleet } = deps;
@@ -122,18 +122,18 @@ const answerEndpoint = async (
   }
 };
 
-/** Matches targets for which a token is brought in place of a key; names the cluster. */
+/** Matches targets that take a token instead of a key, and captures the cluster. */
 export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 
-/** For a worker to agree, or not. */
+/** Deadline for a worker to answer an upgrade. */
 const AGREE_MS = 30_000;
-/** A passed connection has 11 listeners of one event. Node warns of a leak where there are more. */
+/** A forwarded connection has 11 listeners of one event; Node warns of a leak above its limit. */
 const MOST_LISTENERS = 16;
 
 export interface PassUpgradeDeps extends FleetDeps {
   readonly clients: Clients;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
-  /** The caller behind one of the manager's keys; undefined where it is not good any more. */
+  /** Returns the owner of one of the manager's keys; undefined if the key is no longer valid. */
   readonly keyOwner: (keyId: string) => Caller | undefined;
 }
 
@@ -146,10 +146,10 @@ export interface AskedUpgrade {
 }
 
 /**
- * Has another cluster take an upgrade over; resolves when that is over. Who brings a key is known
- * by it, and who brings a token by whose it is, where it was given over this replica; else by what
- * the worker says, and by the worker alone where it was given by a key of its own. Rejects, with
- * CLUSTER_UNAVAILABLE too, where no word came of the worker.
+ * Forwards an upgrade to another cluster; resolves when the connection ends. A key identifies the
+ * caller. A token identifies its owner if this replica issued it. Otherwise the worker's answer
+ * names the owner's key, or only the worker checks the token. Rejects if no answer comes from the
+ * worker, also with CLUSTER_UNAVAILABLE.
  */
 export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
   const { fleet, passing, clients, keyOwner } = deps;
@@ -161,7 +161,7 @@ export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): P
   const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
   let forgetKey = caller ? follow(caller) : () => undefined;
   try {
-    if (socket.destroyed) return; // the key has ended
+    if (socket.destroyed) return; // the key was revoked or has expired
     const asked = askUpgrade({ way, caller, request, requestId });
     const callOff = passing.lookAt(way, () => asked.destroy());
     const callOffWhole = passing.clock.at(passing.clock.now() + AGREE_MS, () => asked.destroy());
@@ -196,7 +196,7 @@ export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): P
   }
 };
 
-/** Undefined where a token was not given over this replica. */
+/** Undefined if this replica did not issue the token. */
 const whoUpgrades = async (
   { passing, clients, gate }: PassUpgradeDeps,
   { cluster, request }: AskedUpgrade,
@@ -208,7 +208,7 @@ const whoUpgrades = async (
   return caller;
 };
 
-/** Destroys the stream where there is no room for it. */
+/** Destroys the stream if the limit is reached. */
 const holdOr = (stream: Duplex, hold: () => () => void): (() => void) => {
   try {
     return hold();
@@ -220,12 +220,12 @@ const holdOr = (stream: Duplex, hold: () => () => void): (() => void) => {
 
 const relay = async (stream: Duplex, socket: Duplex, head: Buffer): Promise<void> => {
   if (head.length > 0) stream.write(head);
-  // both ways add 8 listeners, for as long as they last, to those that the server has on it
+  // the two pipelines add 8 listeners to the server's own
   socket.setMaxListeners(MOST_LISTENERS);
   await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
 };
 
-/** Refuses what rules of the manager hold of a way to an endpoint or a process. */
+/** Refuses access to an endpoint or a process that the manager's approval rules gate. */
 export const permitWay = (
   gate: PassUpgradeDeps['gate'],
   { url = '' }: IncomingMessage,
@@ -238,10 +238,10 @@ export const permitWay = (
     refuseHeld(gate, caller, { operations: ['openEndpoint'], params: { sandboxId, endpointName } });
 };
 
-/** Lists what a worker answers before it has looked at a token, or where that is not good. */
+/** Statuses of a worker's answer before it has checked a token, or to an invalid token. */
 const BEFORE_THE_TOKEN: ReadonlySet<number> = new Set([400, 401, 403, 404, 426]);
 
-/** Finds the way of one whose token says nothing yet, and who learns of no cluster by it. */
+/** Finds the route for an unchecked token. The error does not reveal which clusters exist. */
 const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluster => {
   try {
     return wayTo(cluster);
@@ -250,7 +250,7 @@ const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluste
   }
 };
 
-/** Ends what came for a key that has ended meanwhile, or for a token that is not good. */
+/** Ends a stream with an invalid token, or after the end of its key. */
 const refuse = (stream: Duplex | IncomingMessage): never => {
   stream.destroy();
   throw invalidToken();
@@ -280,14 +280,14 @@ const askUpgrade = ({ way, caller, request, requestId }: Asking): ClientRequest 
 
 interface Answered {
   readonly answer: IncomingMessage;
-  /** Absent: the worker did not agree. */
+  /** Absent if the worker refused the upgrade. */
   readonly stream?: Duplex;
 }
 
 const upgradeAnswerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answered> =>
   new Promise((resolve, reject) => {
     asked.on('error', () => reject(broken(way)));
-    asked.once('close', () => reject(broken(way))); // of no effect where it was answered
+    asked.once('close', () => reject(broken(way))); // no effect after an answer
     asked.once('response', (answer) => {
       if (hasSoundStatus(answer)) return resolve({ answer });
       asked.destroy();
@@ -299,7 +299,7 @@ const upgradeAnswerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answe
     });
   });
 
-/** Returns the head of the worker's answer, without what is for its connection alone. */
+/** Returns the head of the worker's answer without hop-by-hop headers. */
 const headOf = (answer: IncomingMessage, also: Readonly<Record<string, string>>): string => {
   const { statusCode = 101 } = answer;
   const headers = { ...answeredHeaders(answer), ...also };

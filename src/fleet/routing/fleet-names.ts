@@ -2,10 +2,10 @@ import { namedByQuery } from '../../http/corridor/stages/named-cluster.ts';
 import { actorNameKind, separatorOf } from '../../http/corridor/local-names.ts';
 
 /**
- * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
- * them, and its endpoints lead over the manager. Looks where the API has names, and nowhere below:
- * what a tenant wrote, such as metadata, stays as it is. A cluster that names another gets its own
- * name before that too, so that it speaks for itself alone.
+ * Rewrites a worker's answer: sandbox ids and pool names get their cluster as a prefix, and
+ * endpoint URLs lead through the manager. Only fields of the API are rewritten; a tenant's data,
+ * such as metadata, stays. A worker's name that already has a prefix gets the worker's prefix too,
+ * so a worker cannot name another cluster's resources.
  */
 const inFleet = (body: object, terms: ShownTerms): object => {
   const { clusterId } = terms;
@@ -22,7 +22,7 @@ const inFleet = (body: object, terms: ShownTerms): object => {
   return view;
 };
 
-/** The rows that a manager answers from all clusters. */
+/** Operations that a manager answers from all clusters. */
 const MERGED_ROWS = [
   'listSandboxes',
   'listPools',
@@ -38,10 +38,12 @@ export type MergedRow = (typeof MERGED_ROWS)[number];
 
 const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 
-/** The lists that one cluster alone answers whole, however deep a page lies. */
+/** Lists that go to one cluster if the query names it, without a limit on the offset. */
 const PAGED: ReadonlySet<string> = new Set<MergedRow>(['listSandboxes', 'listPools']);
 
-/** A list of one pool is that of the pool's cluster; a page of one cluster is that cluster's. */
+/**
+ * Returns whether a request goes to all clusters. A list of one pool goes to the pool's cluster.
+ */
 export const isMerged = (
   { operationId }: { readonly operationId: string },
   { query: asked }: { readonly query: unknown },
@@ -51,10 +53,10 @@ export const isMerged = (
   return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
 };
 
-/** Names by which the rows of an API ask for what is in one pool. */
+/** Query parameters that name a pool. */
 const POOLS = ['poolName', 'template'] as const;
 
-/** Shows the answer of a cluster to a request of this row as the fleet's. */
+/** Rewrites a cluster's answer to a request of this row to fleet names. */
 export const shownInFleet = (
   { path }: { readonly path: string },
   body: object,
@@ -66,13 +68,13 @@ export const shownInFleet = (
 
 export interface ShownTerms {
   readonly clusterId: string;
-  /** Returns the URL of this API as the client knows it. */
+  /** Returns the URL of this API from the client's side. */
   readonly base: () => string;
-  /** It is the manager's own, whose addresses of endpoints may be this machine's. */
+  /** Set for the manager's own cluster, whose endpoint URLs may lead to this machine. */
   readonly isOwn?: true;
 }
 
-/** An actor, by names that lead to it over the manager. */
+/** Returns an actor with fleet names. */
 export const actorInFleet = (clusterId: string, actor: object): object => {
   const { kind, key, name } = actor as Readonly<Record<string, unknown>>;
   if (typeof key !== 'string' || typeof name !== 'string') return actor;
@@ -80,15 +82,16 @@ export const actorInFleet = (clusterId: string, actor: object): object => {
   return { ...actor, key: prefix + key, name: prefix + name };
 };
 
-/** Whether answers of a row show sandboxes or pools. */
 const showsNames = (path: string): boolean =>
   /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !hasOwnContent(path);
 
-/** Whether a row answers what a sandbox holds or prints, in which there are no names. */
+/**
+ * Returns whether a row answers with content of a sandbox. Such content has no names to rewrite.
+ */
 export const hasOwnContent = (path: string): boolean =>
   /\/(?:exec|processes|files)(?:\/|$)/.test(path);
 
-/** One item of a list, of sandboxes or of pools. */
+/** Returns a sandbox or pool of a list with fleet names. */
 export const itemInFleet = (clusterId: string, item: object): object => {
   const view: Record<string, unknown> = { ...item };
   if (!named(view, clusterId) && isObject(view['spec']) && typeof view['name'] === 'string')
@@ -96,7 +99,9 @@ export const itemInFleet = (clusterId: string, item: object): object => {
   return view;
 };
 
-/** Endpoints of other clusters lead over the manager, whatever address they have there. */
+/**
+ * Returns a sandbox with fleet names. Endpoints of other clusters always lead through the manager.
+ */
 const shownIn = (
   sandbox: Readonly<Record<string, unknown>>,
   { clusterId, base, isOwn }: ShownTerms,
@@ -116,7 +121,7 @@ const shownIn = (
   return view;
 };
 
-/** The detail of a refusal. */
+/** Returns the detail of a refusal with fleet names. */
 const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>): object => {
   const view: Record<string, unknown> = { ...detail };
   named(view, clusterId);
@@ -129,7 +134,7 @@ const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>):
   return view;
 };
 
-/** Whether it has a sandbox's id. */
+/** Rewrites ids and pool names in place. Returns whether the object has a sandbox id. */
 const named = (view: Record<string, unknown>, clusterId: string): boolean => {
   const { sandboxId, poolName } = view;
   if (typeof poolName === 'string') view['poolName'] = poolIn(clusterId, poolName);
@@ -148,5 +153,5 @@ export const errorCodeIn = (body: object): string | undefined =>
     ? body.errorCode
     : undefined;
 
-/** A worker's word for one: it goes to the log. */
+/** Form of a worker's error code, which goes to the log. */
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;

@@ -16,24 +16,24 @@ import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { type SurfaceInFleet, answerFrom, readObject } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
 
-/** Holds what a manager passes requests on by. */
+/** Dependencies for forwarding a manager's requests. */
 export interface FleetDeps {
   readonly fleet: FleetOperations;
   readonly passing: Passing;
-  /** Absent: it is the REST API that is asked. */
+  /** Absent for the REST API. */
   readonly surface?: SurfaceInFleet;
 }
 
 /**
- * The way to the cluster that a path names before a name in it; undefined where that is the
- * manager's own, or none, or the name is malformed. Refuses as FleetOperations.wayTo does.
+ * Finds the route to the cluster in a name of the path. Returns undefined for the manager's own
+ * cluster, a name without cluster, or a malformed name. Refuses as FleetOperations.wayTo does.
  */
 export const wayByPath = (
   { fleet, passing }: FleetDeps,
   row: Pick<Route, 'params' | 'path'>,
   params: Readonly<Record<string, string>>,
 ): WayToCluster | undefined => {
-  if (row.path.startsWith('/envs/')) return undefined; // it is the env's to say where a member is
+  if (row.path.startsWith('/envs/')) return undefined; // the env decides where its members are
   const { names = {} } = row.params ?? {};
   for (const name in names) {
     const cluster = readName(nameKindOf(names[name], params), params[name] ?? '')?.cluster;
@@ -42,7 +42,7 @@ export const wayByPath = (
   return undefined;
 };
 
-/** Finds the way by the `poolName` of a body or a query. */
+/** Finds the route by the `poolName` of a body or a query. */
 export const wayByPool = (
   { fleet, passing, surface }: FleetDeps,
   ...asked: readonly unknown[]
@@ -65,7 +65,7 @@ interface OwnRequest {
   readonly request: Pick<AnyRequest, 'incoming' | 'query'>;
 }
 
-/** An answer of the manager's own cluster, with the names that the fleet knows it by. */
+/** Rewrites the names in an answer of the manager's own cluster to fleet names. */
 export const shownOwn = (
   { surface, fleet: { clusterId } }: FleetDeps,
   { row, request }: OwnRequest,
@@ -75,7 +75,10 @@ export const shownOwn = (
     ? shownInFleet(row, body, { clusterId, base: request.incoming.base, isOwn: true })
     : body;
 
-/** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
+/**
+ * Does the same with an answer's text. Stored answers keep names without a cluster, since other
+ * replicas also replay them.
+ */
 export const shownOwnText = (
   deps: FleetDeps,
   own: OwnRequest,
@@ -91,18 +94,18 @@ export interface Away {
   readonly row: Pick<Route, 'operationId' | 'body' | 'media' | 'path'>;
   readonly context: Context;
   readonly request: AnyRequest;
-  /** The body, where it was read. */
+  /** The body, if it was read. */
   readonly bytes: Buffer;
-  /** An Idempotency-Key, where the client may have given none. */
+  /** The Idempotency-Key, if the client may send one. */
   readonly key?: string;
-  /** How long a claim waits in all, in ms; absent: as its body or the API says. */
+  /** Total wait of a claim in ms; if absent, the wait of the body or of the API. */
   readonly waitMs?: number;
 }
 
 /**
- * Has another cluster answer a request. A claim is at most one, whatever becomes of its answer: it
- * has a key, of the manager's where the client gave none, by which that cluster is asked again. One
- * that was approved, and whose sandbox is over by now, throws EffectIsOver.
+ * Forwards a request to another cluster. A claim is made at most once even if its answer is lost:
+ * it carries the client's key or a key of the manager, and a retry repeats the key. Throws
+ * EffectIsOver for an approved claim whose sandbox has ended.
  */
 export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   if (away.row.operationId !== 'claimSandbox') return await answerOver(deps, away);
@@ -144,14 +147,14 @@ const claimOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   }
 };
 
-/** The client repeated nothing. */
+/** Removes the replay header: the manager retried, not the client. */
 const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
   const { 'idempotency-replayed': _replayed, ...others } = headers;
   return { ...answer, headers: others };
 };
 
 interface AwayOver extends Away, Partial<Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'>> {
-  /** Absent: as the request that is open says. */
+  /** If absent, the value of the idempotent request. */
   readonly mayBeDone?: boolean;
 }
 
@@ -202,12 +205,12 @@ const answerOver = async (
 
 const FOUND_MS = 10_000;
 
-/** The thing that a path names first, such as `/v1/sandboxes/w1.{uuid}`. */
+/** The first resource in a path, such as `/v1/sandboxes/w1.{uuid}`. */
 const NAMED = /^((?:\/v[12])?\/(?:sandboxes|sandboxpools)\/[^/]+)(?:\/|$)/;
 
 /**
- * Asks the other cluster for the sandbox or pool that the path names, before a person is asked
- * about it. Refuses as that cluster does if the caller has none there.
+ * Checks that the other cluster has the sandbox or pool of the path, before an approval is
+ * requested. Refuses as that cluster does if the caller has no such resource there.
  */
 export const requireThere = async (
   { passing, surface }: Pick<FleetDeps, 'passing' | 'surface'>,
@@ -234,7 +237,7 @@ export const requireThere = async (
     throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
 };
 
-/** A claim goes on with no alias in it. */
+/** Replaces aliases in the body of a claim. */
 const asClaimed = (
   { claimOf }: SurfaceInFleet,
   { operationId }: Away['row'],
@@ -244,7 +247,7 @@ const asClaimed = (
     ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
     : bytes;
 
-/** A list of a pool goes on with no alias in it. */
+/** Replaces an alias in the query of a list. */
 const asListed = (
   { poolOf, poolParameter }: SurfaceInFleet,
   context: Context,

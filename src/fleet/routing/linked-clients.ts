@@ -10,14 +10,14 @@ import type { TokenKeys } from '../../actors/sandbox/commands/terminals.ts';
 
 export interface LinkedClientsDeps {
   readonly clients: Clients;
-  /** The check of the link that a connection came over; undefined of any other connection. */
+  /** Returns the identity check of a link's connection; undefined for other connections. */
   readonly checkOf: (connection: Duplex) => IdentityCheck | undefined;
   readonly remember: (caller: Caller) => void;
 }
 
 /**
- * Knows who asks over a link of a worker: by the manager's word alone, and by no key. Whoever comes
- * otherwise needs a key as before, whatever identity the request names.
+ * Authenticates requests over a worker's link by the manager's signed identity, without a key. All
+ * other requests need a key, even if they claim an identity.
  */
 export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps): Clients => {
   const known = new WeakMap<IncomingMessage, Caller | Refusal>();
@@ -53,7 +53,7 @@ export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps)
       if (caller instanceof Refusal) throw caller;
       return caller ?? clients.authenticate(request);
     },
-    // the manager ends what it passes on with the key of who asked
+    // the manager itself ends forwarded connections when the key ends
     followKey: (caller, ended) =>
       linked.has(caller) ? () => undefined : clients.followKey(caller, ended),
   };
@@ -70,19 +70,19 @@ const identified = (request: IncomingMessage, check: IdentityCheck): ReturnType<
   });
 };
 
-/** Callers that came over a link lately: more than there are open terminals and their tokens. */
+/** Maximum callers to remember; exceeds the open terminals and their tokens. */
 const MOST_CALLERS = 20_000;
 
 /**
- * Remembers who came over a link of this worker: their keys are the manager's, and are not known
- * here. The manager has ended what they hold over its links by the time when their keys end; so
- * their keys are good there alone.
+ * Remembers callers that came over a link of this worker, since their keys are known only to the
+ * manager. The manager ends their connections over its links when their keys end, so these keys are
+ * valid only on links.
  */
 export class LinkedCallers {
   readonly #callers = new Map<string, Caller>();
   readonly #came = new WeakSet<Caller>();
 
-  /** Whether this very request came over a link, whatever key it is said to be of. */
+  /** Returns whether this request itself came over a link. */
   came(caller: Caller): boolean {
     return this.#came.has(caller);
   }
@@ -98,7 +98,7 @@ export class LinkedCallers {
     }
   }
 
-  /** Knows the cluster's own keys, and those of linked callers. */
+  /** Returns the cluster's own keys together with those of linked callers. */
   besides(apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>): TokenKeys {
     return {
       good: async (keyId, overLink) =>

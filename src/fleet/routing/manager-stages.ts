@@ -41,14 +41,14 @@ import { mergedQuotas, mergedStatistics } from './merged/merged-sums.ts';
 type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
 
 /**
- * Makes the stages by which a manager passes requests on: to the cluster that a path, a body or a
- * query names, to the places of an env that is over clusters, or, for some lists, to all clusters.
+ * Makes the stages that forward a manager's requests: to the cluster that a path, a body or a query
+ * names, or to the places of an env over clusters. Some lists go to all clusters.
  */
 export const managerStages =
   (fleet: FleetDeps, operations: ClaimOperations, list?: Merge) =>
   (corridor: CorridorDeps): ManagerStages => {
     const deps: Deps = { fleet, operations, list, corridor };
-    /** Ways that `locate` found by the path. */
+    /** Routes that `locate` found in the path. */
     const ways = new WeakMap<Exchange, WayToCluster>();
 
     const locate: Stage = async (exchange, next) => {
@@ -96,12 +96,12 @@ interface Routed {
 
 const passedOn = ({ fleet }: Deps, routed: Routed, way: WayToCluster): Elsewhere =>
   keepable(fleet, {
-    // what a rule holds is done once, by whatever replica it is asked for again
+    // a gated request is carried out once, whichever replica receives the repetition
     isKept: routed.exchange.pass !== FREE,
     answer: (request) => answerAway(fleet, { ...askedOf(routed), request, way }),
   });
 
-/** Returns how several clusters answer; undefined where this one answers alone. */
+/** Returns the forwarding to several clusters; undefined if this cluster answers. */
 const overClusters = (deps: Deps, routed: Routed): Elsewhere | undefined => {
   const { row, request, pass, key } = routed.exchange;
   const { caller } = routed;
@@ -139,7 +139,7 @@ const askedOf = ({ exchange: { row, context, bytes, key }, caller }: Routed) => 
   key: mayBeKeyed({ row }) ? key : undefined,
 });
 
-/** Takes past the stages that keep answers what refuses a request or can not be kept. */
+/** Skips the stages that store answers if the answer is a refusal or cannot be stored. */
 const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewhere => ({
   isKept,
   answer: async (request) => {
@@ -150,7 +150,7 @@ const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewh
   },
 });
 
-/** Has the stages after this one answer. What is of this cluster gets the fleet's names. */
+/** Runs the following stages. Rewrites names in this cluster's answers to fleet names. */
 const answered = async (
   fleet: FleetDeps,
   exchange: Exchange,
@@ -174,7 +174,6 @@ const answered = async (
     exchange.answer = { ...answer, body: shownOwn(fleet, exchange, answer.body) };
 };
 
-/** Answers for all clusters. */
 type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
 
 const MERGES: Readonly<Record<MergedRow, Merge>> = {
@@ -188,7 +187,9 @@ const MERGES: Readonly<Record<MergedRow, Merge>> = {
   followEvents: mergedEvents,
 };
 
-/** Finds how a manager answers from all clusters; undefined of a request that is for one. */
+/**
+ * Returns how a manager merges the answers of all clusters; undefined for a request to one cluster.
+ */
 const mergeOf = (
   row: Pick<Route, 'operationId'>,
   request: AnyRequest,
@@ -197,8 +198,8 @@ const mergeOf = (
   isMerged(row, request) ? (list ?? MERGES[row.operationId as MergedRow]) : undefined;
 
 /**
- * Finds the way by the `clusterID` of a query, or of the body of what is made there; undefined
- * where that is this cluster, or the row is answered from several. Refuses as `namedCluster` does.
+ * Finds the route by the `clusterID` of a query or of the body of a creation. Returns undefined for
+ * this cluster, or if the row merges answers. Refuses as `namedCluster` does.
  */
 const wayByCluster = (
   { fleet: { fleet, passing }, corridor: { terms } }: Deps,

@@ -11,12 +11,12 @@ import type { Context } from '../../http/reply/context.ts';
 import { createHash } from 'node:crypto';
 import { Refusal } from '../../model/refusals.ts';
 
-/** Requests under way over one link; and those of one tenant. */
+/** Concurrent requests over one link, and of one tenant over it. */
 const MOST_OF_LINK = 768;
 const MOST_OF_TENANT = 256;
-/** A link that gives no answer is looked at so often. */
+/** Interval of the probes of a link without an answer. */
 const SILENT_MS = 1_000;
-/** Longer than any operation waits, and event streams are silent. */
+/** Exceeds the wait of any operation, and the silence of event streams. */
 const MOST_SILENT_MS = 330_000;
 const MOST_KEPT = 256;
 export const MAX_ANSWER_HEADER_BYTES = 16_384;
@@ -25,19 +25,19 @@ export interface PassedRequest extends AskedBeside {
   readonly way: WayToCluster;
   readonly caller: Caller;
   readonly request: IncomingMessage;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the caller stops waiting for the answer. */
   readonly signal: AbortSignal;
-  /** Stands before the path of what is asked. */
+  /** Prefix of the requested path. */
   readonly base?: string;
-  /** Names what is asked with GET, in place of what the request itself asks. */
+  /** Target of a GET that replaces the request's own method and target. */
   readonly target?: string;
-  /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
+  /** Deadline of the whole answer in ms, body included. If absent, only silence ends it. */
   readonly withinMs?: number;
 }
 
 /**
- * Passes requests on to other clusters, whose own servers answer them. Each is sent once: where a
- * link breaks, whether it took effect is for its client to find out.
+ * Forwards requests to the servers of other clusters. Each request is sent once; if the link
+ * breaks, the client must find out whether it took effect.
  */
 export class Passing {
   readonly #agent = new LinkAgent(MOST_KEPT);
@@ -45,7 +45,7 @@ export class Passing {
   readonly #permits = new Permits({ tenant: MOST_OF_TENANT, link: MOST_OF_LINK });
   readonly tokens: TokenOwners;
   readonly passed = new PassedRequests();
-  /** Shares out the event loop's time for reading what each cluster answers. */
+  /** Shares the event loop's time among clusters whose answers are read. */
   readonly share = new LoopShare();
 
   constructor(clock: Clock) {
@@ -53,12 +53,12 @@ export class Passing {
     this.tokens = new TokenOwners(clock);
   }
 
-  /** Lets go of connections that are kept. */
+  /** Closes pooled connections. */
   stop(): void {
     this.#agent.destroy();
   }
 
-  /** Finds the way of a client's request as FleetOperations.wayTo does. */
+  /** Finds the route for a client's request as FleetOperations.wayTo does, and counts a failure. */
   wayTo(fleet: Pick<FleetOperations, 'wayTo'>, clusterId: string): WayToCluster {
     try {
       return fleet.wayTo(clusterId);
@@ -69,10 +69,10 @@ export class Passing {
   }
 
   /**
-   * Resolves with the head of the answer, whose body follows as it is read. Rejects with
-   * CLUSTER_UNAVAILABLE where the link breaks before, within 3 s of its going silent, and where it
-   * carries as much as it may. Once `signal` aborts it rejects with the reason of that, where
-   * nothing was sent or it only looks, else with AnswerLost: it may take effect all the same.
+   * Resolves with the head of the answer; its body streams. Rejects with CLUSTER_UNAVAILABLE if the
+   * link breaks, within 3 s if it goes silent, and at once if it is full. Once `signal` aborts,
+   * rejects with its reason if nothing was sent or the request is a read. Otherwise rejects with
+   * AnswerLost: the request may still take effect.
    */
   async pass(passed: PassedRequest): Promise<IncomingMessage> {
     passed.signal.throwIfAborted();
@@ -84,8 +84,8 @@ export class Passing {
   }
 
   /**
-   * Takes one of the places that the link has for a tenant; returns the way to give it back, once.
-   * Refuses with CLUSTER_UNAVAILABLE where there is none.
+   * Takes one of a tenant's permits for a link. Returns a function that releases it. Refuses with
+   * CLUSTER_UNAVAILABLE if no permit is free.
    */
   hold(way: WayToCluster, tenant: string): () => void {
     const { linkId: link } = way;
@@ -105,8 +105,8 @@ export class Passing {
   }
 
   /**
-   * Has the link looked at each second, as long as somebody waits; calls `silent` within 3 s of its
-   * going silent. Returns the way to call that off.
+   * Probes the link each second. Calls `silent` within 3 s after the link goes silent. Returns a
+   * function that stops the probes.
    */
   lookAt(way: WayToCluster, silent: () => void): () => void {
     let callOffProbe = (): void => undefined;
@@ -156,7 +156,7 @@ export class Passing {
     return httpRequest(options);
   }
 
-  /** Calls `over` once no more of it goes over the link. */
+  /** Calls `over` when the request no longer uses the link. */
   #answerTo(
     asked: ClientRequest,
     { way, body, signal, withinMs }: PassedRequest,
@@ -179,7 +179,7 @@ export class Passing {
         callOffWhole();
         signal.removeEventListener('abort', leave);
         over();
-        reject(broken(way)); // of no effect where it was answered
+        reject(broken(way)); // no effect after an answer
       });
       asked.on('error', () => {
         reject(signal.aborted && onlyLooks ? (signal.reason as Error) : broken(way));
@@ -192,7 +192,7 @@ export class Passing {
       if (body === undefined) asked.end();
       else if (Buffer.isBuffer(body)) asked.end(body);
       else {
-        // its identity is good for seconds, and a client may send no byte of its body for long
+        // send the head now: the identity expires in seconds, and the client may send its body late
         asked.flushHeaders();
         body.on('error', (error) => asked.destroy(error));
         body.pipe(asked);
@@ -201,16 +201,16 @@ export class Passing {
   }
 }
 
-/** Whether there may be such an answer: a worker may say what is none. */
+/** Returns whether a worker's status is a valid final status. */
 export const hasSoundStatus = ({ statusCode = 0 }: IncomingMessage): boolean =>
   statusCode >= 200 && statusCode <= 599;
 
 export const broken = ({ clusterId }: WayToCluster): AnswerLost => new AnswerLost(clusterId);
 
-/** Parameters that are asked for in place of the client's; undefined: not at all. */
+/** Query parameters that replace the client's; undefined removes a parameter. */
 export type Asked = Readonly<Record<string, string | number | undefined>>;
 
-/** Names what a cluster is asked in place of what the client asks. */
+/** Returns the target of a request to a cluster, with changed parameters. */
 export const targetOf = (
   { querystring, path }: Pick<Context, 'querystring' | 'path'>,
   changed: Asked,
@@ -224,12 +224,12 @@ export const targetOf = (
   return text === '' ? path : `${path}?${text}`;
 };
 
-/** Longer than such a token is good. */
+/** Exceeds the lifetime of a token. */
 const KEPT_MS = 60_000;
 const MOST_TOKENS = 20_000;
-/** Tokens that a cluster may give in `KEPT_MS`: a cluster that gives more loses its oldest. */
+/** Tokens per cluster within `KEPT_MS`; beyond it, the cluster's oldest token is dropped. */
 const MOST_OF_CLUSTER = 4_000;
-/** Matches a token of a cluster, which may send any text as one. */
+/** Form of a token. A worker may send any text. */
 const TOKEN = /^[\w-]{1,256}$/;
 
 interface Owner {
@@ -238,13 +238,13 @@ interface Owner {
 }
 
 /**
- * Remembers to whom other clusters gave tokens of terminals: who brings one names no key, and what
- * is passed on ends with the key of who asked, and counts as theirs. Only hashes are kept, and no
- * cluster takes the room of another.
+ * Remembers the owners of terminal tokens that other clusters issued. A token names no key, but its
+ * connection must end with the owner's key and count against the owner's limits. Stores only
+ * hashes. No cluster can use up another cluster's capacity.
  */
 export class TokenOwners {
   readonly #clock: Clock;
-  /** By cluster, and by the token's hash; the oldest first. */
+  /** By cluster, then by the token's hash; oldest first. */
   readonly #owners = new Map<string, Map<string, Owner>>();
 
   constructor(clock: Clock) {
@@ -265,7 +265,7 @@ export class TokenOwners {
     return true;
   }
 
-  /** Undefined of a token that was not given over this manager. */
+  /** Undefined if this manager did not forward the token. */
   ownerOf(clusterId: string, token: string): Caller | undefined {
     return this.#owners.get(clusterId)?.get(hashOf(token))?.caller;
   }
@@ -287,16 +287,17 @@ const dropOldest = (tokens: Map<string, Owner> | undefined): void => {
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
 /**
- * `answered`: by the cluster, whatever it said; `unavailable`: the client is told so in its place.
+ * `answered`: the cluster answered, with any status. `unavailable`: the manager answered
+ * CLUSTER_UNAVAILABLE.
  */
 type PassedOutcome = 'answered' | 'unavailable';
 export type PassedCounts = Readonly<Record<PassedOutcome, number>>;
 
 const NONE: PassedCounts = { answered: 0, unavailable: 0 };
 
-/** Counts, by cluster, how requests ended that a manager passed on. */
+/** Counts the outcomes of forwarded requests by cluster. */
 export class PassedRequests {
-  /** By cluster; no more of them than ever joined. */
+  /** By cluster. Bounded by the number of clusters that have ever joined. */
   readonly #counts = new Map<string, PassedCounts>();
 
   of(clusterId: string): PassedCounts {
@@ -308,13 +309,13 @@ export class PassedRequests {
     this.#counts.set(clusterId, { ...counts, [outcome]: counts[outcome] + 1 });
   }
 
-  /** Refusals other than CLUSTER_UNAVAILABLE, and faults of this end, do not count. */
+  /** Counts only CLUSTER_UNAVAILABLE; other refusals and errors of this end do not count. */
   noteFailure(clusterId: string, error: unknown): void {
     if (error instanceof Refusal && error.code === 'CLUSTER_UNAVAILABLE')
       this.note(clusterId, 'unavailable');
   }
 
-  /** Counts how work ends that resolves with an answer. It fails for nobody who has left. */
+  /** Counts the outcome of `work`. A failure does not count if the client has left. */
   async counted<T>(
     clusterId: string,
     { hasLeft, work }: { readonly hasLeft: () => boolean; readonly work: () => Promise<T> },

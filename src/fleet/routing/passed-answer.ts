@@ -20,25 +20,24 @@ import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import { LONG_BYTES } from '../../http/reply/long-answer.ts';
 
 /**
- * The longest answer that is read whole, so that its names can be shown as the fleet's; and of a
- * request that may change something, whose answer has its room in the budget whether it fits or
- * not.
+ * Maximum bytes of an answer that is read whole to rewrite its names. The second limit is for
+ * requests that may change something: the budget for answers takes their bytes even if full.
  */
 const MOST_READ_BYTES = 16 << 20;
 const MOST_CHANGED_BYTES = 2 << 20;
 const MOST_READ_VALUES = 65_536;
-/** Bytes of an item of a page: a sandbox with all the metadata that it may have, or a pool. */
+/** Bytes of an item of a page: a sandbox with maximum metadata, or a pool. */
 export const ITEM_BYTES = 32 << 10;
-/** The longest answer without names that is read whole. */
+/** Maximum bytes of an answer without names that is read whole. */
 const MOST_SHORT_BYTES = 1 << 20;
 
-/** An answer of which its client takes nothing for so long is cut, as the manager's own are. */
+/** An answer whose client has read nothing for this long is cut, like the manager's own. */
 const UNREAD_MS = 30_000;
 
-/** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
+/** Maximum listeners of a response, including its pipes; Node's default is 10. */
 const PIPED_LISTENERS = 20;
 
-/** The body of an answer of another cluster, which goes on to the client as it comes. */
+/** The body of another cluster's answer, which is streamed to the client. */
 export class PassedBody {
   readonly answer: IncomingMessage;
 
@@ -51,57 +50,56 @@ export interface ShownTerms {
   readonly clusterId: string;
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** Who asked the manager. */
+  /** The caller of the manager's API. */
   readonly caller: Caller;
-  /** The URL of this API as the client knows it. */
+  /** URL of this API from the client's side. */
   readonly base: string;
 }
 
-/** Describes how a manager speaks an API other than the REST API over the clusters of its fleet. */
+/** An API other than the REST API, adapted to the clusters of a manager's fleet. */
 export interface SurfaceInFleet {
-  /** Stands before the paths of this API at a worker. */
+  /** Prefix of this API's paths at a worker. */
   readonly base: string;
-  /** Headers, in small letters, that are for the manager alone. */
+  /** Lower-case names of headers that only the manager may read. */
   readonly secrets: ReadonlySet<string>;
-  /** Whether this API has names for what is on a cluster. */
+  /** Returns whether this API can name the resources of a cluster. */
   readonly serves: (clusterId: string) => boolean;
-  /** Returns the pool or env that a body or a query asks for, as it is known by aliases. */
+  /** Returns the pool or env that a body or a query names, with aliases resolved. */
   readonly poolOf: (asked: unknown) => string | undefined;
-  /** The parameter of a list's query that names a pool. */
+  /** Query parameter of a list that names a pool. */
   readonly poolParameter: string;
-  /** Returns the cluster that it names. Refuses one that this API has no names for. */
+  /** Returns the cluster that a body or a query names. Refuses a cluster that `serves` excludes. */
   readonly clusterOf: (asked: unknown) => string | undefined;
-  /** How long its claims wait, whichever clusters they are sent to. */
+  /** Wait of a claim in ms, over all its clusters. */
   readonly waitMs: number;
-  /** Returns the body with no alias in it; `name` in place of its pool. */
+  /** Returns the body with aliases resolved, or with `name` as its pool. */
   readonly claimOf: (body: object, name?: string) => object;
-  /** Makes what a worker answered this API's. Throws the refusal that it is. */
+  /** Converts a worker's answer to an answer of this API. Throws a refusal as a Refusal. */
   readonly shown: (body: object, terms: ShownTerms) => object;
-  /** Header of a list that says where it goes on: beside its `items` that is `next`. */
+  /** Header of a list with the next page's token, which `ClusterReader` returns as `next`. */
   readonly nextHeader: string;
 }
 
 export interface AnsweredTerms {
   readonly clusterId: string;
-  /** The URL of this API as the client knows it. */
+  /** URL of this API from the client's side. */
   readonly base: string;
   readonly row: Pick<Route, 'path' | 'media'>;
   readonly context: Context;
   readonly room: AnyRequest['room'];
-  /** Undefined: it is the REST API that was asked. */
+  /** Undefined for the REST API. */
   readonly surface: SurfaceInFleet | undefined;
   readonly caller: Caller;
   readonly share: LoopShare;
-  /** Items that the client asks for; undefined if it is not a page. */
+  /** Requested items of a page; undefined for other answers. */
   readonly limit: number | undefined;
 }
 
 /**
- * Makes a cluster's answer this one's. Content of a sandbox's own, such as a file, a command's
- * output or a log, is passed on as it comes; whatever else a row answers is a JSON object, which is
- * read whole so that its names are the fleet's. Refuses with CLUSTER_UNAVAILABLE what is none, is
- * too long or is a redirect, which would have its client send the key elsewhere; and as AnswerRoom
- * does where it has no room.
+ * Converts a cluster's answer to the manager's own. Streams content of a sandbox, such as a file, a
+ * command's output or a log. Reads other answers whole, as JSON objects, to rewrite their names.
+ * Refuses with CLUSTER_UNAVAILABLE if the answer is malformed, too long or a redirect, which would
+ * send the client's key elsewhere. Refuses as AnswerRoom does if its budget is used up.
  */
 export const answerFrom = async (
   answer: IncomingMessage,
@@ -144,7 +142,7 @@ export const answerFrom = async (
   };
 };
 
-/** A sandbox has an end, and so has a page; a log, an audit or a pool's YAML may be long. */
+/** Limits a sandbox or a page by its items; a log, an audit or a pool's YAML may be long. */
 const readBounds = (
   { path }: Pick<Route, 'path'>,
   { changes, limit }: { readonly changes: boolean; readonly limit: number | undefined },
@@ -156,13 +154,13 @@ const readBounds = (
     : { mostBytes, mostValues: MOST_READ_VALUES };
 };
 
-/** The rows that answer one sandbox, or a word about it. */
+/** Paths whose answers are about one sandbox. */
 const OF_SANDBOX =
   /^\/sandboxes(?:\/[^/]+(?:\/(?:exec-token|state|idle-timeout|timeout|is_ready|pause))?)?$/;
 
 const LOOK = 'look before you repeat what changes something';
 
-/** Whether it is passed on as it comes. Refusals never are. */
+/** Returns whether to stream the answer. Refusals are always read. */
 const isContent = ({ path, media }: AnsweredTerms['row'], answer: IncomingMessage): boolean => {
   const { statusCode = 0, headers } = answer;
   if (statusCode >= 400) return false;
@@ -179,13 +177,15 @@ const isJson = ({ headers }: IncomingMessage): boolean =>
 
 export interface ReadTerms extends JsonBounds {
   readonly work: InTurn;
-  /** Is told how many bytes of it are held; what it throws ends the reading. */
+  /** Called with the number of buffered bytes. If it throws, the reading ends. */
   readonly took?: (bytes: number) => void;
-  /** A list is an answer too. */
+  /** Accepts arrays as well. */
   readonly takesLists?: boolean;
 }
 
-/** Rejects where it breaks off, is longer or deeper than it may be, or is no JSON object. */
+/**
+ * Reads a JSON object. Rejects if the answer breaks off, exceeds the bounds, or is not an object.
+ */
 export const readObject = async (
   answer: IncomingMessage,
   { took, work, takesLists = false, ...bounds }: ReadTerms,
@@ -201,16 +201,16 @@ export const readObject = async (
   return value;
 };
 
-/** Deeper than any answer is, and not so deep that it can't be written again. */
+/** Exceeds the depth of valid answers, yet JSON.stringify can still write such a value. */
 const MOST_DEPTH = 256;
 
-/** Whether it is nested more deeply than what a cluster says may be. */
+/** Returns whether a value of a cluster is nested more deeply than allowed. */
 export const isTooDeep = (value: unknown, depth = MOST_DEPTH): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (depth === 0 || Object.values(value).some((each) => isTooDeep(each, depth - 1)));
 
-/** Sends it on, no faster than its client reads; where it breaks off, so does the client's. */
+/** Streams the answer with backpressure. If it breaks off, so does the client's. */
 export const givePassed = (
   context: Context,
   { status, headers = {}, body: { answer } }: Answer & { readonly body: PassedBody },
@@ -226,8 +226,8 @@ export const givePassed = (
 };
 
 /**
- * Passes a body on, and resolves when that is over. Whoever ends it first ends both; so does a
- * client that takes nothing of it for `stallMs`, though not one for which there is nothing.
+ * Pipes a body; resolves when the pipe ends. If either end breaks off, so does the other. Cuts a
+ * client that has read nothing of pending data for `stallMs`.
  */
 export const passTaken = (
   answer: Readable,

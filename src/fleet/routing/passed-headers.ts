@@ -16,7 +16,7 @@ import {
 import type { Answer } from '../../http/corridor/route.ts';
 import { readTarget } from '../../http/gateway/target.ts';
 
-/** Lists what the manager has looked at itself, and what a client must not say to a worker. */
+/** Request headers that the manager consumes, or that clients must not send to a worker. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'trailer',
@@ -34,8 +34,8 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 export const LAST_EVENT_ID = 'last-event-id';
 
 /**
- * Nor may a worker say what would hold for the whole origin of the manager, or lead a client, with
- * the key that it sends, elsewhere.
+ * Answer headers that a worker must not set: they would apply to the manager's whole origin, or
+ * redirect a client that sends its key.
  */
 const NOT_ANSWERED: ReadonlySet<string> = new Set([
   ...ORIGIN_WIDE,
@@ -54,7 +54,7 @@ const NOT_ANSWERED: ReadonlySet<string> = new Set([
   'sandpool-link',
 ]);
 
-/** Headers by which an answer of another cluster says over which link it came. */
+/** Headers that name the cluster and the link of an answer. */
 export const routeHeaders = ({
   clusterId,
   linkId,
@@ -63,27 +63,27 @@ export const routeHeaders = ({
   'Sandpool-Link': linkId,
 });
 
-/** Whether another cluster gave the answer, so that its names are the fleet's already. */
+/** Returns whether another cluster gave the answer. Its names are fleet names already. */
 export const isOfCluster = ({ headers }: { readonly headers?: Answer['headers'] }): boolean =>
   headers?.['Sandpool-Cluster'] !== undefined;
 
-/** Lists what no operation of the API says, and would mean something to a browser. */
+/** Headers that the API never sends but a browser would obey. */
 const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;
 
-/** Says what is asked of a worker beside what the client's request says. */
+/** Parts of a worker's request that replace or extend the client's. */
 export interface AskedBeside {
   readonly requestId: string;
-  /** The request's own body, or what was read of it; absent: it has none. */
+  /** Body of the request, or the bytes read from it; absent without a body. */
   readonly body?: Readable | Buffer;
-  /** Headers, in small letters, that are not for the worker. */
+  /** Lower-case names of headers that are not forwarded. */
   readonly without?: ReadonlySet<string>;
-  /** An Idempotency-Key for a request that has none. */
+  /** Idempotency-Key for a request without one. */
   readonly key?: string;
-  /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
+  /** Value of CLAIM_KEY_HEADER for a claim without an Idempotency-Key. */
   readonly claimKey?: string;
-  /** The value of CLAIM_TERMS_HEADER, for a claim. */
+  /** Value of CLAIM_TERMS_HEADER for a claim. */
   readonly claimTerms?: string;
-  /** The Last-Event-ID in place of the request's own; undefined: none. */
+  /** Replaces the request's Last-Event-ID; an undefined `id` removes it. */
   readonly after?: { readonly id: string | undefined };
 }
 
@@ -91,7 +91,10 @@ interface PassedTerms extends AskedBeside {
   readonly identity: string | undefined;
 }
 
-/** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
+/**
+ * Returns the request's headers for the worker, as alternating names and values. The manager frames
+ * the body itself.
+ */
 export const passedHeaders = (request: IncomingMessage, terms: PassedTerms): string[] => {
   const { headers } = request;
   const { identity, requestId, key, claimKey, claimTerms } = terms;
@@ -133,8 +136,8 @@ const framing = (
 };
 
 /**
- * The headers of an operation's answer that go on to the client. Whatever a worker sends, a browser
- * does not take it for a page of the manager.
+ * Returns the headers of an operation's answer for the client. They keep a browser from treating a
+ * worker's body as a page of the manager.
  */
 export const answeredHeaders = (answer: IncomingMessage): Record<string, string> => {
   const kept = passedOn(answer);
@@ -143,8 +146,8 @@ export const answeredHeaders = (answer: IncomingMessage): Record<string, string>
 };
 
 /**
- * The headers of an endpoint's answer. A redirect leads on only where it stays within the endpoint
- * that was asked, and as a path, whatever host it names.
+ * Returns the headers of an endpoint's answer for the client. Keeps a redirect only if it stays
+ * within the same endpoint, and rewrites it to a path.
  */
 export const endpointHeaders = (
   answer: IncomingMessage,
@@ -165,7 +168,10 @@ const passedOn = ({ headers }: IncomingMessage): Record<string, string> => {
   return kept;
 };
 
-/** Reads it as a client would: `..`, backslashes and escapes of both lead nowhere else. */
+/**
+ * Resolves the redirect as a client does, so `..`, backslashes and escapes cannot leave the
+ * endpoint.
+ */
 const pathInside = (location: string, asked: string, base: string): string | undefined => {
   const prefix = readTarget(asked)?.prefix;
   if (prefix === undefined) return undefined;

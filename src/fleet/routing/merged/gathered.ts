@@ -13,33 +13,33 @@ import { boundsOf, type JsonBounds } from '../../../lib/streams/json-reader.ts';
 import { ITEM_BYTES, readObject, type ReadTerms } from '../passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
-/** For a cluster to send its part. */
+/** Deadline for a cluster's part. */
 const PART_MS = 10_000;
 
-/** A request to a manager that is answered from several clusters. */
+/** A request that a manager answers from several clusters. */
 export interface MergedTerms {
   readonly caller: Caller;
   readonly context: Context;
   readonly request: AnyRequest;
-  /** Answers for the manager's own cluster. */
+  /** Answers from the manager's own cluster. */
   readonly own: (changed: Partial<AnyRequest>) => Promise<Answer> | Answer;
 }
 
-/** Asks one cluster what the client asks, with some parameters changed. */
+/** Repeats the client's request at one cluster with changed parameters. */
 export interface ClusterReader {
   readonly clusterId: string;
-  /** Rejects where the cluster does not answer with 200 and an object. */
+  /** Rejects if the cluster does not answer with 200 and an object. */
   readonly ask: (changed: Asked) => Promise<object>;
 }
 
 export interface Gathered<T> {
-  /** The manager's own first, the others by id. */
+  /** The manager's own cluster first, then the others by id. */
   readonly parts: readonly { readonly clusterId: string; readonly part: T }[];
-  /** Field of an answer that lacks a cluster; a Warning names it. */
+  /** Field of an answer that lacks a cluster; a Warning header names the cluster. */
   readonly incomplete: { readonly incomplete?: true };
 }
 
-/** The manager's own has no way. */
+/** A cluster to read; `way` is absent for the manager's own. */
 export interface AskedCluster {
   readonly clusterId: string;
   readonly way?: WayToCluster;
@@ -47,13 +47,13 @@ export interface AskedCluster {
 
 export interface AskedClusters {
   readonly asked: readonly AskedCluster[];
-  /** Those that are not connected. */
+  /** Ids of clusters that are not connected. */
   readonly missing: readonly string[];
 }
 
 /**
- * Finds the clusters that a request is about: the one that `clusterID` of its query names, or all.
- * Refuses as FleetOperations.wayTo does where it names one.
+ * Finds the clusters of a request: the cluster in its `clusterID` parameter, or all clusters.
+ * Refuses as FleetOperations.wayTo does for a named cluster.
  */
 export const askedClusters = (
   { fleet, passing }: Pick<FleetDeps, 'fleet' | 'passing'>,
@@ -81,8 +81,8 @@ export const askedClusters = (
 };
 
 /**
- * Counts what is read of other clusters for one request in its room of the budget for answers,
- * until it is answered. Returns what is told of each part how long it is by now, and throws as
+ * Counts the bytes read from other clusters against the request's share of the answer budget, until
+ * it is answered. Each returned counter takes the current size of one part, and throws as
  * AnswerRoom does.
  */
 export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms['took']>) => {
@@ -97,13 +97,16 @@ export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms
   };
 };
 
-/** Whether a read failed for what the request itself is, or for want of room, and no cluster. */
+/**
+ * Returns whether a read failed because of the request or the budget, not because of the cluster.
+ */
 export const isOfRequest = (error: unknown): boolean =>
   error instanceof Refusal && error.code !== 'CLUSTER_UNAVAILABLE';
 
 /**
- * Has each cluster that a request is about read, all at once. One that does not answer in time is
- * left out, and said to be; its failure is that of the request where that is about it alone.
+ * Reads from each cluster of a request at the same time. A cluster that does not answer in time is
+ * left out and reported as missing. If the request names the cluster, its failure fails the
+ * request.
  */
 export const gather = async <T>(
   deps: FleetDeps,
@@ -118,13 +121,13 @@ export const gather = async <T>(
 
 interface Reading {
   readonly signal: AbortSignal;
-  /** Says of what is told how long a part is. */
+  /** Makes a counter for each part. */
   readonly part: ReturnType<typeof countParts>;
 }
 
 export type EachTerms = MergedTerms & Pick<AskedClusters, 'asked'> & Pick<Reading, 'part'>;
 
-/** Reads these clusters as `gather` does, and says nothing yet of those that are silent. */
+/** Reads from these clusters as `gather` does, but does not report silent clusters. */
 export const readEach = async <T>(
   deps: FleetDeps,
   { asked, ...terms }: EachTerms,
@@ -133,7 +136,7 @@ export const readEach = async <T>(
   const { request } = terms;
   const over = new AbortController();
   const signal = AbortSignal.any([request.signal(), over.signal]);
-  setMaxListeners(asked.length + OTHER_LISTENERS, signal); // each of those that are asked is one
+  setMaxListeners(asked.length + OTHER_LISTENERS, signal); // one listener per cluster
   const silent: string[] = [];
   const ofOne = namedByQuery(request.query) !== undefined;
   const parts = await Promise.all(
@@ -148,7 +151,7 @@ export const readEach = async <T>(
       }
     }),
   ).catch((error: unknown) => {
-    over.abort(error); // what the others send is not read any more
+    over.abort(error); // stops reading from the others
     throw error;
   });
   return { parts: parts.flat(), silent };
@@ -156,7 +159,7 @@ export const readEach = async <T>(
 
 const OTHER_LISTENERS = 10;
 
-/** Says in an answer which clusters it lacks. */
+/** Reports in an answer which clusters it lacks. */
 export const sayMissing = (
   context: Context,
   missing: readonly string[],

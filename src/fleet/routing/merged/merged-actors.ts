@@ -19,7 +19,7 @@ import {
   type MergedTerms,
 } from './gathered.ts';
 
-/** Clusters that one page is read from, each after the other. */
+/** Maximum clusters that one page reads, one after the other. */
 const MOST_OF_PAGE = 8;
 
 const Page = z.object({
@@ -29,8 +29,8 @@ const Page = z.object({
 });
 
 /**
- * A page of the actors of all clusters, one cluster after the other: the manager's own, and the
- * others by id. A pool that names no cluster is the manager's own.
+ * Returns a page of the actors of all clusters, cluster by cluster: the manager's own first, then
+ * the others by id. A pool name without a cluster belongs to the manager's own.
  */
 export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { request, context } = terms;
@@ -87,7 +87,7 @@ const pageAfter = async (
   return Page.parse(await ask({ cursor: from, limit, ...localPool(request) }));
 };
 
-/** The query, about the cluster of the pool that it names. Refuses a malformed name. */
+/** Returns the query with the cluster of its pool. Refuses a malformed name. */
 const ofPool = ({ fleet }: FleetDeps, { query }: AnyRequest): unknown => {
   const { pool } = query as { readonly pool?: string };
   if (pool === undefined) return query;
@@ -106,7 +106,7 @@ const localPool = ({ query }: AnyRequest): { readonly pool?: string } => {
   return name?.cluster === undefined ? {} : { pool: name.local };
 };
 
-/** The manager's own comes first, the others by id; one that is not there is passed over. */
+/** Index of the cluster to start at. If it is gone, the next one by id. */
 const placeOf = (
   asked: readonly { readonly clusterId: string; readonly way?: unknown }[],
   start: Place | undefined,

@@ -13,13 +13,12 @@ const Page = z.object({
 
 type Page = z.infer<typeof Page>;
 
-/** Stands in a cursor for a cluster whose lines have all been shown. */
+/** Position in a cursor of a cluster whose lines were all shown. */
 const ENDED = '';
 
 /**
- * One page of who changed what on all clusters, the newest first by the clocks of those who wrote
- * it. Its cursor holds a place in each cluster's lines: what one wrote is shown once, and in its
- * order.
+ * Returns a page of the audit log of all clusters, newest first by the clocks of the writers. The
+ * cursor holds a position per cluster, so each line is shown once and in its cluster's order.
  */
 export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, cursor } = terms.request.query as {
@@ -56,7 +55,7 @@ export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<
 const NOTHING: Page = { items: [] };
 const TOO_MANY = '199 - "too many clusters to go on from here; name one by clusterID"';
 
-/** Takes lines of each cluster in its order, whatever its clocks say. */
+/** Merges lines by time, but keeps the order of each cluster even if its clock jumps. */
 const newestOf = (parts: Gathered<Page>['parts'], limit: number) => {
   const left = parts.map(({ clusterId, part: { items } }) => ({ clusterId, items, at: 0 }));
   const shown: { readonly clusterId: string; readonly item: Page['items'][number] }[] = [];
@@ -71,6 +70,6 @@ const newestOf = (parts: Gathered<Page>['parts'], limit: number) => {
   return shown;
 };
 
-/** Empty where all of it is taken. */
+/** Empty if all items are taken. */
 const timeOf = ({ items, at }: { readonly items: Page['items']; readonly at: number }): string =>
   items[at]?.time ?? '';

@@ -15,24 +15,24 @@ import { PassThrough } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import { isTooDeep } from '../passed-answer.ts';
 
-/** Events of one stream that its client has not taken; beyond them clusters wait. */
+/** Buffered events of one stream; beyond this, reading from clusters pauses. */
 const MOST_QUEUED = 32;
-/** Pause after which it is looked which clusters there are, and a lost one is asked again. */
+/** Interval between two checks for new clusters and for lost ones to retry. */
 const LOOK_MS = 1_000;
-/** For a cluster to begin. */
+/** Deadline for a cluster to begin its stream. */
 const BEGIN_MS = 10_000;
 
-/** `missing`, `back`: it is not heard, or is again. */
+/** `missing`: the cluster's stream is down. `back`: it is up again. */
 interface Heard {
   readonly clusterId: string;
   readonly what: ClusterEvent | 'missing' | 'back';
 }
 
 /**
- * The events of all clusters in one stream, each cluster's in its order. An id holds a place in
- * each cluster's events, so that a client that comes again misses none of any. A cluster that is
- * not heard is said to be, and goes on where it was once it is; what it no longer knows is a
- * `reset` of that cluster.
+ * Streams the events of all clusters, in the order of each cluster. An event id holds a position
+ * per cluster, so a client that reconnects misses nothing. A cluster whose stream is down is
+ * reported, and resumes at its position. If it no longer has that position, the stream sends a
+ * `reset` for the cluster.
  */
 export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { request } = terms;
@@ -67,7 +67,7 @@ export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise
 };
 
 interface StreamTerms {
-  /** The cluster that it is about alone. */
+  /** The only cluster of the stream, if the client names one. */
   readonly named: string | undefined;
   readonly own: EventStream['events'];
   readonly positions: Map<string, string>;
@@ -80,7 +80,7 @@ class MergedEvents {
   readonly #stream: StreamTerms;
   readonly #queue = new PassThrough({ objectMode: true, highWaterMark: MOST_QUEUED / 2 });
   readonly #over = new AbortController();
-  /** Those that are read, or are about to be. */
+  /** Ids of clusters that are being read or about to be. */
   readonly #reading = new Set<string>();
   readonly #missing = new Set<string>();
 
@@ -88,7 +88,7 @@ class MergedEvents {
     this.#deps = deps;
     this.#terms = terms;
     this.#stream = stream;
-    this.#queue.setMaxListeners(0); // each cluster waits for it
+    this.#queue.setMaxListeners(0); // each cluster may wait for `drain`
   }
 
   async *events(signal: AbortSignal): AsyncGenerator<ServerEvent, void, undefined> {
@@ -113,7 +113,7 @@ class MergedEvents {
       lookAgain();
       for await (const heard of this.#queue as AsyncIterable<Heard>) yield* this.#shown(heard);
     } catch (error) {
-      if (!this.#over.signal.aborted) throw error; // the end of the queue
+      if (!this.#over.signal.aborted) throw error; // else the queue was destroyed
     } finally {
       callOff();
       end();
@@ -124,7 +124,7 @@ class MergedEvents {
     return this.#stream.named === undefined || this.#stream.named === clusterId;
   }
 
-  /** Begins to read those that can be, and notes those that can not. */
+  /** Begins to read from connected clusters, and notes the others as missing. */
   #look(signal: AbortSignal, when: 'first' | 'late'): void {
     const { fleet } = this.#deps;
     for (const { clusterId, status } of fleet.listOthers()) {
@@ -146,11 +146,11 @@ class MergedEvents {
       for await (const { event, id, data } of this.#stream.own(signal))
         await this.#put({ clusterId, what: { event, id, data } });
     } catch {
-      // its end is that of the stream, whose client comes again
+      // the whole stream ends with it, and the client reconnects
     }
   }
 
-  /** Reads a cluster as long as it is heard. Never rejects. */
+  /** Reads a cluster's events until its stream ends. Never rejects. */
   async #read(
     clusterId: string,
     { signal, when }: { readonly signal: AbortSignal; readonly when: 'first' | 'late' },
@@ -167,7 +167,7 @@ class MergedEvents {
       await this.#begun(clusterId, when);
       for await (const what of readClusterEvents(answer)) await this.#put({ clusterId, what });
     } catch {
-      // said by its being missed
+      // reported as missing below
     } finally {
       callOff();
       end();
@@ -189,7 +189,10 @@ class MergedEvents {
     });
   }
 
-  /** A cluster is heard from where it was; from now on where that is not known. */
+  /**
+   * Reports a cluster that is back. Sends a `reset` if its position is unknown, since it then
+   * starts with new events.
+   */
   async #begun(clusterId: string, when: 'first' | 'late'): Promise<void> {
     const { positions, from } = this.#stream;
     const isKnown = positions.has(clusterId);
@@ -198,7 +201,7 @@ class MergedEvents {
       await this.#put({ clusterId, what: { event: 'reset', id: undefined, data: {} } });
   }
 
-  /** Waits while its client takes nothing; never rejects. */
+  /** Waits while the queue is full. Never rejects. */
   async #put(heard: Heard): Promise<void> {
     const { signal } = this.#over;
     if (signal.aborted || this.#queue.write(heard)) return;
@@ -219,7 +222,7 @@ class MergedEvents {
     const { positions } = this.#stream;
     const { event, id, data } = what;
     if (id !== undefined && isPosition(id) && id !== '') {
-      positions.delete(clusterId); // so that it stands last
+      positions.delete(clusterId); // moves it to the end
       positions.set(clusterId, id);
     }
     const place = { id: positionsText(positions).text };
@@ -236,20 +239,20 @@ class MergedEvents {
   }
 }
 
-/** The longest event of a cluster, which is cut off where it sends longer ones. */
+/** Maximum characters of a cluster's event; a longer event ends its stream. */
 const MOST_EVENT_CHARACTERS = 65_536;
 
 /** One event of a cluster's stream. */
 interface ClusterEvent {
-  /** Absent: `message`. */
+  /** Undefined for `message`. */
   readonly event: string | undefined;
   readonly id: string | undefined;
   readonly data: object;
 }
 
 /**
- * Reads the events of a cluster until its stream ends, no faster than they are taken. Throws where
- * it sends what is none, or one that is too long.
+ * Reads a cluster's events until its stream ends, with backpressure. Throws if an event is
+ * malformed or too long.
  */
 async function* readClusterEvents(
   answer: IncomingMessage,
@@ -265,7 +268,7 @@ async function* readClusterEvents(
       read.push({ event, id, data: value });
     },
     onError: (error) => {
-      if (error.type === 'max-buffer-size-exceeded') failure = error; // else a word that is unknown
+      if (error.type === 'max-buffer-size-exceeded') failure = error; // ignores unknown fields
     },
   });
   const decoder = new TextDecoder();

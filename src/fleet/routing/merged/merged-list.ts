@@ -12,18 +12,20 @@ import {
   type MergedTerms,
 } from './gathered.ts';
 
-/** How deep a page may lie: what stands before it is read from each cluster. */
+/** Maximum end of a page: all items before it are read from each cluster. */
 const MOST_DEEP = 10_000;
 const MOST_OF_PAGE = 1_000;
-/** More than any cluster has, and few enough that all together have an exact sum. */
+/** Exceeds the items of any cluster, and keeps the sum of all clusters exact. */
 const MOST_OF_CLUSTER = 1_000_000_000;
 
 /**
- * One page of a list over all clusters, newest first, and of one age in the order of the clusters.
- * `total` is exact over the clusters that answered; where some did not, or not to the end,
- * `incomplete` says so, and a Warning names them. A page that lies deep is read in steps. Of many
- * clusters each is asked for its share and some more first, since the newest are seldom on one
- * cluster alone, and those for a whole page of which everything that came is in it.
+ * Returns a page of a list over all clusters, newest first; equal ages follow the order of the
+ * clusters. `total` is exact for the clusters that answered. If a cluster did not answer fully,
+ * `incomplete` is set and a Warning header names it.
+ *
+ * A deep page is read in steps. With many clusters, each is first asked for a bit more than its
+ * share, since the newest items are seldom all on one cluster. A cluster whose items are all on the
+ * page is then asked for a whole page.
  */
 export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, offset } = terms.request.query as {
@@ -58,13 +60,13 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
       .sort(byAge)
       .slice(0, end);
     const places = new Map(first.map((item, at) => [item, at]));
-    // others of it may come before the end
+    // such a cluster may have more items before the end of the page
     const lastOf = ({ items }: ClusterList) => places.get(items.at(-1) as Item) ?? end;
     const cutOff = [...lists.values()].filter(({ isWhole }) => !isWhole);
     short = cutOff.filter((list) => lastOf(list) < end - 1);
     const settled = Math.min(...short.map(lastOf)) + 1;
     most = end <= MOST_OF_PAGE ? end : Math.min(MOST_OF_PAGE, end - settled);
-    // all at once: else one silent cluster after the other would make it last
+    // all together: otherwise silent clusters would time out one after the other
     if (read.silent.length > 0 && short.length > 0) short = cutOff;
   }
   return {
@@ -85,19 +87,19 @@ interface Item {
   readonly item: object;
 }
 
-/** One cluster's list, as far as it is read. */
+/** The part of one cluster's list that was read. */
 class ClusterList {
   readonly clusterId: string;
   readonly items: Item[] = [];
   total = 0;
-  /** There is no more than was read. */
+  /** True if all items were read. */
   isWhole = false;
 
   constructor(clusterId: string) {
     this.clusterId = clusterId;
   }
 
-  /** Reads so many more; `again`: from the first one. */
+  /** Reads up to `most` further items; with `again`, from the first item. */
   async readOn(
     { ask }: ClusterReader,
     most: number,
@@ -109,22 +111,22 @@ class ClusterList {
     let oldest = this.items.at(-1)?.at ?? LATEST;
     for (const item of items) {
       const age = ageOf(item);
-      if (age < oldest) oldest = age; // it stays after those before it, whatever it says of itself
+      if (age < oldest) oldest = age; // keeps the cluster's order, whatever the item's time
       this.items.push({ at: oldest, clusterId: this.clusterId, item });
     }
     this.total = total;
-    this.isWhole = items.length < most || this.items.length >= total; // whatever it says of more
+    this.isWhole = items.length < most || this.items.length >= total; // even if it claims more
   }
 
-  /** It says nothing more. */
+  /** Marks the list as complete: the cluster no longer answers. */
   end(): void {
     this.isWhole = true;
   }
 }
 
-/** So many clusters are each asked for a whole page. */
+/** Up to this many clusters are each asked for a whole page. */
 const FEW = 8;
-/** Each of more is asked for so many times its share of a page, and some items more. */
+/** If there are more, each is asked for this multiple of its share, plus spare items. */
 const SHARES = 2;
 const SPARE = 3;
 
@@ -134,7 +136,7 @@ const firstCount = (end: number, clusters: number): number =>
     ...[end, MOST_OF_PAGE],
   );
 
-/** After any timestamp. */
+/** Sorts after any timestamp. */
 const LATEST = '\u{10ffff}';
 
 const List = z.object({
@@ -142,7 +144,7 @@ const List = z.object({
   total: z.int().min(0).max(MOST_OF_CLUSTER),
 });
 
-/** Throws where it is none, is longer than was asked, or has less in all than it shows. */
+/** Throws if the page is malformed, longer than requested, or longer than its own total. */
 const pageIn = (body: object, most: number): z.infer<typeof List> => {
   const page = List.parse(body);
   if (page.items.length > most) throw new Error('the cluster shows more than it was asked');
@@ -150,10 +152,10 @@ const pageIn = (body: object, most: number): z.infer<typeof List> => {
   return page;
 };
 
-/** Orders items by age alone: the sort is stable, so lists and what is in them keep their order. */
+/** Compares only the age: the sort is stable, so the order of clusters and their items stays. */
 const byAge = (a: Item, b: Item): number => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0);
 
-/** Timestamps of one form, so that their text has their order. */
+/** Timestamps have one format, so they sort as text. */
 const ageOf = (item: object): string => {
   const { claimedAt, createdAt } = item as {
     readonly claimedAt?: unknown;

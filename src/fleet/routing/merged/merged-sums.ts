@@ -13,7 +13,7 @@ const Counts = z.object({
   }),
 });
 
-/** The sum over all clusters that answer, or the counts of the one that is named. */
+/** Returns the sums over all clusters that answered, or the counts of the named cluster. */
 export const mergedStatistics = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { parts, incomplete } = await gather(
     deps,
@@ -57,8 +57,8 @@ const Quotas = z.object({
 });
 
 /**
- * The sums over all clusters that answer, each of which keeps its own quotas, or those of the one
- * that is named. What one of them does not limit the fleet does not, so that there is no sum.
+ * Returns the sums over all clusters that answered, or the quotas of the named cluster. Each
+ * cluster keeps its own quotas. A resource that one cluster does not limit has no sum.
  */
 export const mergedQuotas = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { parts, incomplete } = await gather(
