@@ -3,20 +3,20 @@ import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { clusterNotFound } from '../../model/refusals.ts';
 import type { ClusterView } from '../../actors/views.ts';
 
-/** The way to another cluster, for what is passed on to it. */
+/** A route to another cluster for forwarded requests. */
 export type WayToCluster = ClusterRoute;
 
-/** Tells what a manager knows of the clusters of its fleet besides its own. */
+/** The other clusters of a manager's fleet. */
 export interface FleetOperations {
   /** The manager's own cluster. */
   readonly clusterId: string;
-  /** Those that have joined, by id in order; also those that are not connected. */
+  /** Joined clusters sorted by id, connected or not. */
   readonly listOthers: () => readonly ClusterView[];
-  /** Lists those too that were invited alone: people see them, and nothing is asked of them. */
+  /** Also lists invited clusters, which are only shown. */
   readonly listShown: () => readonly ClusterView[];
   /**
-   * Finds the way to a cluster. Refuses with CLUSTER_NOT_FOUND where none of this id has ever
-   * joined, with CLUSTER_UNAVAILABLE where no link to it stands.
+   * Finds a route to a cluster. Refuses with CLUSTER_NOT_FOUND if no cluster of this id has joined,
+   * and with CLUSTER_UNAVAILABLE if it has no link.
    */
   readonly wayTo: (clusterId: string) => WayToCluster;
 }

@@ -15,12 +15,12 @@ export interface GlobalTemplatesDeps {
   readonly log: Log;
 }
 
-/** Characters of one of them, so that it fits into one word of a link. */
+/** Maximum characters of a template, so that it fits into one message of a link. */
 const MOST_OF_ONE = 1_000_000;
 
 /**
- * The templates of a manager that are the same on all its clusters. That one is global stands in
- * its own record, and nowhere else.
+ * The manager's templates that are replicated to all its clusters. Only a template's own record
+ * says that it is global.
  */
 export class GlobalTemplates implements GlobalTemplateSource {
   readonly #deps: GlobalTemplatesDeps;
@@ -31,7 +31,7 @@ export class GlobalTemplates implements GlobalTemplateSource {
     this.#deps = deps;
   }
 
-  /** Once the templates are known. */
+  /** Call after the templates are loaded. */
   start(): void {
     this.#deps.catalog.follow(({ kind, record }, before) => {
       const isGlobal = kind === 'put' && isGlobalHere(record);
@@ -65,7 +65,9 @@ export class GlobalTemplates implements GlobalTemplateSource {
     return () => this.#followers.delete(changed);
   }
 
-  /** Refuses with CONFLICT where this one would be one too many, or all would be too large. */
+  /**
+   * Refuses with CONFLICT if the template exceeds the limit of global templates, or of their size.
+   */
   requireRoom(record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>): void {
     const others = [...this.#deps.catalog.values()].filter(
       (each) => isGlobalHere(each) && each.name !== record.name,

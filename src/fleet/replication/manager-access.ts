@@ -14,9 +14,8 @@ export interface ManagerAccessDeps {
 }
 
 /**
- * Says whether a worker lets its managers in: its admin may cut them off, and take that back. It
- * stands in the store, in a record of the cluster itself, so that it holds for all replicas and
- * over restarts.
+ * Whether a worker accepts its managers. Its admin may cut them off and restore them. The state is
+ * stored in a record of the cluster itself, so it applies to all replicas and survives restarts.
  */
 export class ManagerAccess {
   readonly #deps: ManagerAccessDeps;
@@ -27,7 +26,7 @@ export class ManagerAccess {
     this.#deps = deps;
   }
 
-  /** Resolves once it is known whether they are cut off. */
+  /** Resolves once the state is loaded. */
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
       if (record.clusterId !== this.#deps.clusterId) return;
@@ -41,19 +40,20 @@ export class ManagerAccess {
     return this.#cutOffAt !== undefined;
   }
 
-  /** Since when, in ms; undefined: they are let in. */
+  /** Time of the cut-off in ms; undefined if managers are accepted. */
   get cutOffAt(): number | undefined {
     return this.#cutOffAt;
   }
 
-  /** Tells of each change, also one of another replica. */
+  /** Calls `changed` on each change, also by another replica. */
   follow(changed: (isCutOff: boolean) => void): void {
     this.#followers.add(changed);
   }
 
   /**
-   * Cuts the managers off, or lets them in again. Durable when it resolves, and heeded by this
-   * replica. May be repeated. Refuses with UNAVAILABLE where the store does not take it.
+   * Cuts the managers off, or restores them. When it resolves, the change is durable and applies on
+   * this replica. May be repeated. Refuses with UNAVAILABLE if the store does not accept the
+   * change.
    */
   async set(cutOff: boolean): Promise<void> {
     const { clusters, clusterId, clock } = this.#deps;
@@ -67,7 +67,7 @@ export class ManagerAccess {
     } catch (error) {
       if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
     }
-    // somebody else may have changed it, and resource definitions of before keep no such field
+    // another write may have won, and older resource definitions drop the field
     if (this.isCutOff !== cutOff) throw unavailable('the store did not keep this; try again');
   }
 }
@@ -77,13 +77,13 @@ export interface ManagersDeps {
   readonly access: Pick<ManagerAccess, 'cutOffAt' | 'set'>;
   readonly links: () => number;
   readonly apiKeys: Pick<ApiKeyMirror, 'find'>;
-  /** Whether a manager's word alone says who asks. */
+  /** Returns whether only a manager's signed identity authenticates the caller. */
   readonly isLinked: (caller: Caller) => boolean;
 }
 
 /**
- * Shows the managers of this cluster (operation `GET /admin/managers`), cuts them off and lets them
- * in again (`PUT /admin/managers`). No manager says that of itself, or of another one.
+ * Shows the managers of this cluster (operation `GET /admin/managers`), and cuts them off or
+ * restores them (`PUT /admin/managers`). A manager may not change this itself.
  */
 export const managers = ({
   addresses,

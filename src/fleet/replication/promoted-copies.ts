@@ -22,31 +22,32 @@ export interface PromotedCopiesDeps {
   readonly pepper: Buffer;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many addresses of managers this cluster has. */
+  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
-  /** How long copies are good after their manager last said so, while that one is not heard. */
+  /**
+   * Validity in ms of a copy after its manager last confirmed it, while the manager is not linked.
+   */
   readonly aloneMs: number;
   /** The namespace of a team, on this cluster. */
   readonly namespaceOf: (team: string) => string;
 }
 
-/** A promoted key as one link reported it. */
 interface ToldKey {
   readonly key: PromotedKey;
   /** How far the clock of this cluster is ahead of the manager's, in ms. */
   readonly ahead: number;
-  /** The copy was kept with another pepper, and is made anew. */
+  /** Called if the copy was stored with another pepper and is rebuilt. */
   readonly noteRemade: () => void;
 }
 
-/** Copies are looked through so often, or eight times while they are good alone. */
+/** Interval between two reviews of the copies, at most an eighth of `aloneMs`. */
 const LOOK_MS = 60_000;
 const NAME_ATTEMPTS = 3;
 const LONGEST_NAME = 63;
 
 /**
- * Keeps copies of managers' promoted keys among the keys of this cluster, so that they are good
- * here like those, also while no manager can be reached.
+ * Stores copies of managers' promoted keys among the cluster's own keys. They are valid here even
+ * while no manager is linked.
  */
 export class PromotedCopies
   extends ReplicatedRecords<ToldKey, ApiKeyRecord>
@@ -54,7 +55,7 @@ export class PromotedCopies
 {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Managers of which it was told that their keys are refused. */
+  /** Managers whose lapsed keys are already logged. */
   readonly #lapsed = new Set<string>();
 
   constructor(deps: PromotedCopiesDeps) {
@@ -63,7 +64,7 @@ export class PromotedCopies
     this.#deps = deps;
   }
 
-  /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
+  /** Call after the keys are loaded. A cluster without managers deletes its copies. */
   override async start(): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     apiKeys.follow(({ kind, record }) => {
@@ -74,7 +75,7 @@ export class PromotedCopies
     await super.start();
   }
 
-  /** Tells the operator of this cluster of a manager that is not heard. */
+  /** Warns the operator of a manager that is not linked. */
   get warning(): string | undefined {
     const { clock, aloneMs, trust } = this.#deps;
     const [first] = unheardManagers(this.#copies.values(), trust);
@@ -161,12 +162,12 @@ export class PromotedCopies
       try {
         await apiKeys.renew({ ...copy, confirmedAt: clock.now() });
       } catch (error) {
-        if (!(error instanceof RecordConflict)) throw error; // another replica did, or it is gone
+        if (!(error instanceof RecordConflict)) throw error; // renewed elsewhere, or gone
       }
     });
   }
 
-  /** Lately enough: not each link that comes back costs a write for each key. */
+  /** Recently confirmed, so a reconnecting link does not write every key. */
   #isConfirmed({ confirmedAt = 0 }: ApiKeyRecord): boolean {
     const { clock, aloneMs } = this.#deps;
     return clock.now() - confirmedAt < aloneMs / 4;
@@ -190,11 +191,14 @@ export class PromotedCopies
       return 'taken';
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
-      return 'moot'; // another replica was told of it too
+      return 'moot'; // another replica received it too
     }
   }
 
-  /** Under its own name, or where a key of this cluster has that, one that begins like it. */
+  /**
+   * Creates the copy under its own name. If a key of this cluster has that name, adds a random
+   * suffix.
+   */
   async #create(wanted: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const end = `-${randomBytes(4).toString('hex')}`;
@@ -221,13 +225,12 @@ interface KeyCopyTerms {
   readonly ahead: number;
 }
 
-/** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
+/**
+ * Tolerance for clock readings of different messages; a constant clock offset is already removed.
+ */
 const SAME_MS = 5_000;
 
-/**
- * Makes the copy of a manager's promoted key as this cluster keeps it. Times are those of this
- * cluster's clock, whatever the manager's says.
- */
+/** Makes this cluster's copy of a manager's promoted key. Its times follow this cluster's clock. */
 const keyCopy = (
   { verifier, gated, makers, ...key }: PromotedKey,
   { manager, pepper, namespaceOf, now, ahead }: KeyCopyTerms,
@@ -244,19 +247,19 @@ const keyCopy = (
   expiresAt: Math.round(key.expiresAt + ahead),
 });
 
-/** Compares all but its name, which may be another one here. */
+/** Compares all but the name, which may differ here. */
 const isSameCopy = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>
   Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
   known.hash === wanted.hash &&
   known.description === wanted.description;
 
-/** A manager that is not heard now, and when it last was. */
+/** A manager without a link, and the time of its last confirmation. */
 interface UnheardManager {
   readonly manager: string;
   readonly since: number;
 }
 
-/** Finds the managers of copies that are not heard now, the one of the longest silence first. */
+/** Finds the managers of copies without a link, longest silence first. */
 const unheardManagers = (
   copies: Iterable<ApiKeyRecord>,
   trust: PromotedTrust,
@@ -273,7 +276,7 @@ const unheardManagers = (
     .toSorted((one, other) => one.since - other.since);
 };
 
-/** Tells an operator of it from half of the time on for which copies are good alone. */
+/** Warns once half of `aloneMs` has passed. */
 const lapseWarning = (
   { since }: UnheardManager,
   { now, aloneMs }: { readonly now: number; readonly aloneMs: number },

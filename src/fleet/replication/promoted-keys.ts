@@ -22,13 +22,13 @@ export interface PromotedKeysDeps {
 }
 
 /**
- * The keys of a manager that count on all its clusters. That one is promoted stands in its own
- * record, and nowhere else; so whoever revokes it does so everywhere.
+ * The manager's keys that are valid on all its clusters. Only a key's own record says that it is
+ * promoted, so a revocation applies everywhere.
  */
 export class PromotedKeys implements PromotedKeySource {
   readonly #deps: PromotedKeysDeps;
   readonly #known = new Set<string>();
-  /** Those of #known that workers can not be told of. */
+  /** Ids of known keys that cannot be sent to workers. */
   readonly #unreported = new Set<string>();
   readonly #followers = new Set<(keyId: string) => void>();
 
@@ -36,7 +36,7 @@ export class PromotedKeys implements PromotedKeySource {
     this.#deps = deps;
   }
 
-  /** Once the keys are known. */
+  /** Call after the keys are loaded. */
   start(): void {
     const { apiKeys } = this.#deps;
     apiKeys.follow(({ kind, record }) => {
@@ -55,7 +55,7 @@ export class PromotedKeys implements PromotedKeySource {
     });
   }
 
-  /** Tells the operator of promoted keys that count on no other cluster. */
+  /** Warns the operator of promoted keys that other clusters do not accept. */
   get warning(): string | undefined {
     const { size } = this.#unreported;
     return size === 0
@@ -79,7 +79,10 @@ export class PromotedKeys implements PromotedKeySource {
     return () => this.#followers.delete(changed);
   }
 
-  /** Durable when it resolves. Refuses what can not be promoted, with ALREADY_GLOBAL what is. */
+  /**
+   * Durable when it resolves. Refuses with ALREADY_GLOBAL if the key is promoted, and with CONFLICT
+   * if it cannot be.
+   */
   async promote(record: ApiKeyRecord): Promise<void> {
     const { apiKeys, pepper, clock } = this.#deps;
     if (record.expiresAt <= clock.now()) throw new Refusal('CONFLICT', 'the API key has expired');

@@ -3,13 +3,12 @@ import type { ToldVisit } from '../../contracts/fleet/told-records.ts';
 import type { LinkReports, ReportingLink } from '../../model/fleet/link-reports.ts';
 import { AT_ONCE, inParts, StoreRetries, type Tried } from './store-retries.ts';
 
-/** Names a record by its manager and its id there. */
 export interface RecordOrigin {
   readonly manager: string;
   readonly id: string;
 }
 
-/** Why a copy is not kept, though the store works. */
+/** Reason of a missing copy other than a failure of the store. */
 export interface CopyProblem {
   readonly state: 'Conflict' | 'Refused';
   readonly message: string;
@@ -18,48 +17,51 @@ export interface CopyProblem {
 /** A record that a manager wants here. */
 export interface WantedRecord<Told> extends RecordOrigin {
   readonly told: Told;
-  /** It is of a complete list, and counts also if a later version is known here. */
+  /** True if the record is of a complete list, which overrides a later version known here. */
   isWhole: boolean;
   problem?: CopyProblem;
 }
 
-/** Says what a manager reports of one kind. */
+/** A manager's report about records of one kind. */
 interface RecordChange<Told> {
   readonly records: readonly Told[];
   readonly gone: readonly string[];
-  /** It is of the complete list that a link begins with. */
+  /** True if the report belongs to the complete list at the start of a link. */
   readonly isWhole: boolean;
 }
 
 export interface ReplicationTerms {
   readonly reports: LinkReports;
   readonly clock: Clock;
-  /** How many addresses of managers this cluster has. */
+  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
-  /** The most records that one manager may want here: some end a moment after others began. */
+  /**
+   * Maximum records of one manager; exceeds its own limit, as new records may arrive before others
+   * end.
+   */
   readonly most: number;
   readonly lookMs?: number;
 }
 
 const LOOK_MS = 60_000;
-/** A report is answered after this long, whatever the store does. */
+/** A report is answered after this time even if the store is still busy. */
 const ANSWER_MS = 10_000;
 
 /**
- * Keeps copies of one kind of managers' records among the records of a worker. Reports count at
- * once. The store follows, one change after the other, and is asked again until it has taken each.
- * Each try decides anew what the copy should be, from what the links have reported by then.
+ * Stores copies of managers' records of one kind among a worker's records. Reports take effect at
+ * once. The store follows, one change at a time, with retries until it has taken each change. Each
+ * try recomputes the copy from the latest reports of the links.
  */
 export abstract class ReplicatedRecords<Told, Copy> {
   readonly #terms: ReplicationTerms;
-  /** By manager, by id. */
+  /** By manager, then by id. */
   readonly #wanted = new Map<string, Map<string, WantedRecord<Told>>>();
-  /** Managers that this cluster has no more: their copies are released. */
+  /** Former managers of this cluster; their copies are released. */
   readonly #dismissed = new Set<string>();
-  /** The manager that proved last to be at an address. */
+  /** By address: the manager that last authenticated there. */
   readonly #managerAt = new Map<string, string>();
   readonly #retries: StoreRetries;
-  /** Copies that no link reported at the last look, though one has caught up. */
+  /** Copies that no link had reported at the last check, although a link has caught up. */
   #doubted: ReadonlySet<string> = new Set();
   #work: Promise<void> = Promise.resolve();
   #callOff = (): void => undefined;
@@ -72,36 +74,37 @@ export abstract class ReplicatedRecords<Told, Copy> {
   }
 
   protected abstract idOf(told: Told): string;
-  /** The copies that the cluster has now. */
   protected abstract copies(): Iterable<Copy>;
   protected abstract originOf(copy: Copy): RecordOrigin;
-  /** Makes or changes the copy. Rejects if the store does not take it. */
+  /** Creates or updates the copy. Rejects if the store does not accept it. */
   protected abstract keep(wanted: WantedRecord<Told>): Promise<Tried | CopyProblem>;
-  /** Ends a copy that its manager has no more. Rejects if it must stay for now. */
+  /** Deletes a copy that its manager no longer has. Rejects if it must stay for now. */
   protected abstract remove(copy: Copy): Promise<unknown>;
-  /** The store refused for the first time; it is asked again. */
+  /** Called at the first failure of the store for a record; a retry follows. */
   protected abstract failed(origin: RecordOrigin, error: unknown): void;
 
-  /** Ends a copy of a manager that this cluster has no more. */
+  /** Ends a copy of a former manager. */
   protected release(copy: Copy): Promise<unknown> {
     return this.remove(copy);
   }
 
-  /** Says what a report means for another record of the same manager that is wanted. */
+  /** Returns the effect of a report on another wanted record of the same manager. */
   protected effectOn(_known: Told, _told: Told): 'none' | 'replaces' | 'late' {
     return 'none';
   }
 
-  /** Runs in turn at each look. Never rejects. */
+  /** Runs at each check, after queued work. Never rejects. */
   protected async look(): Promise<void> {}
 
-  /** Once the copies are known. A cluster that has no managers keeps none. Never rejects. */
+  /**
+   * Call after the copies are loaded. A cluster without managers drops all copies. Never rejects.
+   */
   async start(): Promise<void> {
     if (this.#terms.managers === 0) await this.#dismiss(() => true);
     else this.#lookAndAgain();
   }
 
-  /** Writes nothing more. */
+  /** Stops all further writes. */
   stop(): void {
     this.#callOff();
     this.#retries.stop();
@@ -146,17 +149,17 @@ export abstract class ReplicatedRecords<Told, Copy> {
     };
   }
 
-  /** Finds what a manager wants of a record; undefined: that it is not here. */
+  /** Returns the record that a manager wants here; undefined if it wants none. */
   protected wanted({ manager, id }: RecordOrigin): WantedRecord<Told> | undefined {
     return this.#wanted.get(manager)?.get(id);
   }
 
-  /** Whether the store has yet to take what became of it. */
+  /** Returns whether the store has not taken the record's last change yet. */
   protected isPending(origin: RecordOrigin): boolean {
     return this.#retries.has(nameOf(origin));
   }
 
-  /** Something else in the cluster changed that decides about these. */
+  /** Settles these records again after a change elsewhere in the cluster that affects them. */
   protected settleAgain(isMeant: (wanted: WantedRecord<Told>) => boolean): void {
     const wanted = [...this.#wanted.values()].flatMap((each) => [...each.values()]);
     void this.#settleInTime(wanted.filter(isMeant));
@@ -176,7 +179,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     this.#wanted.get(manager)?.delete(id);
   }
 
-  /** Returns false if the report is late, or of one record too many. */
+  /** Returns false if the report is outdated or exceeds the limit of records. */
   #want(link: ReportingLink, told: Told, isWhole: boolean): boolean {
     const { reports, most } = this.#terms;
     const { manager } = link;
@@ -194,7 +197,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     return true;
   }
 
-  /** Ends what is of managers that this cluster has no more, once every address was heard. */
+  /** Ends copies of former managers, once the manager at every address is known. */
   async #dismissOthers(): Promise<void> {
     if (this.#managerAt.size < this.#terms.managers) return;
     const managers = new Set(this.#managerAt.values());
@@ -203,7 +206,10 @@ export abstract class ReplicatedRecords<Told, Copy> {
     );
   }
 
-  /** Here at once. Resolves with false if the store keeps any of it: it is asked again then. */
+  /**
+   * Takes effect at once in memory. Resolves with false if the store still has some copies; retries
+   * follow.
+   */
   async #dismiss(isMeant: (manager: string) => boolean): Promise<boolean> {
     const meant = this.#origins().filter(({ manager }) => isMeant(manager));
     for (const { manager, id } of meant) this.#terms.reports.endCopy(manager, id);
@@ -214,7 +220,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     }
     let isDone = true;
     await this.#inTurn(async () => {
-      // also what was being written when the manager was dismissed
+      // also copies that were being written at the dismissal
       const left = this.#origins().filter(({ manager }) => this.#dismissed.has(manager));
       await inParts(left, AT_ONCE, async (origin) => {
         if (!(await this.#settle(origin)) && isMeant(origin.manager)) isDone = false;
@@ -223,13 +229,13 @@ export abstract class ReplicatedRecords<Told, Copy> {
     return isDone;
   }
 
-  /** Resolves once it is done, or after 10 s: what is not done by then is done later. */
+  /** Resolves when done, or after 10 s; the rest continues in the background. */
   async #settleInTime(origins: readonly RecordOrigin[]): Promise<void> {
     const work = this.#inTurn(() => inParts(origins, AT_ONCE, (each) => this.#settle(each)));
     await within(this.#terms.clock, ANSWER_MS, work);
   }
 
-  /** Has the store be as it should. Resolves with false if it is asked again later. */
+  /** Writes the wanted state to the store. Resolves with false if a retry is due. */
   async #settle(origin: RecordOrigin): Promise<boolean> {
     const name = nameOf(origin);
     try {
@@ -243,7 +249,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     }
   }
 
-  /** A link that is about to say more comes first, and a record that no link wants is not kept. */
+  /** Waits for a link that has not caught up. Does not store a record that no link wants. */
   #mayNotTry(origin: RecordOrigin): Tried | undefined {
     const { reports } = this.#terms;
     const { manager } = origin;
@@ -289,7 +295,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     });
   }
 
-  /** Ends copies that no link has reported for as long as it takes to look twice. */
+  /** Deletes copies that no link has reported at two consecutive checks. */
   async #endDoubted(): Promise<void> {
     const { reports } = this.#terms;
     const heard = new Set(reports.managers);
@@ -309,7 +315,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     return [...this.copies()].map((copy) => this.originOf(copy));
   }
 
-  /** Never rejects, as nothing that it is given does. */
+  /** Never rejects, since `work` never does. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#work = this.#work.then(() => (this.#stopped ? undefined : work()));
     return this.#work;

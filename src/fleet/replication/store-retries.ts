@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../contracts/clock.ts';
 
-/** Records that are written at one time. */
+/** Records written concurrently. */
 export const AT_ONCE = 16;
 
-/** Does something to each, to some at a time. */
+/** Runs `each` on all items, at most `atOnce` at a time. */
 export const inParts = async <T>(
   items: readonly T[],
   atOnce: number,
@@ -16,41 +16,41 @@ export const inParts = async <T>(
 
 export interface StoreRetriesDeps {
   readonly clock: Clock;
-  /** Runs work once what came before it is done. */
+  /** Runs work after earlier work is done. */
   readonly inTurn: (work: () => Promise<void>) => Promise<void>;
 }
 
 /**
- * Says what came of a try that did not fail: the store took it, it need not be asked any more, or
- * it can not be asked yet.
+ * Outcome of a try without failure: the store took the record, no try is needed any more, or it is
+ * too early.
  */
 export type Tried = 'taken' | 'moot' | 'too early';
 
 interface Waiting {
   readonly name: string;
-  /** Rejects where the store does not take it. */
+  /** Rejects if the store does not accept the record. */
   readonly again: () => Promise<Tried>;
   failures: number;
   dueAt: number;
 }
 
-/** Between one look and the next, and to be waited after the second failure. */
+/** Interval between two rounds; also the wait after the second failure. */
 const LOOK_MS = 5_000;
 const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Tries again what a store did not take, each after a wait that is twice as long each time, up to
- * 5 min. Every 5 s it asks for 16 at most: for the one that failed fewest times, however long that
- * has to wait, and for those that are due longest.
+ * Retries writes that a store did not accept, with a wait that doubles each time up to 5 min. Every
+ * 5 s it tries at most 16 records: the record with the fewest failures, due or not, and the records
+ * that are due longest.
  *
- * Once the store takes one, it asks at once for all that failed no more often, and goes on with
- * the others, 16 at a time, until it takes none of 16. So a store that is back has all of it within
- * seconds, one that takes nothing is asked little, and what it never takes is in the way of nothing
- * that failed less often. Between 16 and 16, whatever else came has its turn.
+ * Once the store accepts a record, it retries all records with no more failures at once. It goes on
+ * with the others, 16 at a time, until the store accepts none of 16. So a recovered store has
+ * everything within seconds, and a failing store gets few requests. A record that always fails
+ * delays no record with fewer failures. Other queued work runs between batches.
  */
 export class StoreRetries {
   readonly #deps: StoreRetriesDeps;
-  /** In the order of their last tries. */
+  /** Oldest last try first. */
   readonly #waiting = new Map<string, Waiting>();
   #callOff: (() => void) | undefined;
   #stopped = false;
@@ -68,8 +68,8 @@ export class StoreRetries {
   }
 
   /**
-   * Notes that the store did not take it, and tries later, until `again` resolves to other than
-   * `too early`, in place of what was tried under the name. Where `again` rejects, that failed.
+   * Notes a failure and schedules `again`, replacing an earlier entry of this name. It is retried
+   * while it rejects, which counts as a failure, or resolves to `too early`.
    */
   put(name: string, again: () => Promise<Tried>): void {
     const { failures = 0, dueAt = this.#deps.clock.now() } = this.#waiting.get(name) ?? {};
@@ -77,19 +77,17 @@ export class StoreRetries {
     this.#arm();
   }
 
-  /** Tries it no more. */
   forget(name: string): void {
     this.#waiting.delete(name);
   }
 
-  /** Tries nothing more. */
   stop(): void {
     this.#stopped = true;
     this.#callOff?.();
     this.#waiting.clear();
   }
 
-  /** Notes it, and has it wait longer, unless its wait was not over. */
+  /** Moves the entry to the end. Doubles its wait if the last wait was over. */
   #noteFailure(one: Waiting): void {
     const now = this.#deps.clock.now();
     if (one.dueAt <= now) {
@@ -134,7 +132,10 @@ export class StoreRetries {
     }
   }
 
-  /** Returns the most failures of one that was taken, 0 without any, and how many failed now. */
+  /**
+   * Returns the highest previous failures of a record that was taken (0 if none), and the number of
+   * failures now.
+   */
   async #tryAll(some: readonly Waiting[]): Promise<{ taken: number; failed: number }> {
     let [taken, failed] = [0, 0];
     await this.#deps.inTurn(async () => {

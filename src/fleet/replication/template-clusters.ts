@@ -11,20 +11,20 @@ import type { TemplateRecord } from '../../model/templates/template.ts';
 export interface TemplateClustersDeps {
   readonly templates: Pick<Records<TemplateRecord>, 'get'>;
   readonly clock: Clock;
-  /** Absent: the daemon manages no clusters. */
+  /** Absent if the daemon is not a manager. */
   readonly links?: Pick<FleetLinks, 'list'> & {
-    /** Undefined where it does not answer in time. */
+    /** Resolves with undefined if the cluster does not answer in time. */
     readonly report: (clusterId: string, globalId: string) => Promise<CopyReport | undefined>;
   };
 }
 
-/** Clusters that are asked at one time. */
+/** Clusters asked concurrently. */
 const AT_ONCE = 64;
 
 /**
- * Asks each cluster of a manager how it stands to a template (operation
- * `GET /admin/sandbox-templates/{name}/clusters`); of one that is not global there is nothing to
- * tell. Refuses with SANDBOX_TEMPLATE_NOT_FOUND.
+ * Asks each cluster of a manager for the state of a template (operation `GET
+ * /admin/sandbox-templates/{name}/clusters`). The list is empty if the template is not global.
+ * Refuses with SANDBOX_TEMPLATE_NOT_FOUND.
  */
 export const templateClusters =
   ({ templates, clock, links }: TemplateClustersDeps) =>
@@ -52,7 +52,7 @@ const unanswered = ({ clusterId, lastHeartbeat }: LinkedCluster): TemplateCluste
   at: lastHeartbeat,
 });
 
-/** A cluster says that it has what it was told last, which may not be what is current. */
+/** A cluster reports Synced for the last version it received, which may be outdated. */
 const standing = (
   { state, version, message }: CopyReport,
   current: string,

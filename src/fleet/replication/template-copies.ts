@@ -44,20 +44,20 @@ export interface TemplateCopiesDeps {
   readonly driver: Pick<SandboxDriver, 'check' | 'expect'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many addresses of managers this cluster has. */
+  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
 }
 
 const MOST_POOLS_NAMED = 50;
 
-/** A pool is made from a copy that its manager has no more. */
+/** A pool still uses a copy that its manager no longer has. */
 class CopyInUse extends Error {}
 
 /**
- * Keeps copies of managers' global templates among the templates of this cluster, so that they are
- * there like those, also while no manager can be reached. A template of the cluster's own is left
- * alone. A copy goes once its manager has it no more and no pool is made from it. What a cluster
- * that leaves its manager has is its own from then on.
+ * Stores copies of managers' global templates among the cluster's own templates, so they exist even
+ * while no manager is linked. Never changes the cluster's own templates. Deletes a copy once its
+ * manager no longer has it and no pool uses it. A cluster that leaves its manager keeps the copies
+ * as its own.
  */
 export class TemplateCopies
   extends ReplicatedRecords<ToldTemplate, TemplateRecord>
@@ -70,7 +70,7 @@ export class TemplateCopies
     this.#deps = deps;
   }
 
-  /** Once the templates are known. */
+  /** Call after the templates are loaded. */
   override async start(): Promise<void> {
     this.#deps.catalog.follow(({ record: { name } }) =>
       this.settleAgain(({ told, problem }) => told.name === name && problem?.state !== 'Refused'),
@@ -175,14 +175,17 @@ export class TemplateCopies
   }
 }
 
-/** Another replica, or a person, wrote the template: it is looked at again. */
+/** Another replica, or a person, wrote the template first; a retry follows. */
 const isOvertaken = (error: unknown): boolean =>
   error instanceof RecordConflict || error instanceof RecordExists;
 
 const isLater = (one: Pick<TemplateRecord, 'version'>, other: { version: string }): boolean =>
   Number(one.version) > Number(other.version);
 
-/** One that the manager may write: its copy, or what was that until the cluster left it. */
+/**
+ * Returns whether the manager may write the template: its copy, or a former copy that the cluster
+ * kept.
+ */
 const isOf = (known: TemplateRecord, manager: string, globalId: string): boolean =>
   known.managedBy === manager || (known.managedBy === '' && known.globalId === globalId);
 
@@ -203,8 +206,8 @@ type ReadTemplate =
   | { readonly fault: string };
 
 /**
- * Reads a template as a manager told it, or says what of it this cluster can't run or doesn't know.
- * `check` throws DefinitionRefused. Of earlier versions those that are not understood are left out.
+ * Reads a template of a manager, or returns the reason why this cluster cannot run or read it.
+ * `check` throws DefinitionRefused. Drops earlier versions that this cluster cannot read.
  */
 const readToldTemplate = (
   { globalId, name, version, createdAt, document, earlier = [] }: ToldTemplate,
