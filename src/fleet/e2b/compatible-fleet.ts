@@ -34,8 +34,8 @@ export interface InFleetDeps {
 }
 
 /**
- * The control API over the clusters of a manager: requests for a sandbox or a pool of another one
- * go there whole, and what comes back has the names, the tokens and the domain of the manager.
+ * Adapts the control API to the clusters of a manager. Requests for a sandbox or pool of another
+ * cluster are forwarded whole. Their answers get the manager's names, tokens and domain.
  */
 export const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): SurfaceInFleet => {
   const poolOf: SurfaceInFleet['poolOf'] = (asked) => {
@@ -60,7 +60,7 @@ export const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): Sur
     poolParameter: 'template',
     waitMs: terms.waitMs,
     claimOf: (body, name) => {
-      // as it came: with fields that are not heeded, of which `template` is one
+      // keeps ignored fields, such as `template`
       const { templateID } = body as Readonly<Record<string, unknown>>;
       return { ...body, templateID: name ?? poolOf({ templateID }) };
     },
@@ -69,7 +69,7 @@ export const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): Sur
       if (Array.isArray(body)) return body.map((item: unknown) => listedIn(shown.clusterId, item));
       if (!('sandboxID' in body)) return body;
       const { clusterId, caller, base } = shown;
-      // the worker's own tokens are worth nothing here
+      // the worker's own tokens are not valid here
       const { envdAccessToken: _access, trafficAccessToken: _traffic, ...view } = body as TokensIn;
       const { id, item } = viewIn(clusterId, view);
       const tokens = tokensOf({ operations, gate, caller }, { id, clusterId });
@@ -89,10 +89,10 @@ const NO_IDS =
 
 const MOST_WORDS = 1_024;
 
-/** Throws what a cluster refused by, so that it is shown as a refusal of the manager's own is. */
+/** Throws a cluster's refusal as the manager's own. */
 const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void => {
   const { errorCode, error, detail } = body as Readonly<Record<string, unknown>>;
-  if (typeof errorCode !== 'string') return; // an answer of a row's own
+  if (typeof errorCode !== 'string') return; // the row's own format of errors
   const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
   if (errorCode === 'NOT_FOUND')
     throw featureDisabled('cluster', `compatible API at the cluster ${clusterId}`);
@@ -104,7 +104,7 @@ const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void =
   });
 };
 
-/** Keeps of a detail what is shown of it here. */
+/** Returns the fields of a detail that are shown here. */
 const wordsOf = (detail: unknown): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries((detail ?? {}) as Readonly<Record<string, unknown>>)
@@ -121,7 +121,7 @@ export interface CompatibleFleetDeps extends Omit<InFleetDeps, 'operations'> {
   readonly clock: Clock;
 }
 
-/** Makes what the compatible API of a manager needs to reach its other clusters. */
+/** Makes the parts that connect a manager's compatible API to its other clusters. */
 export const compatibleFleet = ({
   fleet,
   operations,

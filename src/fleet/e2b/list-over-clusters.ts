@@ -23,28 +23,28 @@ import {
 } from '../../http/e2b/control/schema.ts';
 import { compatibleId, hasCompatibleIds, sandboxNamed } from '../../http/e2b/sandbox-id.ts';
 
-/** A sandbox of a list, as it is shown, and where it is in the order of all. */
+/** A sandbox of a list: its shown form, and its position in the sort order. */
 interface Item {
   readonly claimedAt: number;
   readonly id: string;
   readonly shown: object;
 }
 
-/** Holds what one cluster has after a place. */
+/** The items of one cluster after a position. */
 interface Part {
   readonly items: readonly Item[];
-  /** Up to where it was read; undefined: to its end. */
+  /** Position up to which the list was read; undefined at its end. */
   readonly next: Place | undefined;
 }
 
 const MOST_OF_PAGE = 100;
-/** Pages of one cluster in a row that show nothing, though its list goes on. */
+/** Maximum consecutive empty pages of one cluster whose list goes on. */
 const MOST_EMPTY = 4;
 
 /**
- * One page of the running sandboxes of all clusters, by the moments of their claims. Each cluster
- * is asked for what it has after the place where the page before ended, and how far it was read
- * then is part of the place. Clusters whose ids are no part of a sandbox's here are left out.
+ * Returns a page of the running sandboxes of all clusters, sorted by claim time. Each cluster is
+ * asked for its items after the end of the previous page. The page token also holds how far each
+ * cluster was read. Clusters whose ids cannot be part of a sandbox id are left out.
  */
 export const listOverClusters = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, nextToken: place, order } = terms.request.query as ListRequest;
@@ -91,7 +91,7 @@ const placeOf = (
   others: new Map(offsets.filter(([clusterId]) => clusterId !== own)),
 });
 
-/** How many of a cluster's list came before the place; too few is no fault. */
+/** Number of a cluster's items before the position. A number that is too low is harmless. */
 const offsetOf = (place: Place | undefined, clusterId: string, own: string): number =>
   (clusterId === own ? place?.offset : place?.others?.get(clusterId)) ?? 0;
 
@@ -113,8 +113,8 @@ interface AwayTerms extends Pick<ListRequest, 'limit'> {
 }
 
 /**
- * Rejects where the cluster gives no list of its own sandboxes, or one that leads nowhere: of an
- * honest one 10,000 are read for each page, so few pages under any filter are empty.
+ * Rejects if the cluster's answer is not a list of its own sandboxes, or if its list never ends. An
+ * honest cluster reads 10,000 items for each page, so few filtered pages are empty.
  */
 const readAway = async (reader: ClusterReader, terms: AwayTerms): Promise<Part> => {
   let { place } = terms;
@@ -151,12 +151,12 @@ const partIn = (body: object, token: string | undefined): Part => ({
   next: token === undefined ? undefined : placeIn(token),
 });
 
-/** Returns an item of a list of another cluster, by the names that lead there. */
+/** Returns an item of another cluster's list with fleet names. */
 export const listedIn = (clusterId: string, item: unknown): object => viewIn(clusterId, item).item;
 
 /**
- * Returns the same of what shows a sandbox, and the sandbox. Refuses with CLUSTER_UNAVAILABLE what
- * shows none of the cluster's own.
+ * Does the same with a sandbox's view, and returns the id too. Refuses with CLUSTER_UNAVAILABLE if
+ * the view is not of the cluster's own sandbox.
  */
 export const viewIn = (
   clusterId: string,

@@ -25,13 +25,13 @@ interface Passage {
   readonly exchanged: (terms: Terms) => Promise<void>;
 }
 
-/** Holds what connections over links ended with, a kept one too. */
+/** Errors of connections over links, pooled connections included. */
 const brokenBy = new WeakSet<object>();
 
 /**
- * Has the cluster that has the sandbox answer, as an endpoint of a sandbox does: by the manager's
- * word for who asks, and without token or signature. Refuses with CLUSTER_UNAVAILABLE where it
- * gives no answer, since the sandbox may well be there; a fault of this end is thrown as it is.
+ * Forwards a request to the sandbox's cluster, like an endpoint: with the manager's signed identity
+ * of the caller, and without token or signature. Refuses with CLUSTER_UNAVAILABLE if no answer
+ * comes, since the sandbox may still exist. Throws errors of this end unchanged.
  */
 export const toCluster = async (
   { fleet, clients, clock }: ToClusterDeps,
@@ -46,7 +46,7 @@ export const toCluster = async (
   const target = linkedPath({ sandboxId, port, by }, by === 'signature' ? unsigned(url) : url);
   const key = headers['idempotency-key'];
   const idempotencyKey = typeof key === 'string' ? key : undefined;
-  if (by === 'signature') dropReferer(request.rawHeaders); // it may be another signed link
+  if (by === 'signature') dropReferer(request.rawHeaders); // it may contain another signed URL
   request.rawHeaders.push(
     IDENTITY_HEADER,
     way.identify(caller, { method, target, idempotencyKey }),
@@ -57,7 +57,7 @@ export const toCluster = async (
     clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
   const callOff = fleet.passing.lookAt(way, () => asked?.destroy(noAnswer()));
   const endpoint: Terms['endpoint'] = {
-    // connections are kept of a link, whatever they are asked next
+    // connections are pooled by link, for any sandbox
     ...{ sandboxId: way.linkId, port: 0, scheme: 'http', env: () => undefined },
     dial: async () => way.dial().on('error', (error) => void brokenBy.add(error)),
     touch: () => undefined,
@@ -75,7 +75,7 @@ export const toCluster = async (
           asked = asking;
         },
         answered: ({ statusCode = 0 }) => {
-          callOff(); // a stream goes on as long as its link does
+          callOff(); // a stream lasts as long as its link
           if (isRedirect(statusCode) && !isOpen(port))
             throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
           isAnswered = true;
@@ -100,7 +100,7 @@ const dropReferer = (rawHeaders: string[]): void => {
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;
 
-/** Says that the cluster, or the way to it, gave no answer. */
+/** Returns whether the cluster or the link gave no answer. */
 const isOfLink = (error: unknown): boolean =>
   error instanceof Refusal
     ? BROKEN.has(error.code)
