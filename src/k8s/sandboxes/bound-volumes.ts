@@ -13,12 +13,11 @@ export interface BoundVolumesDeps {
 
 const PAGE = 250;
 const MOST_VOLUMES = 1_000;
-/** The annotation that people are to read in place of a claim's name. */
+/** Annotation with the name that people see instead of the claim's name. */
 const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
 
 /**
- * The Bound persistent volume claims of a namespace, read from the API server when they are asked
- * for, at most once in 250 ms.
+ * The Bound persistent volume claims of a namespace. Reads them on demand, at most once in 250 ms.
  */
 export class BoundVolumes implements Volumes {
   readonly provided: boolean;
@@ -53,7 +52,6 @@ const boundIn = async (api: ApiClient, namespace: string): Promise<readonly Volu
   return volumes.slice(0, MOST_VOLUMES).sort((a, b) => (a.claimName < b.claimName ? -1 : 1));
 };
 
-/** As much as is read of one. */
 interface PersistentVolumeClaim {
   readonly metadata: {
     readonly name: string;

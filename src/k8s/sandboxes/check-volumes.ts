@@ -4,8 +4,8 @@ import type { LaunchOrder } from '../../model/sandbox.ts';
 
 /**
  * Checks that the instance's namespace offers every volume that its definition mounts, as `GET
- * /volumes` lists them. Rejects with DefinitionRefused where it does not, with OutcomeUnknown where
- * that can't be told now.
+ * /volumes` lists them. Rejects with DefinitionRefused if a volume is missing, and with
+ * OutcomeUnknown if the volumes cannot be listed now.
  */
 export const checkVolumes = async (
   { record, definition }: LaunchOrder,

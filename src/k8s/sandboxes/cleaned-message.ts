@@ -33,15 +33,15 @@ const ADDRESSES = new RegExp(
 
 /** Replacements, made in this order. */
 const RULES: readonly (readonly [RegExp, string])[] = [
-  // The API server could not reach a kubelet: all that follows names the node.
+  // The API server could not reach a kubelet; the rest of the message names the node.
   [/(?:error )?dialing backend: .*$/s, UNANSWERED],
   [/\b(?:Get|Post|Put) "[^"]*:10250\/.*$/s, UNANSWERED],
   [/\bproxy error from .*$/s, UNANSWERED],
   [/certificate is valid for .*?, not [^\s:]+/g, 'a certificate does not fit'],
-  // What the scheduler found of preemption says the same again.
+  // The scheduler's text about preemption repeats the rest.
   [/\s*(?:no new claims to deallocate,? ?)?preemption: .*$/s, ''],
   [/\brpc error: code = \w+ desc = /g, ''],
-  // A registry's URL says what the image's name says.
+  // A registry's URL repeats the image's name.
   [/\b(Get|Head|Post|Put) "(?!https?:\/\/[^/"]+\/v2\/)[^"]*"/g, '$1'],
   [DIALLED, '$1: '],
   [/\blookup (\S+) on \S+: /g, 'lookup $1: '],
@@ -57,9 +57,9 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Cleans what a kubelet, scheduler, container runtime or API server says before a tenant may read
- * it: the cause stays, and of nodes, addresses, sockets, accounts and paths outside of the sandbox
- * no name. `node`: the one that the sandbox runs on, where that is known.
+ * Cleans a message of a kubelet, scheduler, container runtime or API server before a tenant may
+ * read it. Keeps the cause. Removes names of nodes, addresses, sockets, accounts, and paths outside
+ * of the sandbox. `node`: the sandbox's node, if known.
  */
 export const cleaned = (message: string, node?: string): string => {
   let text = message.slice(0, LONGEST);

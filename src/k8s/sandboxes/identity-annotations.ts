@@ -5,24 +5,22 @@ import type { Fault, ResourceObject } from '../api/resource.ts';
 const TEAM_ANNOTATION = 'sandpool.dev/team';
 const USER_ANNOTATION = 'sandpool.dev/user';
 
-/** The user of an object in a team's namespace that names none. */
+/** User of an object in a team's namespace that names no user. */
 const DEFAULT_USER = 'default';
-/**
- * The most that our clock and the API server's may differ at the birth of an object. Milliseconds.
- */
+/** Maximum difference in ms between our clock and the API server's at an object's creation. */
 export const CREATION_TOLERANCE_MS = 60_000;
 
-/** Describes what a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
+/**
+ * Identity that a daemon assigned to an object at its creation. `bornAs`: its `namespace/name` at
+ * that time.
+ */
 export interface Born {
   readonly uid: string;
   readonly bornAs: string;
   readonly bornAt: string;
 }
 
-/**
- * Whether the object is the one that `uid` was given to, and not a copy of it, which gets a uid of
- * its own.
- */
+/** Returns whether `uid` was assigned to this object. A copy of it gets its own uid. */
 export const matchesIdentity = (
   { metadata }: ResourceObject,
   { uid, bornAs, bornAt }: Born,
@@ -34,8 +32,7 @@ export const matchesIdentity = (
         CREATION_TOLERANCE_MS));
 
 /**
- * Reads who owns an object made by hand: the namespace's team, and the user that its annotation
- * names.
+ * Returns the owner of a hand-made object: the namespace's team, and the user in its annotation.
  */
 export const ownerOf = (
   { metadata }: ResourceObject,
@@ -47,7 +44,7 @@ export const ownerOf = (
     return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's` };
   const { [TEAM_ANNOTATION]: named = team, [USER_ANNOTATION]: user = DEFAULT_USER } =
     metadata.annotations ?? {};
-  // Another team's would be nobody's to use, and have a quota of its own.
+  // An object of another team would be unusable, and would have a quota of its own.
   if (named !== team)
     return {
       reason: 'OwnerInvalid',

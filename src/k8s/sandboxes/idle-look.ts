@@ -17,31 +17,27 @@ export interface IdleLookDeps {
   readonly clock: Clock;
   readonly mirror: InstanceMirror;
   /**
-   * Whether the mirror comes to have every change of the namespace's Pods up to the revision within
-   * so many ms.
+   * Resolves with whether the mirror reaches the revision of the namespace's Pods within this time
+   * in ms.
    */
   readonly podsReached: (namespace: string, revision: string, withinMs: number) => Promise<boolean>;
-  /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
+  /** Verifies a node that the mirror shows in trouble. */
   readonly lookAtNode: (name: string) => Promise<void>;
-  /** Reads, uncached, the Pod of a record that was just read. */
+  /** Reads the Pod of a fresh record uncached. */
   readonly read: (stored: StoredSandbox) => Promise<unknown>;
 }
 
 const PAGE = 20;
 const MOST_PAGES = 10;
-/**
- * Milliseconds that the mirror is waited for: where Pods change, the next word of one comes sooner.
- */
+/** Time to wait for the mirror; Pods that change report sooner. */
 const REACHED_MS = 250;
 const MOST_READ = 20;
 
 /**
- * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on
- * with for 10 pages while fewer than were asked for are ready, as the mirror says. Its word stands
- * once it has all that stood when the list was made; where it does not come to that soon, the 20
- * oldest of their Pods are read too. Of those that only their node keeps, the nodes are read, at
- * most 20. At most one look in 250 ms for so many of a pool, shared by all who asked before it
- * began.
+ * Lists idle records of a pool uncached: pages of 20, and at most 10 pages while fewer instances
+ * than needed are ready in the mirror. If the mirror does not reach the list's revision soon, reads
+ * the 20 oldest of these Pods too. If only a node's trouble keeps an instance, reads the node, at
+ * most 20 nodes. Callers with the same pool and count share one read in 250 ms.
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
@@ -87,10 +83,10 @@ export class IdleLook {
       if (rest === undefined) break;
     }
     if (late.length > 0) await this.#lookAgain(namespace, late, revision);
-    return this.#ready(all); // of those that ended while others were looked at nothing is said
+    return this.#ready(all); // leaves out instances that ended during the reads
   }
 
-  /** At those that the mirror does not have as ready: it may be behind. */
+  /** Verifies instances that the mirror does not show as ready, since it may lag behind. */
   async #lookAgain(
     namespace: string,
     late: readonly StoredSandbox[],
@@ -115,8 +111,8 @@ export class IdleLook {
   }
 
   /**
-   * Tells the mirror of the record, and reads its Pod where the mirror has none. Where it has one,
-   * the sandbox's readiness is as fresh as the mirror.
+   * Updates the mirror with the record, and reads its Pod if the mirror has no Pod. A known Pod's
+   * readiness is as fresh as the mirror.
    */
   async #read(stored: StoredSandbox): Promise<void> {
     const { mirror, read } = this.#deps;
@@ -124,7 +120,7 @@ export class IdleLook {
     if (!mirror.pod(stored.record.id)) await read(stored);
   }
 
-  /** As known now: what was read a moment ago may have changed. */
+  /** Returns the current fact, which may be newer than the record read. */
   #known({ record: { id } }: StoredSandbox): InstanceFact | undefined {
     return this.#deps.mirror.fact(id);
   }
@@ -134,7 +130,7 @@ export class IdleLook {
   }
 }
 
-/** Leaves out what ended meanwhile: it has no record any more, while its Pod may seem alive. */
+/** An instance that has ended may still have a live Pod, but no record. */
 const isReady = ({ record, vitals }: InstanceFact): boolean =>
   record !== undefined && vitals.kind === 'available';
 const isLate = (fact: InstanceFact | undefined): boolean =>

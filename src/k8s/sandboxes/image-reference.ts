@@ -1,10 +1,10 @@
 /**
- * Names of container images as kubelets take them: `[DOMAIN/]NAME[:TAG][@DIGEST]`, NAME, TAG and
- * DIGEST by the OCI distribution and image specifications, DOMAIN by the grammar of
- * distribution/reference, which container runtimes share.
+ * Names of container images in the form that kubelets accept: `[DOMAIN/]NAME[:TAG][@DIGEST]`. NAME,
+ * TAG and DIGEST follow the OCI distribution and image specifications. DOMAIN follows the grammar
+ * of distribution/reference, which container runtimes share.
  */
 
-/** With the domain, which is `docker.io` where none is named. */
+/** Includes the domain, `docker.io` by default. */
 const LONGEST_NAME = 255;
 const SEVERAL = 4;
 
@@ -13,10 +13,10 @@ const DOMAIN = new RegExp(`^(?:${LABEL}(?:\\.${LABEL})*|\\[[0-9A-Fa-f:.]+\\])(?:
 const NAME = /^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/;
-/** Kubelets take a name of that form for an image's id. */
+/** Kubelets treat a name of this form as an image's id. */
 const IMAGE_ID = /^[0-9a-f]{64}$/;
 
-/** Says what is wrong with an image's name; undefined where nothing is. */
+/** Returns the fault of an image's name; undefined if it is valid. */
 export const imageFaultOf = (image: string): string | undefined => {
   const [tagged = '', digest, ...others] = image.split('@', SEVERAL);
   if (others.length > 0) return 'has more than one digest';
@@ -55,7 +55,7 @@ const nameFaultOf = (name: string): string | undefined => {
         '"-" between them, joined by "/"';
 };
 
-/** The first part is a domain where it has a dot, a port or brackets, or is `localhost`. */
+/** The first part is a domain if it has a dot, a port or brackets, or is `localhost`. */
 const withoutDomain = (
   text: string,
 ): { readonly domain: string | undefined; readonly rest: string } => {

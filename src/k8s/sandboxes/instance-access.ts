@@ -24,7 +24,8 @@ import type { PodStreams as RealPodStreams } from '../streams/pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 
 /**
- * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
+ * Streams into Pods; `PodStreams` of pod-streams.ts. The driver reports ended Pods to it, and stops
+ * it.
  */
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
@@ -34,13 +35,13 @@ export interface InstanceAccessDeps {
   readonly streams: PodStreams;
   readonly mirror: InstanceMirror;
   readonly silentNodes: Pick<SilentNodes, 'answered'>;
-  /** Has the mirror know record and Pod as they stand now. */
+  /** Updates the mirror with the current record and Pod. */
   readonly read: (id: InstanceId) => Promise<unknown>;
 }
 
 /**
- * The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer;
- * of those that don't, `PodStreams` tells.
+ * Opens connections into instances' Pods, as `SandboxDriver` promises. Notes the nodes that answer;
+ * `PodStreams` reports those that do not.
  */
 export class InstanceAccess {
   readonly processes: InstanceProcesses;
@@ -95,8 +96,8 @@ export class InstanceAccess {
   }
 
   /**
-   * Goes a way into the Pod that may lead into any of its containers, the first one first. Rejects
-   * with InstanceGone.
+   * Runs `way` with all containers of the Pod, the first container first. Rejects with
+   * InstanceGone.
    */
   async enterAny<T>(
     id: InstanceId,
@@ -133,7 +134,7 @@ export class InstanceAccess {
     return target;
   }
 
-  /** Undefined where its Pod is gone. One that no watch has told of yet is looked for. */
+  /** Resolves with undefined if the Pod is gone. Reads a Pod that no watch has reported yet. */
   async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
     const { mirror, read } = this.#deps;
     if (!mirror.pod(id) && !mirror.isPodGone(id))

@@ -8,17 +8,16 @@ import type { StoredSandbox } from './sandbox-resource.ts';
 export interface Entry {
   sandbox?: StoredSandbox;
   pod?: StoredPod;
-  /** Its own Pod was there, and is certainly no more. */
+  /** Set once the instance's own Pod is certainly gone. */
   podGone?: Gone;
-  /** The sandbox's end as its Pod's end tells it, where that is known. */
+  /** End of the sandbox according to its Pod, if known. */
   podEnd?: End;
-  /** When it was first seen ready; what is not ready after that is unavailable. */
+  /** Time when the instance first became ready. If not ready after that, it is unavailable. */
   startedAt?: number;
-  /** The facts that were last reported. */
   shown?: Shown;
 }
 
-/** The parts of a fact that make it another one. */
+/** A fact is reported again if one of these parts changes. */
 interface Shown {
   readonly revision: string | undefined;
   readonly state: InstanceRecord['state'] | undefined;
@@ -42,7 +41,7 @@ export const sameShown = (one: Shown, other: Shown): boolean =>
   one.reason === other.reason &&
   one.remains === other.remains;
 
-/** Whether a claimed instance should have a Pod that nobody has seen, nor seen end. */
+/** Returns whether the Pod of a claimed instance is unknown here, so a read must find it. */
 export const missesPod = (entry: Entry, { record, vitals }: InstanceFact): boolean =>
   record?.claim !== undefined &&
   !entry.podGone &&
@@ -70,7 +69,7 @@ export const podVersionOf = (pod: StoredPod): Version<StoredPod> => ({
   record: pod,
 });
 
-/** Record and own Pod are both known: what is still to be listed can't belie it. */
+/** Returns whether record and own Pod are both known. Pending lists cannot contradict them. */
 export const isWhole = (entry: Entry): boolean =>
   entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
 
@@ -81,13 +80,16 @@ export const DELETED_POD = {
   removed: true,
 } as const;
 
-/** The end of a sandbox once its Pod is no more: nothing remains of it that has yet to end. */
+/** Returns the end of a sandbox whose Pod is gone, so nothing of it still runs. */
 export const withoutRemains = (gone: Gone): Gone => {
   const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
   return rest;
 };
 
-/** API servers sort the names of a map; the template's first container is the first of the Pod. */
+/**
+ * Restores the Pod's order of containers, since API servers sort maps. The template's first
+ * container is the Pod's first.
+ */
 export const inOrder = (record: InstanceRecord, pod: StoredPod | undefined): InstanceRecord => {
   const names = pod?.containers;
   const images = record.containerImages;
@@ -120,8 +122,8 @@ export const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined =>
   pod && isOwn(pod, sandbox) ? pod : undefined;
 
 /**
- * Claimed, and ended or told to end: its own end stands first, then what that of its Pod says.
- * Unclaimed, and deleted but for somebody's finalizer: dead, never free.
+ * Returns the record with its end. For a claimed instance, the record's own end wins over the
+ * Pod's. An unclaimed record that only a finalizer keeps is dead, so it is not returned.
  */
 export const recordOf = (
   sandbox: StoredSandbox | undefined,
@@ -136,7 +138,10 @@ export const recordOf = (
 
 const DELETED: End = { reason: 'deleted', exitCode: null };
 
-/** Undefined where it is not told to end, and of a main process that ended by itself. */
+/**
+ * Returns the end that the Pod shows. Undefined if the Pod was neither deleted nor disrupted, or if
+ * its main process ended by itself.
+ */
 export const endOf = ({ vitals, endsBy, disruption }: StoredPod): End | undefined => {
   const exitCode = vitals.kind === 'gone' ? vitals.exitCode : null;
   if (disruption !== undefined && (endsBy !== undefined || vitals.kind === 'gone'))

@@ -9,7 +9,7 @@ import { NoAgent } from '../streams/no-agent.ts';
 import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceFilesDeps {
-  /** Goes a way into the Pod's container. */
+  /** Runs `way` with the Pod's container. */
   readonly enter: <T>(
     id: InstanceId,
     container: string | undefined,
@@ -19,7 +19,7 @@ export interface InstanceFilesDeps {
   readonly clock: Clock;
 }
 
-/** Requests that may be made twice, and one for an answer that was lost. */
+/** Requests that may be repeated, and the request for a lost answer. */
 const REPEATABLE: ReadonlySet<unknown> = new Set([
   'stat',
   'read',
@@ -28,12 +28,14 @@ const REPEATABLE: ReadonlySet<unknown> = new Set([
   'pack',
   'answer',
 ]);
-/** Tries of such a request whose way is lost, and the time between two. No try begins later. */
+/**
+ * Limits of repeating such a request after a lost connection: number of tries, pause in ms, and
+ * time in ms after which no try begins.
+ */
 const MOST_TRIES = 6;
 const TRY_AGAIN_MS = 500;
 const TRYING_MS = 30_000;
 
-/** The files in the Pods of instances. */
 export class InstanceFiles extends AgentFiles {
   protected override readonly keepsAnswers = true;
   readonly #deps: InstanceFilesDeps;
@@ -43,7 +45,7 @@ export class InstanceFiles extends AgentFiles {
     this.#deps = deps;
   }
 
-  /** Does nothing: the agent of a Pod is begun by each call. */
+  /** Does nothing: each call starts an agent in the Pod. */
   override prepare(): void {}
 
   protected override async begin(
@@ -94,7 +96,7 @@ export class InstanceFiles extends AgentFiles {
   }
 }
 
-/** The error of a way on which no agent has taken the request. */
+/** Converts the error of a connection on which no agent has taken the request. */
 const notBegun = (error: unknown): unknown => {
   const why = error instanceof AgentAway ? (error.cause ?? error) : error;
   return why instanceof NoAgent ? new FileRefused('unsupported', why.message) : why;

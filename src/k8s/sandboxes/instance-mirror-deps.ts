@@ -4,20 +4,22 @@ import type { LaterSandbox } from './later-sandbox.ts';
 
 export interface InstanceMirrorDeps {
   readonly report: (fact: InstanceFact) => void;
-  /** A claimed record has no Pod here: only an uncached look tells whether there is none. */
+  /**
+   * Called if the mirror lacks the Pod of a claimed record; only an uncached read can confirm that.
+   */
   readonly missesPod: (id: InstanceId) => void;
-  /** Says why what runs on the node can't be relied on; undefined where it can. */
+  /** Returns why instances on the node are unreliable; undefined if they are reliable. */
   readonly nodeTrouble: (nodeName: string) => string | undefined;
-  /** Whether the node is to be emptied; absent: none is. */
+  /** Returns whether the node is about to be drained. If absent, no node is. */
   readonly nodeLeaves?: (nodeName: string) => boolean;
-  /** Says why what is idle on the node is not to be handed out; undefined where it may be. */
+  /** Returns why idle instances on the node must not be claimed; undefined if they may be. */
   readonly idleTrouble?: (nodeName: string) => string | undefined;
-  /** A record is in the namespace: what its Pods do is to be known. */
+  /** Called for each namespace with a record, so that its Pods are followed. */
   readonly recordIn?: (namespace: string) => void;
-  /** Why nothing is known of the Pods of a namespace; undefined where they can be known. */
+  /** Returns why the Pods of a namespace are unreadable; undefined if they are readable. */
   readonly podsTrouble?: (namespace: string) => string | undefined;
-  /** Nothing can be in the Pod any more. */
+  /** Called once the Pod has ended. */
   readonly podGone?: (uid: string) => void;
-  /** A later version's record is at the key; undefined: none is there, or no more. */
+  /** Called with a later version's record at the key; undefined once it is gone. */
   readonly laterSandbox?: (key: string, record: LaterSandbox | undefined) => void;
 }

@@ -29,10 +29,10 @@ import type { InstanceMirrorDeps } from './instance-mirror-deps.ts';
 const SLICE_MS = 8;
 
 /**
- * Records and Pods as they were last seen, put together into facts. The two kinds come apart and
- * either may be ahead: a record without a Pod, or a Pod without a record, means nothing by itself.
- * What comes of each kind is put in order by its mirror, whoever tells it: a watch, an uncached
- * read, or the answer to a write.
+ * Combines the last known records and Pods into facts. The two kinds arrive separately, and either
+ * may be ahead: a record without a Pod, or a Pod without a record, means nothing by itself. Each
+ * kind's mirror orders its versions, whether they come from a watch, an uncached read, or the
+ * answer to a write.
  */
 export class InstanceMirror {
   readonly sandboxes: Mirror<StoredSandbox | LaterSandbox>;
@@ -40,7 +40,7 @@ export class InstanceMirror {
   readonly #deps: InstanceMirrorDeps;
   readonly #entries = new Map<InstanceId, Entry>();
   readonly #byNode = new Map<string, Set<InstanceId>>();
-  /** Keys of records that a later version wrote. */
+  /** Keys of records that a later version of Sandpool wrote. */
   readonly #later = new Set<string>();
   #reporting = false;
 
@@ -70,9 +70,9 @@ export class InstanceMirror {
   }
 
   /**
-   * Both kinds have synced: reports each change from now on, and everything once by the time it
-   * resolves, a slice of the event loop at a time. Before, an instance is reported as soon as its
-   * record and its Pod are both there, which says enough.
+   * Call once both kinds have synced. Reports everything once before it resolves, a slice of the
+   * event loop at a time, and each change from now on. Earlier, an instance is reported as soon as
+   * both its record and its Pod are known.
    */
   async begin(): Promise<void> {
     this.#reporting = true;
@@ -85,32 +85,32 @@ export class InstanceMirror {
     return this.#entries.get(id)?.sandbox;
   }
 
-  /** The Pod that belongs to the record, as far as is known. */
+  /** Returns the Pod that belongs to the record, if known. */
   pod(id: InstanceId): StoredPod | undefined {
     const entry = this.#entries.get(id);
     return entry && ownPodOf(entry);
   }
 
-  /** As it stands; undefined where nothing is known of it. */
+  /** Returns the current fact; undefined if nothing is known. */
   fact(id: InstanceId): InstanceFact | undefined {
     const entry = this.#entries.get(id);
     return entry && this.#factOf(id, entry);
   }
 
-  /** It is certain that the instance's own Pod is no more. */
+  /** Returns whether the instance's own Pod is certainly gone. */
   isPodGone(id: InstanceId): boolean {
     return this.#entries.get(id)?.podGone !== undefined;
   }
 
   /**
-   * Takes the answer to a write or an uncached read. `quietly`: whoever wrote it knows what it
-   * says.
+   * Takes the answer to a write or an uncached read. `quietly`: does not report it, since the
+   * writer knows it.
    */
   putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
     this.sandboxes.learn(sandboxVersionOf(stored), options);
   }
 
-  /** Begins to make a record. Call what it returns with what was made. */
+  /** Begins the creation of a record. Call the returned function with the created record. */
   createsSandbox(): (made: StoredSandbox) => void {
     const made = this.sandboxes.creates();
     return (stored) => {
@@ -118,7 +118,7 @@ export class InstanceMirror {
     };
   }
 
-  /** Takes the answer to the removal of a record. */
+  /** Takes the answer to the deletion of a record. */
   dropSandbox(id: InstanceId, uid: string): void {
     const known = this.sandbox(id);
     if (known) this.sandboxes.removed(sandboxVersionOf(known).key, { uid });
@@ -129,12 +129,12 @@ export class InstanceMirror {
     this.pods.in(pod.namespace).learn(podVersionOf(pod));
   }
 
-  /** Takes the answer to the removal of a Pod. */
+  /** Takes the answer to the deletion of a Pod. */
   dropPod(pod: StoredPod): void {
     this.pods.in(pod.namespace).removed(podVersionOf(pod).key, { uid: pod.uid });
   }
 
-  /** An uncached look after the record named its Pod did not find that Pod. */
+  /** Notes that an uncached read did not find the record's Pod. */
   lostPod({
     record: {
       id,
@@ -147,8 +147,8 @@ export class InstanceMirror {
   }
 
   /**
-   * Begins an uncached look at record and Pod. To be told what was found of each; undefined: there
-   * is none.
+   * Begins an uncached read of record and Pod. Call the returned functions with the results;
+   * undefined if the object does not exist.
    */
   look(
     namespace: string,
@@ -177,7 +177,7 @@ export class InstanceMirror {
 
   #showPod(pod: StoredPod, afresh?: true): void {
     if (pod.ownerUid === undefined) return;
-    // Only somebody's finalizer keeps the object.
+    // Only another party's finalizer keeps the object.
     if (pod.isForced) return this.#losePod(pod);
     const entry = this.#entryOf(pod.id);
     this.#placeOnNode(pod.id, entry.pod?.nodeName, pod.nodeName);
@@ -190,7 +190,7 @@ export class InstanceMirror {
     this.#changed(pod.id, { afresh });
   }
 
-  /** The Pod as it was last seen. */
+  /** Removes a Pod, given in its last known version. */
   #losePod(pod: StoredPod): void {
     const { id, vitals: last } = pod;
     const entry = this.#entries.get(id);
@@ -212,8 +212,9 @@ export class InstanceMirror {
   }
 
   /**
-   * A Pod that a watch tells no more of is deleted, or lacks the label by which it is watched. What
-   * was seen to end is deleted; so is what has no record, or none that can be somebody's.
+   * Returns whether a Pod that left the watch may still exist. Such a Pod is deleted, or it has
+   * lost the label that the watch selects. A Pod that was ending, or without a valid record, is
+   * deleted.
    */
   #mayStand({ id, endsBy, nodeName, vitals }: StoredPod): boolean {
     const sandbox = this.sandbox(id);
@@ -226,7 +227,7 @@ export class InstanceMirror {
     );
   }
 
-  /** An uncached look found no Pod, or another's. */
+  /** Notes that an uncached read found no Pod, or another instance's Pod. */
   foundNoPod(id: InstanceId): void {
     const entry = this.#entries.get(id);
     if (!entry || ownPodOf(entry)) return;
@@ -234,12 +235,11 @@ export class InstanceMirror {
     this.#changed(id);
   }
 
-  /** Looks again at what is on a node that has changed. */
+  /** Updates all instances on a node that has changed. */
   nodeChanged(nodeName: string): void {
     for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
   }
 
-  /** The namespaces that have records. */
   namespaces(): ReadonlySet<string> {
     const namespaces = new Set<string>();
     for (const key of this.sandboxes.keys())
@@ -247,13 +247,13 @@ export class InstanceMirror {
     return namespaces;
   }
 
-  /** Looks again at all in a namespace, as `podsTrouble` has changed there. */
+  /** Updates all instances in a namespace after a change of `podsTrouble`. */
   namespaceChanged(namespace: string): void {
     for (const [id, { sandbox }] of this.#entries)
       if (sandbox?.record.poolOwner.namespace === namespace) this.#changed(id);
   }
 
-  /** Looks at all that are there now, a slice of the event loop at a time. */
+  /** Visits all current entries, a slice of the event loop at a time. */
   async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
     const slices = new Slices(SLICE_MS);
     for (const id of [...this.#entries.keys()]) {

@@ -18,14 +18,14 @@ import {
 export interface InstanceReadsDeps {
   readonly api: ApiClient;
   readonly mirror: InstanceMirror;
-  /** Is told of a Pod that may be one to remove. */
+  /** Called with each Pod that was read; it may be overdue to end. */
   readonly hurry: (pod: StoredPod) => void;
 }
 
-/** Records that one request can have claimed, with what others marked alike. */
+/** Records that one request can have claimed, including others with the same mark. */
 const MOST_OF_REQUEST = 4;
 
-/** Reads records and Pods of instances uncached, and tells the mirror. */
+/** Reads records and Pods of instances uncached, and updates the mirror. */
 export class InstanceReads {
   readonly #api: ApiClient;
   readonly #mirror: InstanceMirror;
@@ -49,7 +49,7 @@ export class InstanceReads {
     return await this.readIn(known, id);
   }
 
-  /** An id that no mirror shows is looked for in the namespace given. */
+  /** Reads an instance. If the mirror does not know the id, reads it in the given namespace. */
   async confirm(id: InstanceId, namespace: string): Promise<InstanceFact> {
     return await this.readIn(this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? namespace, id);
   }
@@ -63,7 +63,6 @@ export class InstanceReads {
     return await Promise.all(stored.map((each) => this.factOf(each)));
   }
 
-  /** Reads one in a namespace. */
   async readIn(namespace: string, id: InstanceId): Promise<InstanceFact> {
     const look = this.#mirror.look(namespace, id);
     const found = await this.#api.get(sandboxPath(namespace, id)).catch(notFound);
@@ -75,7 +74,7 @@ export class InstanceReads {
     return this.#found(id, stored);
   }
 
-  /** Reads the Pod of a record that was read, uncached, and tells what is known of the sandbox. */
+  /** Reads the Pod of a fresh record uncached, and returns the instance's fact. */
   async factOf(stored: StoredSandbox): Promise<InstanceFact> {
     const { id, poolOwner } = stored.record;
     const look = this.#mirror.look(poolOwner.namespace, id);
@@ -93,9 +92,8 @@ export class InstanceReads {
   }
 
   /**
-   * Tells what is known after a look: what the watch told meanwhile is newer than what was found.
-   * `seen`: the record, as it was before its Pod was looked for. One that was unclaimed then may
-   * have got its Pod since, and have been claimed.
+   * Returns the fact after a read, with newer changes from the watch. `seen`: the record before its
+   * Pod was read. An unclaimed record may have got its Pod, and a claim, since then.
    */
   #found(id: InstanceId, seen: StoredSandbox | undefined): InstanceFact {
     const isPodless =

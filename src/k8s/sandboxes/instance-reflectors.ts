@@ -23,19 +23,19 @@ export interface InstanceReflectorsDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly seals: Seals;
-  /** The team of a namespace; undefined where it is no team's. */
+  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
 const CATCH_UP_MS = 5_000;
 
-/** Follows records, their Pods and the nodes of all, and tells the mirror. */
+/** Follows records, their Pods and all nodes, and updates the mirror. */
 export class InstanceReflectors {
   readonly #deps: InstanceReflectorsDeps;
   readonly #sandboxes: Reflector<StoredSandbox | LaterSandbox>;
   readonly #pods: PodReflectors;
   readonly #nodes: Reflector<StoredNode>;
-  /** Shards that are taken over at the same time share one. */
+  /** Shared by shards that are taken over together. */
   readonly #catchUps: SharedReads<void>;
   readonly #nodeLooks: SharedReads<void>;
 
@@ -89,15 +89,15 @@ export class InstanceReflectors {
           this.#sandboxes.caughtUp(CATCH_UP_MS),
           this.#pods.caughtUp(CATCH_UP_MS),
         ]);
-        // A record that came may be the first of its namespace: its Pods are listed only now.
+        // A new record may be the first of its namespace, whose Pods are listed only now.
         await this.#pods.listed(CATCH_UP_MS);
       },
     });
   }
 
-  /** Resolves once all that stood at some moment is in the mirror, which reports from then on. */
+  /** Resolves once the mirror has a complete state; it reports from then on. */
   async start(): Promise<void> {
-    // Who runs on a node that is not known would be unavailable.
+    // Nodes come first: an instance on an unknown node would be unavailable.
     this.#nodes.start();
     await this.#nodes.synced();
     this.#pods.start();
@@ -112,12 +112,12 @@ export class InstanceReflectors {
     await this.#catchUps.read('');
   }
 
-  /** Has the Pods of a namespace followed from now on. */
+  /** Starts to follow the Pods of a namespace. */
   followPods(namespace: string): void {
     this.#pods.follow(namespace);
   }
 
-  /** Why nothing is known of the Pods of a namespace; undefined where they can be known. */
+  /** Returns why the Pods of a namespace are unreadable; undefined if they are readable. */
   podsTrouble(namespace: string): string | undefined {
     return this.#pods.trouble(namespace);
   }
@@ -128,14 +128,13 @@ export class InstanceReflectors {
   }
 
   /**
-   * Reads the node uncached, where the mirror says that it is in trouble; at most one look in 250
-   * ms and node.
+   * Reads a node uncached if the mirror shows it in trouble; at most one read per node in 250 ms.
    */
   async lookAtNode(name: string): Promise<void> {
     if (this.nodeTrouble(name) !== undefined) await this.#nodeLooks.read(name);
   }
 
-  /** Why the mirror can't be relied on. */
+  /** Lists why the mirror is unreliable. */
   problems(): readonly string[] {
     return [
       ['sandboxes', this.#sandboxes.stale],
@@ -146,7 +145,7 @@ export class InstanceReflectors {
     );
   }
 
-  /** Says which namespaces can't be served, while all others are. */
+  /** Lists namespaces that cannot be served, while all others are. */
   warnings(): readonly string[] {
     return this.#pods.warnings();
   }
@@ -155,13 +154,13 @@ export class InstanceReflectors {
     return [this.#sandboxes.report(), ...this.#pods.reports(), this.#nodes.report()];
   }
 
-  /** Why what runs on the node can't be relied on. */
+  /** Returns why instances on the node are unreliable. */
   nodeTrouble(name: string): string | undefined {
     const node = this.#nodes.get(name);
     return node ? node.trouble : UNKNOWN_NODE;
   }
 
-  /** Whether the node is to be emptied. */
+  /** Returns whether the node is about to be drained. */
   nodeLeaves(name: string): boolean {
     return this.#nodes.get(name)?.isLeaving === true;
   }
@@ -172,15 +171,15 @@ export class InstanceReflectors {
 }
 
 /**
- * Gives equal texts and plain values one place in memory: thousands of records of one pool say the
- * same. Bounded.
+ * Stores equal values once in memory, since thousands of records of a pool have the same values.
+ * Bounded.
  */
 const sharedValues = (): (<T>(value: T) => T) => {
   const values = new Map<string, unknown>();
   return <T>(value: T): T => {
     const key = typeof value === 'string' ? value : JSON.stringify(value);
     const known = values.get(key);
-    if (known !== undefined) return known as T; // of the same text, so of the same shape
+    if (known !== undefined) return known as T; // the same text, so the same shape
     if (values.size >= MOST_VALUES) values.clear();
     values.set(key, value);
     return value;
@@ -189,12 +188,12 @@ const sharedValues = (): (<T>(value: T) => T) => {
 
 const NODES_PATH = '/api/v1/nodes';
 
-/** As the mirror keeps a node. */
+/** A node in the mirror. */
 interface StoredNode {
   readonly name: string;
-  /** Why what runs on it can't be relied on. */
+  /** Why its instances are unreliable. */
   readonly trouble: string | undefined;
-  /** It is to be emptied. */
+  /** True if it is about to be drained. */
   readonly isLeaving: boolean;
 }
 
@@ -214,7 +213,7 @@ interface NodeObject {
   };
 }
 
-/** By these the cluster's autoscaler and Karpenter say that they are about to drain the node. */
+/** Taints of the cluster autoscaler and Karpenter on a node that they are about to drain. */
 const DOOMED_TAINTS = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
 const MOST_TEXT = 200;
 
@@ -228,7 +227,7 @@ const storedNodeOf = (object: unknown): StoredNode => {
   };
 };
 
-/** The trouble of a node that nobody has seen: it is yet to come, or is gone. */
+/** The trouble of an unknown node: it is new, or gone. */
 const UNKNOWN_NODE = 'its node is not there';
 
 const leavingOf = ({ metadata, spec }: NodeObject): string | undefined => {

@@ -21,7 +21,7 @@ import {
 import type { InstanceReads } from './instance-reads.ts';
 
 export interface InstanceWriterDeps {
-  /** For what a request waits for. */
+  /** Client for writes that a request waits for. */
   readonly soon: ApiClient;
   readonly background: ApiClient;
   readonly mirror: InstanceMirror;
@@ -29,10 +29,10 @@ export interface InstanceWriterDeps {
   readonly reads: Pick<InstanceReads, 'readIn'>;
 }
 
-/** Writes of one change, each at the revision that was read last. */
+/** Attempts of one change, each at the revision read last. */
 const MOST_ATTEMPTS = 4;
 
-/** Changes and removes records of instances, each by one conditional write. */
+/** Changes and deletes records of instances, each by one conditional write. */
 export class InstanceWriter {
   readonly #soon: ApiClient;
   readonly #background: ApiClient;
@@ -76,8 +76,7 @@ export class InstanceWriter {
   }
 
   /**
-   * Whatever the mirror shows, the API server decides: a mirror may be behind, or of a store that
-   * was replaced.
+   * The API server decides, not the mirror: it may lag behind, or show a store that was replaced.
    */
   async retire(id: InstanceId, seen: Revision, namespace: string): Promise<void> {
     const known = this.#mirror.sandbox(id);
@@ -99,8 +98,8 @@ export class InstanceWriter {
   }
 
   /**
-   * The end of its Pod is the durable note, and says `deleted`; another reason is written into the
-   * record before.
+   * Deletes the Pod. The Pod's end is the durable note of the reason `deleted`; any other reason is
+   * written into the record first.
    */
   async release(id: InstanceId, end: End): Promise<void> {
     const pod = this.#mirror.pod(id);
@@ -127,8 +126,8 @@ export class InstanceWriter {
   }
 
   /**
-   * Finds what a conditional write needs to know. Throws RecordConflict where the record is no more
-   * as it was seen.
+   * Returns record and Pod for a conditional write. Throws RecordConflict if the record has
+   * changed.
    */
   #seen(
     id: InstanceId,
@@ -162,7 +161,7 @@ export class InstanceWriter {
     }
   }
 
-  /** The first end noted stands. */
+  /** Writes the end into the record; the first end wins. */
   async #noteEnd(id: InstanceId, end: End): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const stored = this.#mirror.sandbox(id);
@@ -178,6 +177,6 @@ export class InstanceWriter {
   }
 }
 
-/** Its end is under way, or over. */
+/** Returns whether the Pod is ending or has ended. */
 const isEnding = (pod: StoredPod | undefined): boolean =>
   pod?.endsBy !== undefined || (pod?.vitals.kind === 'gone' && !pod.vitals.remains);

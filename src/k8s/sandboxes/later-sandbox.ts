@@ -2,7 +2,9 @@ import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
 import { FORMAT, type ResourceObject } from '../api/resource.ts';
 import type { Seals } from '../api/seals.ts';
 
-/** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
+/**
+ * A `Sandbox` that a later version of this installation wrote. Only that version understands it.
+ */
 export interface LaterSandbox {
   readonly key: string;
   readonly id: InstanceId | undefined;
@@ -11,8 +13,8 @@ export interface LaterSandbox {
 }
 
 /**
- * Undefined where this version may read it, and where no daemon of this installation wrote it: then
- * it is no record at all.
+ * Returns undefined if this version can read the object, or if no daemon of this installation wrote
+ * it.
  */
 export const laterSandboxOf = (
   object: unknown,

@@ -45,32 +45,35 @@ export interface KubernetesDriverDeps {
   readonly streams: PodStreams;
   readonly pods: PodSettings;
   /**
-   * The volumes that Pods may mount, looked at again at each launch: a definition may be older than
-   * the volume, or not a daemon's.
+   * Volumes that Pods may mount. Checked at each launch, since a definition may be older than the
+   * volume or made by hand.
    */
   readonly volumes: Volumes;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Told of each record of a later version: while there is one this replica must lead nothing. */
+  /**
+   * Receives each record of a later version. While one exists, this replica must not lead anything.
+   */
   readonly outdated: OutdatedReport;
   readonly seals: Seals;
   /**
-   * The team of a namespace; undefined where it is no team's, and what is there somebody else's.
+   * Returns the team of a namespace; undefined for other namespaces, whose objects are not
+   * Sandpool's.
    */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
 /**
- * Runs instances as Pods: each has a `Sandbox` record of its own, which is written before its Pod
- * and owns it. A claim is one conditional PUT of the record, a retirement one conditional DELETE of
- * it; the API server decides who was first.
+ * Runs instances as Pods. Each has its own `Sandbox` record, which is written first and owns the
+ * Pod. A claim is a conditional PUT of the record, and a retirement a conditional DELETE. The API
+ * server decides which write came first.
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
   readonly files: InstanceAccess['files'];
   readonly processes: InstanceAccess['processes'];
   readonly #deps: KubernetesDriverDeps;
-  /** For what a request waits for. */
+  /** Client for calls that a request waits for. */
   readonly #soon: ApiClient;
   readonly #background: ApiClient;
   readonly #mirror: InstanceMirror;

@@ -23,16 +23,16 @@ export const sandboxesPath = (namespace?: string): string =>
 export const sandboxPath = (namespace: string, id: InstanceId): string =>
   `${sandboxesPath(namespace)}/${podNameOf(id)}`;
 
-/** Labels by which records and Pods are selected. */
+/** Labels that select records and Pods. */
 export const POOL_LABEL = 'sandpool.dev/pool-uid';
 export const STATE_LABEL = 'sandpool.dev/state';
 export const OWNER_LABEL = 'sandpool.dev/owner';
 export const REQUEST_LABEL = 'sandpool.dev/request';
 
-/** The revision from which a record was moved without a change. */
+/** Holds the former revision of a record that was rewritten without a change. */
 const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 
-/** Characters of sealed variables: of 64 KiB, what parts them, and the seal, in base64. */
+/** Characters of sealed variables: 64 KiB with separators and seal, in base64. */
 const MOST_SEALED = 90_000;
 
 const name = z.string().max(63);
@@ -40,15 +40,15 @@ const word = z.string().max(64);
 const names = { team: name, user: name };
 
 /**
- * The spec of a `Sandbox`: one per instance, named like its Pod. Times are ISO 8601, durations
- * milliseconds.
+ * The spec of a `Sandbox`: one record per instance, with the Pod's name. Times are ISO 8601,
+ * durations milliseconds.
  */
 export const SandboxSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
-  /** The pool's owner; the namespace is the object's own. */
+  /** The pool's owner, in the object's namespace. */
   poolOwner: z.object(names),
   createdAt: z.iso.datetime(),
   updateRevision: word,
@@ -66,14 +66,11 @@ export const SandboxSpecSchema = z.object({
     )
     .optional(),
   startupTimeoutMs: z.int().min(0),
-  /** It is for the one claim that it was launched for, which comes by then or never. */
+  /** Deadline of the only claim for which the instance was launched. */
   claimBy: z.iso.datetime().optional(),
-  /** The Pod that was claimed with it; from then on another is not its own. */
+  /** Uid of the claimed Pod. The record never owns another Pod. */
   podUid: word.optional(),
-  /**
-   * Why it is ended, where that is another reason than that somebody deletes it: the end of its Pod
-   * alone says that.
-   */
+  /** Reason of the end, except for `deleted`, which the Pod's end shows. */
   end: z.object({ reason: z.enum(END_REASONS), exitCode: z.int().optional() }).optional(),
   claim: z
     .object({
@@ -88,39 +85,41 @@ export const SandboxSpecSchema = z.object({
         .refine((pairs) => Object.keys(pairs).length <= MOST_METADATA)
         .meta({ maxProperties: MOST_METADATA })
         .optional(),
-      /** Variables of what is run in it: see ClaimEnv. */
+      /** Environment of its commands; see ClaimEnv. */
       sealedEnv: z.string().max(MOST_SEALED).optional(),
     })
     .optional(),
-  /** A later format has one: see Seals. By it this version knows what to keep its hands off. */
+  /**
+   * Only later formats have a seal; see Seals. It marks records that this version must not touch.
+   */
   seal: word.optional(),
 });
 export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
 
-/** As the mirror keeps a `Sandbox`. */
+/** A `Sandbox` in the mirror. */
 export interface StoredSandbox {
   readonly record: InstanceRecord;
   readonly uid: string;
   readonly podUid: string | undefined;
-  /** Somebody asked for its deletion, and a finalizer of somebody's holds it. */
+  /** True if it is being deleted, but a finalizer keeps it. */
   readonly terminating: boolean;
   readonly foreign?: ForeignMetadata;
 }
 
-/** One owner's label value: names need not be fit for labels. */
+/** Returns the label value of an owner: a hash, since names may not be valid labels. */
 export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 
-/** The object that an instance is born with. */
+/** Returns the object of a new instance. */
 export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
   objectOf({ ...launchOrder, revision: '', state: 'idle' }, {});
 
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
-  /** Though nothing is changed: a PUT of what is there already would leave its revision. */
+  /** Adds an annotation to an unchanged record, since an identical PUT would keep the revision. */
   readonly bumped?: boolean;
 }
 
-/** The object of a PUT that is conditional on the revision and uid of what was seen. */
+/** Returns the object of a PUT that is conditional on revision and uid. */
 export const rewritten = (
   record: InstanceRecord,
   { uid, podUid, bumped, foreign }: Rewriting,
@@ -153,8 +152,8 @@ const objectOf = (
     namespace: record.poolOwner.namespace,
     uid,
     resourceVersion: record.revision === '' ? undefined : record.revision,
-    // Who wrote which field is not kept: without it the API server takes a fifth less time for a
-    // claim, and tells it in 0.9 KB instead of 1.6.
+    // Drops the managed fields: the API server then takes a fifth less time for a claim, and its
+    // answer has 0.9 KB instead of 1.6.
     managedFields: uid === undefined ? undefined : [{}],
     ...foreign,
     annotations: foreign?.annotations ? { ...foreign.annotations, ...annotations } : annotations,
@@ -171,11 +170,14 @@ const objectOf = (
   spec: specOf(record, podUid),
 });
 
-/** Keeps what was launched for one claim from being found among those that are idle. */
+/** Hides an instance that was launched for one claim from searches for idle ones. */
 const stateLabelOf = ({ claim, claimBy }: InstanceRecord): string =>
   claim ? 'claimed' : claimBy === undefined ? 'idle' : 'reserved';
 
-/** A mark's key is base64url, which may begin or end with what a label value may not. */
+/**
+ * Returns the label value of a mark's key. The key is base64url, whose first and last characters
+ * may be invalid there.
+ */
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
@@ -234,8 +236,8 @@ interface ObjectMeta extends ForeignMetadata {
 type Share = <T>(value: T) => T;
 
 /**
- * Undefined for an object that is no whole `Sandbox` of a format that is known here: somebody
- * else's to mend. `share` gives equal texts and values one place in memory.
+ * Returns undefined for an object that is not a complete `Sandbox` of a known format. `share`
+ * stores equal values once in memory.
  */
 export const storedSandboxOf = (
   object: unknown,
@@ -245,8 +247,7 @@ export const storedSandboxOf = (
     readonly metadata: ObjectMeta;
     readonly spec: SandboxSpec;
   };
-  // What the API server stores has passed the same schema there; here only what an older schema
-  // could have let through.
+  // The API server has validated the schema; checks only what an older schema allowed.
   if (
     typeof spec !== 'object' ||
     spec === null ||
@@ -310,9 +311,7 @@ const claimIn = (
   };
 };
 
-/**
- * Reads a record of our own from an answer of the API server. Throws where it is of a later format.
- */
+/** Parses our own record in an answer of the API server. Throws if it has a later format. */
 export const storedFrom = (answer: unknown): StoredSandbox => {
   const stored = storedSandboxOf(answer);
   if (!stored) throw new Error('a record of a later format; this version must not touch it');

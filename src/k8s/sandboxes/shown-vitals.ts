@@ -4,13 +4,13 @@ import type { InstanceMirrorDeps } from './instance-mirror-deps.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 
-/** Says what keeps an instance from use beside its Pod: its node, or the rights of the daemon. */
+/** Problems outside of an instance's Pod: its node, or the daemon's rights. */
 export type Troubles = Pick<
   InstanceMirrorDeps,
   'nodeTrouble' | 'nodeLeaves' | 'idleTrouble' | 'podsTrouble'
 >;
 
-/** Returns the vitals of an instance as record, Pod and node show them. */
+/** Returns the vitals of an instance from its record, Pod and node. */
 export const vitalsOfEntry = (entry: Entry, isIdle: boolean, troubles: Troubles): Vitals => {
   const pod = ownPodOf(entry);
   if (pod) return vitalsWithPod(pod, entry.startedAt, nodeTroubleOf(pod, isIdle, troubles));
@@ -38,7 +38,7 @@ const nodeTroubleOf = (
   };
 };
 
-/** An instance whose Pod the daemon may not read may be well. */
+/** An instance may be well even if the daemon may not read its Pod. */
 const vitalsWithoutPod = (
   { record: { createdAt, poolOwner } }: StoredSandbox,
   { podsTrouble }: Troubles,

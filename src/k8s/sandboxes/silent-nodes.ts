@@ -4,18 +4,18 @@ import type { Log } from '../../contracts/log.ts';
 export interface SilentNodesDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** The node was marked, or is marked no more. */
+  /** Called if a node becomes silent, or answers again. */
   readonly changed: (nodeName: string) => void;
 }
 
-/** Milliseconds that a node counts as silent after it did not answer. */
+/** Time in ms that a node counts as silent after a missing answer. */
 export const SILENT_MS = 5_000;
-/** The most silent nodes that are remembered; of further ones the cluster itself will tell. */
+/** Maximum silent nodes to remember; the cluster itself reports others later. */
 const MOST_NODES = 1_000;
 
 /**
- * Remembers for some seconds which nodes did not answer this replica: the cluster counts a node as
- * ready for about a minute after its last word. Nothing idle there is handed out meanwhile.
+ * Remembers for some seconds which nodes did not answer this replica. The cluster counts a node as
+ * ready for about a minute after its last report. Idle instances on a silent node are not claimed.
  */
 export class SilentNodes {
   readonly #deps: SilentNodesDeps;
@@ -26,10 +26,7 @@ export class SilentNodes {
     this.#deps = deps;
   }
 
-  /**
-   * Why what is idle on the node is not to be handed out; undefined where nothing speaks against
-   * it.
-   */
+  /** Returns why idle instances on the node must not be claimed; undefined if they may be. */
   trouble(nodeName: string): string | undefined {
     return this.#marks.has(nodeName) ? 'its node does not answer' : undefined;
   }

@@ -14,17 +14,17 @@ export interface AgentMapsDeps {
   readonly log: Log;
 }
 
-/** So long it is believed to be there: somebody may remove it. */
+/** Time in ms for which a ConfigMap is assumed to exist; somebody may delete it. */
 const LOOK_AGAIN_MS = 60_000;
 /**
- * Those of other versions are removed no earlier than so long after the start, and no oftener: a
- * replica of the earlier version may go on making Pods meanwhile. One that goes on longer makes its
- * own anew within a minute, and the kubelet finds it then.
+ * Interval of the removal of other versions' agents, counted from the start: a replica of the
+ * earlier version may still create Pods. If it does so for longer, it recreates its ConfigMap
+ * within a minute, and the kubelet finds it then.
  */
 const TIDY_EVERY_MS = 3_600_000;
 const TRY = { query: { dryRun: 'All' } };
 const MOST_KNOWN = 10_000;
-/** Pods with another agent that are looked at; where there are more, nothing is removed. */
+/** Maximum Pods with other agents to check; if there are more, nothing is removed. */
 const MOST_PODS = 500;
 
 interface Known {
@@ -33,9 +33,8 @@ interface Known {
 }
 
 /**
- * Puts the agent where Pods find it: into a ConfigMap of each namespace that gets one. What was
- * there under its name before is replaced unless it is the agent. Those that no Pod mounts any more
- * are removed.
+ * Provides the agent to Pods in a ConfigMap of each namespace. Replaces a ConfigMap of the same
+ * name that is not the agent. Removes ConfigMaps that no Pod mounts any more.
  */
 export class AgentMaps {
   readonly #deps: AgentMapsDeps;
@@ -47,7 +46,7 @@ export class AgentMaps {
     this.#deps = deps;
   }
 
-  /** Resolves once the namespace has it. Rejects as `ApiClient.create`. */
+  /** Resolves once the namespace has the agent. Rejects as `ApiClient.create`. */
   async provide(namespace: string, program: AgentProgram): Promise<void> {
     const now = this.#deps.clock.now();
     this.#startedAt ??= now;
@@ -69,7 +68,7 @@ export class AgentMaps {
   async #make(namespace: string, program: AgentProgram, isChecked: boolean): Promise<void> {
     const map = agentMap(program, namespace);
     const path = mapsPath(namespace);
-    // A megabyte is sent only where it is needed.
+    // Tries without the megabyte of data first.
     const isMissing = await this.#creates(path, { ...map, binaryData: {} }, TRY);
     if (isMissing && (await this.#creates(path, map))) return;
     if (isChecked || (await this.#isOurs(namespace, program))) return;
@@ -77,7 +76,7 @@ export class AgentMaps {
       throw new OutcomeUnknown('another agent is in its place');
   }
 
-  /** Resolves with false if one of its name is there. */
+  /** Resolves with false if the name is taken. */
   async #creates(path: string, map: object, options?: CallOptions): Promise<boolean> {
     try {
       await this.#deps.api.create(path, map, options);
@@ -85,14 +84,14 @@ export class AgentMaps {
     } catch (error) {
       if (!isRefused(error, 409)) throw error;
       if (error.reason === 'AlreadyExists') return false;
-      // as of a quota that others change at this moment: nothing was created
+      // such as a conflict over a quota: nothing was created
       throw new OutcomeUnknown(error.message, { cause: error });
     }
   }
 
   /**
-   * Says whether what has its name is the agent, and removes it if it is not. A removal that is
-   * only tried says what there is, so no right to read it is needed.
+   * Returns whether the existing ConfigMap is the agent, and deletes it otherwise. A dry-run
+   * deletion returns its content, so the daemon needs no right to read it.
    */
   async #isOurs(namespace: string, program: AgentProgram): Promise<boolean> {
     const { api, log } = this.#deps;
@@ -133,19 +132,19 @@ export class AgentMaps {
 }
 
 interface MapList {
-  /** Null where there are none. */
+  /** Null if empty. */
   readonly items: readonly { readonly metadata: { readonly uid: string } }[] | null;
 }
 
 interface PodList {
   readonly metadata: { readonly continue?: string };
-  /** Null where there are none. */
+  /** Null if empty. */
   readonly items:
     | readonly { readonly metadata: { readonly labels: Readonly<Record<string, string>> } }[]
     | null;
 }
 
-/** Selects what has another agent than these. */
+/** Selects objects with an agent other than these. */
 const withoutAgents = (ids: readonly string[]): string =>
   `${AGENT_LABEL},${AGENT_LABEL} notin (${ids.join(',')})`;
 

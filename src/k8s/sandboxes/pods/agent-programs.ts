@@ -5,16 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { DefinitionRefused } from '../../../contracts/sandbox-driver.ts';
 import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
-/** The agent (native/README.md), built for one kind of processors. */
+/** The agent (native/README.md), built for one processor architecture. */
 export interface AgentProgram {
-  /** Tells it from every other one: a part of its hash. */
+  /** Identifies the agent: a part of its hash. */
   readonly id: string;
   readonly bytes: Buffer;
 }
 
-/** The agents that a daemon has, by processor as Kubernetes calls it. */
+/** The daemon's agents by architecture, in Kubernetes' spelling. */
 export interface Agents {
-  /** That of the daemon itself. */
+  /** The daemon's own architecture. */
   readonly own: string;
   readonly programs: ReadonlyMap<string, AgentProgram>;
 }
@@ -24,13 +24,13 @@ export interface PlacedAgent {
   readonly program: AgentProgram;
 }
 
-/** The label that every node has, with the kind of its processors. */
+/** The label of every node with its architecture. */
 export const ARCHITECTURE_LABEL = 'kubernetes.io/arch';
 
 const NAMES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-/** Names the processors of this machine, as the labels of nodes do. */
+/** Architecture of this machine, as in nodes' labels. */
 export const OWN_ARCHITECTURE = NAMES[arch] ?? arch;
-/** The limit of a ConfigMap. */
+/** Size limit of a ConfigMap. */
 const MOST_BYTES = 1 << 20;
 const ID_LENGTH = 16;
 
@@ -40,8 +40,8 @@ export const agentProgram = (bytes: Buffer): AgentProgram => ({
 });
 
 /**
- * Reads the agents of this installation: `launcher-ARCHITECTURE` of an image, else what
- * native/build has made on this machine. Throws where there is none, or one is too large.
+ * Reads the agents of this installation: `launcher-ARCHITECTURE` of an image, or the output of
+ * native/build on this machine. Throws if there is no agent, or one is too large.
  */
 export const readAgents = (native = new URL('../../../../native/', import.meta.url)): Agents => {
   const built = fileURLToPath(new URL('build-output/launcher', native));
@@ -60,8 +60,8 @@ export const readAgents = (native = new URL('../../../../native/', import.meta.u
 };
 
 /**
- * Says which agent the Pod of a definition gets: that for the processors that its template names
- * by the node selector, else for those of the daemon. Throws DefinitionRefused where there is none.
+ * Returns the agent for a definition's Pod: for the architecture in the template's node selector,
+ * or by default for the daemon's. Throws DefinitionRefused if that agent does not exist.
  */
 export const agentFor = ({ placement }: InstanceDefinition, agents: Agents): PlacedAgent => {
   const architecture = placement?.nodeSelector?.[ARCHITECTURE_LABEL] ?? agents.own;

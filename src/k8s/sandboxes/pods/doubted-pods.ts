@@ -15,19 +15,17 @@ export interface DoubtedPodsDeps {
   readonly log: Log;
 }
 
-/**
- * Looks at once; those that are not looked at yet wait, and one that finds no place looks later.
- */
+/** Limits of concurrent checks and of queued ones. A check that gets no turn in time is retried. */
 const MOST_LOOKS = 8;
 const MOST_WAITING = 100_000;
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 5_000;
 
 /**
- * Looks at Pods that the watch says no more of, and that nobody was seen to end: they are gone, or
- * somebody took the label off by which Pods are watched. That is put back. Until the watch tells of
- * such a Pod again it is looked at every 5 s, and only a look that finds none says that it is gone:
- * a label ends no sandbox.
+ * Checks Pods that left the watch without an observed end. Such a Pod is gone, or somebody removed
+ * the label that the watch selects; the label is restored then. Checks every 5 s until the watch
+ * reports the Pod again. Only a check that does not find the Pod counts as its end: a lost label
+ * ends no sandbox.
  */
 export class DoubtedPods {
   readonly #deps: DoubtedPodsDeps;

@@ -3,12 +3,15 @@ import { isLabel, isLabelKey } from '../../../model/templates/placement.ts';
 /** Before the name of a label or an annotation that is the pool's. */
 const OF_POOL = 'pool.sandpool.dev/';
 
-/** A Pod bears at most this of its pool's annotations, names included: there are thousands. */
+/**
+ * Maximum bytes of the pool's annotations on a Pod, names included, since there are thousands of
+ * Pods.
+ */
 const ANNOTATIONS_BYTES = 16 * 1_024;
 
 /**
- * Gives Pods the labels of their pool under a domain of its own, as far as they can be labels: they
- * are its owner's data, by which no policy of the cluster is to be fooled.
+ * Returns the labels of a pool for its Pods, if valid, under a prefix of their own. They are the
+ * owner's data, so they must not match any policy of the cluster.
  */
 export const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
@@ -18,8 +21,8 @@ export const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<s
   );
 
 /**
- * Gives Pods the annotations of their pool like its labels, in the order of their names. One that
- * goes beyond the bound is left out.
+ * Returns the annotations of a pool for its Pods, prefixed like its labels and sorted by name.
+ * Leaves out annotations beyond the limit.
  */
 export const annotationsOfPool = (
   annotations: Readonly<Record<string, string>>,

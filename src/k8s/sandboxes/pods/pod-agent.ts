@@ -1,28 +1,27 @@
 import type { AgentProgram } from './agent-programs.ts';
 
-/** The folder of the agent in the containers of a Pod: nothing else can be mounted there. */
+/** Folder of the agent in a Pod's containers; reserved for it. */
 export const AGENT_FOLDER = '/.sandpool';
 const FILE = 'launcher';
-/** Where the agent stands in the containers of a Pod (native/README.md). */
+/** Path of the agent in a Pod's containers (native/README.md). */
 export const AGENT = `${AGENT_FOLDER}/${FILE}`;
 
-/** On ConfigMaps with an agent, and on the Pods that mount one: the id of the agent. */
+/** Label of an agent's ConfigMaps and of the Pods that mount it; the value is the agent's id. */
 export const AGENT_LABEL = 'sandpool.dev/agent';
 
 const NAME = 'sandpool-agent';
-/** Everybody may read and run it. */
 const MODE = 0o555;
 
-/** The mount by which a container has the agent. */
+/** The mount of the agent in a container. */
 export const agentMount = { name: NAME, mountPath: AGENT_FOLDER, readOnly: true } as const;
 
-/** The volume that has the agent: its ConfigMap in the Pod's own namespace. */
+/** Returns the volume of the agent: the ConfigMap in the Pod's namespace. */
 export const agentVolume = ({ id }: Pick<AgentProgram, 'id'>): object => ({
   name: NAME,
   configMap: { name: mapNameOf(id), defaultMode: MODE },
 });
 
-/** The ConfigMap of an agent. What has its name has its bytes: none is ever changed. */
+/** Returns the ConfigMap of an agent. The name determines the bytes, which never change. */
 export const agentMap = ({ id, bytes }: AgentProgram, namespace: string): object => ({
   ...{ apiVersion: 'v1', kind: 'ConfigMap' },
   metadata: { name: mapNameOf(id), namespace, labels: { [AGENT_LABEL]: id } },
@@ -30,7 +29,7 @@ export const agentMap = ({ id, bytes }: AgentProgram, namespace: string): object
   binaryData: { [FILE]: bytes.toString('base64') },
 });
 
-/** Says whether what the API server has is what `agentMap` describes. */
+/** Returns whether an existing ConfigMap matches `agentMap`. */
 export const isAgentMap = (found: object, { bytes }: AgentProgram): boolean => {
   const { immutable, binaryData = {} } = found as {
     readonly immutable?: boolean;
@@ -39,5 +38,4 @@ export const isAgentMap = (found: object, { bytes }: AgentProgram): boolean => {
   return immutable === true && binaryData[FILE] === bytes.toString('base64');
 };
 
-/** The name of an agent's ConfigMap. */
 export const mapNameOf = (id: string): string => `${NAME}-${id}`;

@@ -20,7 +20,7 @@ import {
 
 export interface PodCreatorDeps {
   readonly api: Pick<ApiClient, 'create' | 'get'>;
-  /** PodCreator do not go before claims that queue. */
+  /** Resolves when few claims are queued, since launches must not delay claims. */
   readonly untilIdleEnough: () => Promise<void>;
   readonly mirror: InstanceMirror;
   readonly pods: PodSettings;
@@ -28,20 +28,19 @@ export interface PodCreatorDeps {
 }
 
 /**
- * Instances made at once: as many as the lane has connections, so that no Pod waits behind the
- * records of others.
+ * Concurrent launches: the lane's number of connections, so a Pod does not queue behind other
+ * instances' records.
  */
 const MOST_AT_ONCE = 16;
 /**
- * So that a namespace whose API calls hang, as with a webhook that is down, leaves room for others.
+ * Leaves connections for others if one namespace's API calls hang, as with a webhook that is down.
  */
 const MOST_AT_ONCE_OF_TENANT = 14;
-/** PodCreator that wait for their turn, of all tenants and of one. */
+/** Queued launches of all tenants, and of one tenant. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
-/** Less than after which a launch is asked for once more. */
+/** Deadline of a turn; shorter than the interval of repeated launches. */
 const PATIENCE_MS = 10_000;
-/** Bounds a turn. */
 const TURN = {
   until: within(PATIENCE_MS),
   full: () => new NotSent('too many instances wait to be made'),
@@ -50,10 +49,9 @@ const TURN = {
 };
 
 /**
- * Makes instances: the record, and the Pod that it owns as soon as the record is there. So a
- * process that dies leaves few records without a Pod. Each may be there already, from an earlier
- * attempt. Owners of pools are served in turn: however many one asks for, each other's next
- * instance waits for one of them.
+ * Creates instances: first the record, then the Pod that it owns. So a process that dies leaves few
+ * records without a Pod. An earlier attempt may have created either. Owners of pools take turns, so
+ * one owner's many launches delay another's next launch by only one.
  */
 export class PodCreator {
   readonly #deps: PodCreatorDeps;
@@ -68,7 +66,7 @@ export class PodCreator {
     this.#deps = deps;
   }
 
-  /** `may` throws where it may not go on. Rejects as `SandboxDriver.launch` does. */
+  /** `may` throws if the launch must stop. Rejects as `SandboxDriver.launch` does. */
   async create(launchOrder: LaunchOrder, may: () => void): Promise<InstanceRecord> {
     try {
       await this.#deps.untilIdleEnough();
@@ -138,8 +136,8 @@ export class PodCreator {
         if (failure === undefined || !isAbsent(unread)) throw unread;
         return undefined;
       });
-      // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes
-      // with its record.
+      // The Pod was not created: the answer was an error, as of a webhook that is down. If the Pod
+      // still appears, it is deleted with its record.
       if (found === undefined) throw failure;
       const there = storedPodOf(found);
       if (there?.ownerUid !== ownerUid)
@@ -148,9 +146,9 @@ export class PodCreator {
     }
   }
 
-  /** Makes the error of a birth that the API server did not take. */
+  /** Converts the error of a failed creation. */
   async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
-    // No fault of the instance's: it is repeated.
+    // Temporary, so the launch is repeated.
     if (error instanceof NotSent || error instanceof ApiUnreachable)
       return new OutcomeUnknown(error.message, { cause: error });
     if (!(error instanceof ApiRefused)) return error;
@@ -171,15 +169,15 @@ export class PodCreator {
         cause: error,
       });
     if (right.resource !== 'sandboxes') return new Error(cleaned(error.message), { cause: error });
-    // Rights are bound in each namespace: where it is missing they are too.
+    // Roles are bound in each namespace, so they are also missing if the namespace is.
     return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, {
       cause: error,
     });
   }
 
   /**
-   * Undefined where the API server refuses this too: anybody may ask, so it has read no rights yet,
-   * as just after its start.
+   * Resolves with undefined if the API server refuses this question too. Everybody may ask it, so
+   * the API server has not loaded the roles yet, as just after its start.
    */
   async #isHad(right: Right): Promise<boolean | undefined> {
     const review = {
@@ -206,8 +204,8 @@ interface Right {
 }
 
 /**
- * Reads from a refusal's message which right is missing. Undefined where it is worded otherwise, as
- * by an admission that forbids something.
+ * Parses the missing right from a refusal's message. Returns undefined for other messages, such as
+ * those of an admission webhook.
  */
 const missingRight = (message: string, namespace: string): Right | undefined => {
   const [, verb, resource, group] =

@@ -3,8 +3,8 @@ import type { MirrorDeps } from '../../../model/mirror/mirror-terms.ts';
 import type { StoredPod } from './pod-resource.ts';
 
 /**
- * Mirrors the Pods of each namespace by itself, since each is followed by itself: a revision that
- * one namespace has reached says nothing of another.
+ * One mirror of Pods for each namespace. Namespaces are watched separately, so their revisions are
+ * not comparable.
  */
 export class PodMirrors {
   readonly #deps: MirrorDeps<StoredPod>;
@@ -15,7 +15,7 @@ export class PodMirrors {
     this.#deps = deps;
   }
 
-  /** The mirror of a namespace, which may be nobody's yet. */
+  /** Returns the mirror of a namespace; creates it if it is missing. */
   in(namespace: string): Mirror<StoredPod> {
     let mirror = this.#mirrors.get(namespace);
     if (!mirror) {
@@ -28,7 +28,7 @@ export class PodMirrors {
     return mirror;
   }
 
-  /** The mirror of the Pod's namespace. */
+  /** Returns the mirror of a Pod's namespace. */
   of(key: string): Mirror<StoredPod> {
     return this.in(key.slice(0, key.indexOf('/')));
   }

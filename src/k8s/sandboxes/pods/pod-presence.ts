@@ -5,8 +5,7 @@ import { cleaned } from '../cleaned-message.ts';
 import { podPath } from './pod-resource.ts';
 
 /**
- * Nothing could be run, since the node did not answer the API server. Nobody inside the Pod can
- * bring that about.
+ * The node did not answer the API server, so nothing was run. Nobody inside the Pod can cause this.
  */
 export class NodeSilent extends NotJoinable {
   constructor(options: ErrorOptions) {
@@ -15,31 +14,31 @@ export class NodeSilent extends NotJoinable {
 }
 
 /**
- * Matches what API servers say of a kubelet that they do not reach, at its beginning alone: what
- * follows may be a tenant's words.
+ * Matches an API server's message about an unreachable kubelet. Only its start counts: the rest may
+ * be a tenant's text.
  */
 const UNREACHED = /^(Internal error occurred: )?error (dialing backend|sending request):/;
 
-/** Tells whether the status of a command says that the kubelet was not reached. */
+/** Returns whether a command's status reports an unreachable kubelet. */
 export const isNodeSilent = (failure: string): boolean => UNREACHED.test(failure);
 
-/** One container of one Pod, and of no later one of that name. */
+/** A container of one Pod, identified by uid, not of a later Pod of the same name. */
 export interface PodTarget {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly container: string;
-  /** The node that it runs on, as far as that is known. */
+  /** The Pod's node, if known. */
   readonly node?: string;
 }
 
 export interface PodPresence {
   /**
-   * `gone`: there is no such Pod any more. `ended`: it is over, or its first container is.
-   * `container-ended`: this other one is. `ending`: it was told to end.
+   * `gone`: the Pod does not exist. `ended`: the Pod or its first container has ended.
+   * `container-ended`: another container, the target, has ended. `ending`: the Pod is being
+   * deleted.
    */
   readonly state: 'gone' | 'ended' | 'container-ended' | 'ending' | 'waiting' | 'running';
-  /** In a few words. */
   readonly why: string;
 }
 
@@ -61,8 +60,7 @@ interface PodObject {
 }
 
 /**
- * Reads how the container stands now, uncached. Rejects as `ApiClient.get` does, but for a Pod that
- * isn't there.
+ * Reads the container's state uncached. Rejects as `ApiClient.get` does, except for a missing Pod.
  */
 export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<PodPresence> => {
   const found = await api.get(podPath(target.namespace, target.name)).catch((error: unknown) => {
@@ -82,7 +80,10 @@ export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<Pod
     : { state: 'waiting', why: state?.waiting?.reason ?? 'its container has not started' };
 };
 
-/** Says what has ended: the Pod, its first container or the target's; undefined if all go on. */
+/**
+ * Returns what has ended: the Pod, its first container or the target's; undefined if all are
+ * running.
+ */
 const overIn = (pod: PodObject, { container }: PodTarget): PodPresence | undefined => {
   const { spec, status } = pod;
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed')
@@ -98,8 +99,8 @@ const stateOf = ({ status }: PodObject, container: string) =>
   status?.containerStatuses?.find(({ name }) => name === container)?.state;
 
 /**
- * Rejects with InstanceGone or ContainerGone, or with NotJoinable where nothing can be run in it
- * now or the API server doesn't tell.
+ * Rejects with InstanceGone or ContainerGone. Rejects with NotJoinable if nothing can be run now,
+ * or if the API server does not answer.
  */
 export const requireJoinable = async (api: ApiClient, target: PodTarget): Promise<void> => {
   const { state, why } = await presenceOf(api, target).catch((error: unknown) => {
@@ -110,19 +111,18 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
   if (state !== 'running') throw new InstanceGone(why);
 };
 
-/** Tells where a Pod stands, and is told of nodes that did not answer. */
+/** Reads Pods and receives silent nodes. */
 export interface PodWays {
   readonly api: ApiClient;
-  /** The node did not answer the API server, or that not us. */
+  /** Called if the node did not answer the API server, or the API server did not answer us. */
   readonly silent: (target: PodTarget) => void;
 }
 
 /**
- * Opens a way into a Pod. A kubelet that has just started answers 404 for what it has run all the
- * while, and API servers pass that on as if they had no such Pod: whether it is gone is read off
- * the Pod. The caller reads that, too: an answer that is still due then is the kubelet's. Rejects
- * with InstanceGone or NotJoinable, or with what `way` rejects with. That the node is silent is
- * told also where nobody waits for the way any more.
+ * Opens a stream into a Pod. A kubelet that has just started answers 404 even for running Pods, and
+ * API servers pass that on as if the Pod were missing. So reads the Pod to find out whether it is
+ * gone. Rejects with InstanceGone or NotJoinable, or with the error of `way`. Reports a silent node
+ * even if no caller waits any more.
  */
 export const enterPod = async <T>(
   { api, silent }: PodWays,
@@ -143,9 +143,8 @@ export const enterPod = async <T>(
 };
 
 /**
- * Opens a way by which nothing happens in the Pod by itself, while it is read whether that can be
- * joined, which is what counts: a way into a Pod that can't be is closed, whenever it opens.
- * Rejects as `requireJoinable`, else as `enterPod`.
+ * Opens a stream that has no effect by itself, and checks in parallel whether the Pod is joinable.
+ * Closes the stream if the Pod is not. Rejects as `requireJoinable`, then as `enterPod`.
  */
 export const enterWhileLooking = async <T extends { close(): void }>(
   ways: PodWays,
@@ -153,7 +152,7 @@ export const enterWhileLooking = async <T extends { close(): void }>(
   way: Promise<T>,
 ): Promise<T> => {
   const entering = enterPod(ways, target, way);
-  entering.catch(() => undefined); // the look is told first
+  entering.catch(() => undefined); // the check's error comes first
   try {
     await requireJoinable(ways.api, target);
   } catch (error) {
@@ -171,7 +170,7 @@ export const enterWhileLooking = async <T extends { close(): void }>(
 export const NOT_KNOWN_YET =
   'the node of the sandbox is starting and does not know it yet; try again';
 
-/** Makes the error of a way into a Pod that failed before anything was begun in it. */
+/** Converts the error of a stream into a Pod that failed before anything began. */
 export const unjoinable = (error: unknown): unknown => {
   if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
   if (error instanceof ApiRefused)

@@ -24,7 +24,7 @@ export interface PodProbesDeps {
   };
 }
 
-/** As a Pod has it; `port` is a number there, as this driver writes them. */
+/** A probe in a Pod's spec. `port` is a number, since this driver writes it. */
 interface StoredProbe {
   readonly exec?: { readonly command: readonly string[] };
   readonly httpGet?: {
@@ -52,13 +52,12 @@ interface ProbedPod {
 const KEPT_OUTPUT = 512;
 
 /**
- * Runs the readiness probes of a Pod once and now, as the kubelet does by itself: commands by exec,
- * requests and connections by a port-forward into that Pod of that uid. No address of the network
- * is ever asked.
+ * Runs a Pod's readiness probes once, as the kubelet does. Runs commands by exec, and requests and
+ * connections by a port-forward into the Pod with this uid. Never dials a network address.
  */
 export class PodProbes {
   readonly #deps: PodProbesDeps;
-  /** By uid: who asks meanwhile shares the run. */
+  /** By uid; concurrent callers share a run. */
   readonly #running = new Map<string, Promise<readonly ProbeOutcome[]>>();
 
   constructor(deps: PodProbesDeps) {
@@ -106,7 +105,7 @@ export class PodProbes {
     );
   }
 
-  /** Why it failed. */
+  /** Resolves with the reason of a failure. */
   async #one(
     target: PodTarget,
     { exec, httpGet, tcpSocket, timeoutSeconds = 1 }: StoredProbe,
@@ -153,9 +152,9 @@ const NEVER = new AbortController().signal;
 class NoAnswer extends Error {}
 
 /**
- * Sends the probe's GET; resolves undefined where the status is 200 to 399, else with what was
- * answered. Rejects with NoAnswer where nothing came, and with the error of an abort. The
- * certificate of https is not looked at, as kubelets do.
+ * Sends the probe's GET. Resolves with undefined for a status of 200 to 399, otherwise with a
+ * description of the answer. Rejects with NoAnswer without an answer, and with the error of an
+ * abort. Ignores certificates of https, as kubelets do.
  */
 const answered = (
   connection: Duplex,
@@ -189,7 +188,7 @@ const answered = (
       .on('error', failed)
       .on('response', (response) => {
         const status = response.statusCode ?? 0;
-        response.resume().on('error', () => undefined); // only its status counts
+        response.resume().on('error', () => undefined); // only the status counts
         resolve(status >= 200 && status < 400 ? undefined : `GET ${path} answered ${status}`);
       })
       .end();

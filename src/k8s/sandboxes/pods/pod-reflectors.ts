@@ -15,33 +15,32 @@ export interface PodReflectorsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly mirrors: PodMirrors;
-  /** The namespaces that have records now. */
+  /** Returns the namespaces with records. */
   readonly inUse: () => ReadonlySet<string>;
-  /** Whether the Pods of a namespace can be seen has changed. */
+  /** Called if the Pods of a namespace become readable or unreadable. */
   readonly changed: (namespace: string) => void;
-  /** For tests: the daemon takes what is usual. */
+  /** Settings for tests; the daemon uses the defaults. */
   readonly tuning?: ReflectorTuning;
 }
 
 interface Followed {
   readonly reflector: Reflector<StoredPod>;
   readonly since: number;
-  /** Its Pods were listed, or may not be. */
+  /** Resolves once its Pods are listed, or known to be unreadable. */
   readonly settled: Deferred<void>;
   isListed: boolean;
-  /** Its Pods may not be read, and were not for as long as the API server may be silent. */
+  /** True if its Pods are unreadable, and the mirror is missing or stale. */
   isUnseen: boolean;
 }
 
 const LOOK_EVERY_MS = 60_000;
-/** A message names at most so many namespaces that have the same problem. */
+/** Maximum namespaces that one message names. */
 const MOST_NAMED = 10;
 
 /**
- * Follows the Pods of each namespace that has records by a watch of its own, so that the daemon
- * needs no right to read the Pods of others. A namespace whose Pods the daemon may not read is
- * tried again and again, and holds up no other. One that has had no records for a minute or two is
- * followed no more.
+ * Follows the Pods of each namespace with records by its own watch, so the daemon needs no right to
+ * read other Pods. Retries a namespace with unreadable Pods forever, without delaying others. Stops
+ * following a namespace after a minute or two without records.
  */
 export class PodReflectors {
   readonly #deps: PodReflectorsDeps;
@@ -61,7 +60,7 @@ export class PodReflectors {
     this.#lookLater();
   }
 
-  /** Has the Pods of a namespace followed, from the start on. */
+  /** Starts to follow the Pods of a namespace. */
   follow(namespace: string): void {
     if (!this.#isRunning || this.#followed.has(namespace)) return;
     const { api, log, mirrors, tuning } = this.#deps;
@@ -100,19 +99,18 @@ export class PodReflectors {
   }
 
   /**
-   * Resolves once all Pods that stood at some moment are in the mirrors, but for those of
-   * namespaces in which the daemon may not read them.
+   * Resolves once the mirrors have a complete state, except for namespaces with unreadable Pods.
    */
   async settled(): Promise<void> {
     await Promise.all([...this.#followed.values()].map(({ settled }) => settled.promise));
   }
 
-  /** Resolves once all that was written before this call is reported, with the same exception. */
+  /** Resolves once everything written before this call is reported, with the same exception. */
   async caughtUp(deadlineMs: number): Promise<void> {
     await catchUp([...this.#followed.values()], deadlineMs);
   }
 
-  /** Does the same for the namespaces whose Pods were not listed yet. */
+  /** Does the same for namespaces whose Pods are not listed yet. */
   async listed(deadlineMs: number): Promise<void> {
     await catchUp(
       [...this.#followed.values()].filter(({ isListed }) => !isListed),
@@ -120,18 +118,21 @@ export class PodReflectors {
     );
   }
 
-  /** Whether every change of the namespace's Pods up to the revision is reported in so many ms. */
+  /**
+   * Resolves with whether all changes of the namespace's Pods up to the revision are reported
+   * within this time.
+   */
   async reached(namespace: string, revision: string, withinMs: number): Promise<boolean> {
     const followed = this.#followed.get(namespace);
     return followed !== undefined && (await followed.reflector.reached(revision, withinMs));
   }
 
-  /** Why nothing is known of the Pods of a namespace; undefined where they can be known. */
+  /** Returns why the Pods of a namespace are unreadable; undefined if they are readable. */
   trouble(namespace: string): string | undefined {
     return this.#followed.get(namespace)?.isUnseen ? UNSEEN : undefined;
   }
 
-  /** Why the mirror can't be relied on, whatever the namespace's rights are. */
+  /** Why the mirror is unreliable, apart from missing rights. */
   get stale(): string | undefined {
     const stale = [...this.#followed].filter(
       ([, { reflector, since, isListed }]) =>
@@ -186,7 +187,10 @@ export class PodReflectors {
     });
   }
 
-  /** A pool whose only instance ends has no records for a moment: it counts after two looks. */
+  /**
+   * Stops following namespaces that had no records at two checks, since a pool may have none for a
+   * moment.
+   */
   #leaveUnused(): void {
     const inUse = this.#deps.inUse();
     const unused = new Set([...this.#followed.keys()].filter((name) => !inUse.has(name)));

@@ -6,41 +6,41 @@ import type { InstanceMirror } from '../instance-mirror.ts';
 import { podPath, type StoredPod } from './pod-resource.ts';
 
 export interface PodRemovalDeps {
-  /** For what a request waits for. */
+  /** Client for deletions that a request waits for. */
   readonly soon: ApiClient;
   readonly background: ApiClient;
   readonly mirror: InstanceMirror;
   readonly clock: Clock;
-  /** Seconds between the polite and the hard end. */
+  /** Seconds between SIGTERM and SIGKILL. */
   readonly graceSeconds: number;
-  /** Nothing can be in the Pod any more. */
+  /** Called once the Pod has ended. */
   readonly gone: (uid: string) => void;
   readonly run: (work: string, running: Promise<unknown>) => void;
 }
 
 type OnePod = Pick<StoredPod, 'namespace' | 'id' | 'uid'>;
 
-/** Milliseconds that a Pod may outlive the time by which it should have ended. */
+/** Time in ms that a Pod may exceed its deadline to end. */
 const OVERTIME_MS = 5_000;
 
-/** Ends Pods, by their uid. */
+/** Deletes Pods by their uid. */
 export class PodRemoval {
   readonly #deps: PodRemovalDeps;
-  /** By uid. */
+  /** Uids of Pods whose forced deletion is in progress. */
   readonly #hurried = new Set<string>();
 
   constructor(deps: PodRemovalDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves once it is told to end; one that is not there counts as done. */
+  /** Resolves once the deletion has begun; a missing Pod counts as deleted. */
   async remove(pod: OnePod): Promise<void> {
     await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds);
   }
 
-  /** Has the Pod end as `remove` does, but in the background, behind what requests wait for. */
+  /** Deletes the Pod like `remove`, but in the background with lower priority. */
   removeLater(pod: OnePod): void {
-    // Without this the cluster's garbage collection would come to it, later.
+    // The cluster's garbage collector would delete it too, but later.
     this.#deps.run(
       'delete a retired Pod',
       this.#remove(pod, this.#deps.background, this.#deps.graceSeconds),
@@ -60,7 +60,7 @@ export class PodRemoval {
       });
       if (graceSeconds > 0) return;
     } catch (error) {
-      // Another Pod of its name is none of ours.
+      // A Pod with another uid is not ours.
       if (!isAbsent(error) && !isRefused(error, 409)) throw error;
     }
     const known = mirror.pod(id);
@@ -70,8 +70,8 @@ export class PodRemoval {
   }
 
   /**
-   * One that outlives its end is ended without grace: its node is slow, or lost. From then on it
-   * counts as gone, though what a lost node runs may run on.
+   * Force-deletes a Pod that has exceeded its deadline: its node is slow or lost. The Pod then
+   * counts as gone, although its processes may continue on a lost node.
    */
   hurry({ namespace, id, uid, endsBy, isForced }: StoredPod): void {
     if (

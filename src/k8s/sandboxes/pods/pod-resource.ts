@@ -21,50 +21,51 @@ export const podPath = (namespace: string, name: string): string =>
   `${podsPath(namespace)}/${name}`;
 
 /**
- * Every Pod has it: by it the chart's NetworkPolicy closes sandboxes to and from the network. No
- * definition decides it.
+ * Label of every Pod. The chart's NetworkPolicy selects it to isolate sandboxes from the network.
+ * Definitions cannot change it.
  */
 const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
 
 export interface PodSettings {
-  /** The user that everything in a sandbox runs as. */
+  /** User id of all processes in a sandbox. */
   readonly runAsUser: number;
-  /** Seconds between the polite and the hard end. */
+  /** Seconds between SIGTERM and SIGKILL. */
   readonly terminationGraceSeconds: number;
-  /** As many where it is not this daemon that ends the Pod; absent: the same. */
+  /** Seconds of grace if others end the Pod; `terminationGraceSeconds` by default. */
   readonly evictionGraceSeconds?: number;
-  /** Whether autoscalers of nodes are asked to leave the Pods where they are. */
+  /** Asks node autoscalers not to move the Pods. */
   readonly protected?: boolean;
-  /** Labels of every Pod, beside those that the daemon needs. */
+  /** Additional labels of every Pod. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Unless the template names one. */
+  /** Default for templates without a class. */
   readonly runtimeClassName?: string;
-  /** Takes the place of docker.io, if an image is pulled without a password. */
+  /** Replaces docker.io for images that are pulled without a password. */
   readonly registry?: string;
   readonly agents: Agents;
 }
 
 /**
- * Asks the cluster autoscaler and Karpenter not to remove the node for its own sake. Pods have it
- * from birth: a claim writes its record and no Pod.
+ * Asks the cluster autoscaler and Karpenter to keep the node. Pods have it from creation, since a
+ * claim changes only the record.
  */
 const PROTECTED = {
   'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
   'karpenter.sh/do-not-disrupt': 'true',
 } as const;
 
-/** Before the name of a container whose probe is an endpoint's. */
+/** Prefix of the annotation for a container with an endpoint's probe. */
 const ENDPOINT_PROBE = 'probe.sandpool.dev/';
 
-/** The endpoint that the container's probe belongs to; undefined where it is its own. */
+/** Returns the endpoint of the container's probe; undefined if the probe is the container's own. */
 export const endpointProbeOf = (
   annotations: Readonly<Record<string, string>> | undefined,
   container: string,
 ): string | undefined => annotations?.[`${ENDPOINT_PROBE}${container}`];
 
 /**
- * The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod
- * Security, no service account. It mounts the ConfigMap of its agent. Throws as `agentFor`.
+ * Returns the Pod of an instance. Its record owns it, so it never outlives the record. It satisfies
+ * the restricted Pod Security Standard, has no service account, and mounts its agent's ConfigMap.
+ * Throws as `agentFor`.
  */
 export const podOf = (
   { record, definition, labels = {}, annotations: given = {} }: LaunchOrder,
@@ -110,14 +111,14 @@ export const podOf = (
       enableServiceLinks: false,
       terminationGracePeriodSeconds:
         settings.evictionGraceSeconds ?? settings.terminationGraceSeconds,
-      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers
-      // heeds SIGTERM. Several containers stay apart.
+      // Makes the pause container pid 1: it reaps orphans, and a main process without handlers
+      // obeys SIGTERM. Several containers stay isolated from each other.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
       securityContext: securityContextOf(settings),
       ...pullSecretsOf(definition, record.poolUid),
       containers: definition.containers.map((container) => ({
         ...containerOf(container, byContainer.get(container.name)?.probe, volumeMounts),
-        // What is on the node may be there by another tenant's password.
+        // A cached image may have been pulled with another tenant's password.
         ...(definition.imagePullSecret
           ? { imagePullPolicy: 'Always' }
           : { image: pulledAs(container.image, settings.registry) }),
@@ -127,7 +128,7 @@ export const podOf = (
   };
 };
 
-/** Names the endpoints whose probes containers have. */
+/** Returns annotations that name the endpoints of containers' probes. */
 const annotationsOfProbes = (
   byContainer: ReturnType<typeof placedProbes>['byContainer'],
 ): Readonly<Record<string, string>> =>
@@ -161,7 +162,10 @@ const pullSecretsOf = (
 
 const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io']);
 
-/** An image without a registry is one of docker.io, and one without a folder of its `library`. */
+/**
+ * Replaces the registry. An image without a registry is on docker.io; without a folder, it is in
+ * `library`.
+ */
 const pulledAs = (image: string, registry: string | undefined): string => {
   const [first = '', ...rest] = image.split('/');
   const namesRegistry = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -219,14 +223,14 @@ const mountsOf = (mounts: readonly VolumeMount[]): readonly object[] =>
     readOnly,
   }));
 
-/** One for each claim, however often it is mounted. */
+/** One volume per claim, even if it is mounted several times. */
 const volumesOf = (mounts: readonly VolumeMount[]): readonly object[] =>
   [...new Set(mounts.map(({ claimName }) => claimName))].map((claimName) => ({
     name: volumeNameOf(mounts, claimName),
     persistentVolumeClaim: { claimName },
   }));
 
-/** A claim's name may be longer than that of a volume. */
+/** Not the claim's name, which may be too long for a volume. */
 const volumeNameOf = (mounts: readonly VolumeMount[], claimName: string): string =>
   `claim-${mounts.findIndex((mount) => mount.claimName === claimName)}`;
 
@@ -259,25 +263,25 @@ const probeOf = ({
   };
 };
 
-/** As the mirror keeps a Pod: 0.3 KB instead of 4.9. */
+/** A Pod in the mirror: 0.3 KB instead of 4.9. */
 export interface StoredPod {
   readonly namespace: string;
-  /** The id of its instance, after which it is named. */
+  /** Id of the instance; the Pod's name derives from it. */
   readonly id: InstanceId;
   readonly uid: string;
-  /** The uid of the record that owns it; undefined: it is nobody's that we know. */
+  /** Uid of the owning record; undefined for unknown owners. */
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;
-  /** Their names in the order of the template; absent where there is one. */
+  /** Names in the template's order; absent for a single container. */
   readonly containers?: readonly string[];
-  /** It lacks the label by which Pods are watched: somebody took it off. */
+  /** True if it lacks the label that the watch selects. */
   readonly isUnlabelled?: true;
-  /** It was told to end, by this time in ms since the epoch. */
+  /** Deadline of its deletion in ms since the epoch; undefined if it is not being deleted. */
   readonly endsBy: number | undefined;
-  /** Ended without grace: only somebody's finalizer keeps the object. */
+  /** Deleted without grace; only a finalizer keeps the object. */
   readonly isForced: boolean;
-  /** Why the cluster itself ends it, or ended it: it is evicted, preempted, or its node is gone. */
+  /** Why the cluster ends or ended it: eviction, preemption, or a lost node. */
   readonly disruption: string | undefined;
   readonly vitals: Vitals;
 }
@@ -303,7 +307,7 @@ interface PodObject {
   readonly status?: PodStatus;
 }
 
-/** Undefined for one that can't be an instance's. */
+/** Returns undefined for a Pod that is not an instance's. */
 export const storedPodOf = (object: unknown): StoredPod | undefined => {
   const { metadata, spec, status } = object as PodObject;
   const id = idOfPodName(metadata.name);

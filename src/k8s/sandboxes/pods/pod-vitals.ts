@@ -32,22 +32,21 @@ export interface PodStatus {
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
-/** Describes what a Pod's status is read with. */
+/** Context for reading a Pod's status. */
 export interface PodShape {
-  /** The names of its containers as its spec has them: the first one's end is the sandbox's. */
+  /** Names of the containers in the spec's order. The end of the first is the sandbox's end. */
   readonly containers: readonly string[];
-  /** It was told to end, by this time in ms since the epoch. */
+  /** Deadline of its deletion in ms since the epoch; undefined if it is not being deleted. */
   readonly endsBy: number | undefined;
-  /** A kubelet asks a port of it whether it is ready. */
+  /** True if a readiness probe dials a port. */
   readonly isAsked?: boolean;
-  /** Which it runs on: no text names it. */
+  /** The Pod's node, whose name is removed from all messages. */
   readonly node?: string;
 }
 
 /**
- * Tells how the instance of a Pod is by the Pod's status. It is gone once its first container has
- * ended, whatever its phase still says. The end of another container is told beside the rest, but
- * not where the whole Pod was told to end.
+ * Returns an instance's vitals from its Pod's status. It is gone once its first container has
+ * ended, in any phase. Reports the end of another container, unless the whole Pod is being deleted.
  */
 export const vitalsOf = (status: PodStatus | undefined, shape: PodShape): Vitals => {
   const gone = goneOf(status, shape);
@@ -76,8 +75,8 @@ const unreadyOf = (
 });
 
 /**
- * Says why a kubelet or the cluster ends the Pod: one that never fitted its node is Failed with a
- * reason of its own, too.
+ * Returns why a kubelet or the cluster ends the Pod. A Pod that did not fit on its node is also
+ * Failed with a reason.
  */
 export const disruptionOf = (
   status: PodStatus | undefined,
@@ -122,7 +121,7 @@ const terminatedOf = (
 ): Terminated | undefined =>
   status?.containerStatuses?.find(({ name }) => name === container)?.state?.terminated;
 
-/** Tells how the containers ended that have ended; undefined where none has. */
+/** Returns the exit codes of ended containers; undefined if all are running. */
 const endedContainersOf = (
   status: PodStatus | undefined,
 ): Readonly<Record<string, string>> | undefined => {
@@ -158,10 +157,10 @@ const endOf = (
   );
 };
 
-/** Names what a container waits for while nothing is wrong. */
+/** Normal reasons of a waiting container. */
 const STARTING: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** Tells why it does not start: what its image, or the scheduler, says. */
+/** Returns why the Pod does not start, according to its image or the scheduler. */
 const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals => {
   const isWaiting = ({ state }: ContainerStatus): boolean =>
     state?.waiting !== undefined && !STARTING.has(state.waiting.reason ?? '');
@@ -181,10 +180,7 @@ const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals =>
   };
 };
 
-/**
- * Names what keeps a container from its start, where a kubelet has it wait for a reason that stays
- * until somebody changes something; undefined for other reasons.
- */
+/** Returns the kind of a reason that only a change can resolve; undefined for other reasons. */
 const hindranceOf = (reason: string): StartHindrance | undefined => {
   if (/Image|^RegistryUnavailable$|^SignatureValidationFailed$/.test(reason))
     return 'ImageUnavailable';

@@ -3,14 +3,14 @@ import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
 export interface PlacedProbe {
   readonly probe: ReadinessProbe;
-  /** The endpoint whose probe it is; the container's own where unset. */
+  /** Endpoint of the probe; absent for the container's own probe. */
   readonly endpoint?: string;
 }
 
 /**
- * A kubelet runs one readiness probe of each container, its own first. An endpoint's goes to the
- * container that names its port, else to any that is left: containers of a Pod share their ports; a
- * command belongs to the first.
+ * Assigns probes to containers. A kubelet runs one readiness probe per container; the container's
+ * own comes first. An endpoint's probe goes to the container that names its port, or to any free
+ * one, since a Pod's containers share their ports. A command goes to the first container.
  */
 export const placedProbes = ({
   containers,
