@@ -2,11 +2,11 @@ export interface AgentOrder {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** The agent gives it back. */
+  /** Text that the agent returns. */
   readonly told?: string;
 }
 
-/** An order as the agent reads it (native/README.md). Throws at a NUL. */
+/** Encodes an order for the agent (native/README.md). Throws at a NUL. */
 export const agentOrder = ({ argv, cwd, env = {}, told }: AgentOrder): Buffer => {
   const words = [
     ...(told === undefined ? [] : ['told', told]),

@@ -16,19 +16,20 @@ import { NoAgent } from './no-agent.ts';
 import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
 
-/** Longest that an agent takes to begin. */
+/** Deadline for an agent to begin. */
 const BEGIN_MS = 20_000;
-/** Exit codes above it are those of signals. */
+/** Exit codes above this are signals. */
 const MOST_OF_PROGRAM = 128;
 const LONGEST_ERRORS = 1 << 10;
-/** Bytes that may wait to be read, and as many that may wait to be sent. */
+/** Buffered bytes in each direction. */
 const BUFFER = 256 << 10;
 /** Bytes of input in one frame. */
 const CHUNK = 128 << 10;
 
 /**
- * One call of the agent in a container (native/README.md), with back-pressure both ways. Fails with
- * OutcomeUnknown if the connection is lost. An agent ends by itself once its stream is destroyed.
+ * One call of the agent in a container (native/README.md), with backpressure in both directions.
+ * Fails with OutcomeUnknown if the connection is lost. The agent exits when its stream is
+ * destroyed.
  */
 export class AgentStream extends Duplex {
   readonly #links: PodLinks;
@@ -62,8 +63,9 @@ export class AgentStream extends Duplex {
   }
 
   /**
-   * Resolves with a way on which an agent is being begun. Rejects with InstanceGone, ContainerGone
-   * or NotJoinable; so does the stream, or with NoAgent, where it fails before anything came.
+   * Resolves with a stream whose agent is starting. Rejects with InstanceGone, ContainerGone or
+   * NotJoinable. If it fails before the first byte, the stream fails with one of these, or with
+   * NoAgent.
    */
   static async open(links: PodLinks, target: PodTarget): Promise<AgentStream> {
     const opening = openCommand(links, target, {
@@ -76,8 +78,8 @@ export class AgentStream extends Duplex {
   }
 
   /**
-   * Counts so many bytes as held of what it said, in place of those before, until it is destroyed.
-   * Throws NotJoinable where the answers of Pods take too much.
+   * Sets the number of bytes that this answer occupies until the stream is destroyed. Throws
+   * NotJoinable if the answers of Pods occupy too much.
    */
   hold(bytes: number): void {
     this.#gathered.hold(bytes);
@@ -127,7 +129,7 @@ export class AgentStream extends Duplex {
       if ('failure' in status) this.#cut(status.failure);
       else if (this.#isBegun || status.exitCode > MOST_OF_PROGRAM)
         this.#cut(`the agent ended with ${status.exitCode}`);
-      // Some runtimes answer exit codes of their own where there is no such program.
+      // Some runtimes return exit codes of their own if the program is missing.
       else this.#cut(`${AGENT} ended with ${status.exitCode}`);
     }
   }

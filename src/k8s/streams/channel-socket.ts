@@ -7,42 +7,42 @@ import type { ClusterAccess } from '../api/cluster-access.ts';
 /** The protocols within WebSockets: the first for commands and terminals, the other for ports. */
 export type Subprotocol = 'v5.channel.k8s.io' | 'v4.channel.k8s.io';
 
-/** The message of `ws` where its `handshakeTimeout` has passed. */
+/** The error message of `ws` after its `handshakeTimeout`. */
 const HANDSHAKE_LATE = 'Opening handshake has timed out';
 
 export interface ChannelSocketTerms {
   readonly access: ClusterAccess;
-  /** Absolute and encoded, with its query. */
+  /** Absolute and encoded, with the query. */
   readonly path: string;
   readonly subprotocol: Subprotocol;
   readonly agent: string;
-  /** Interval of pings, and of looks whether the last one is unanswered; 10 s where unset. */
+  /** Interval of pings and of checks for their answers; 10 s by default. */
   readonly pingEveryMs?: number;
-  /** Longest that it takes to open; 10 s where unset. */
+  /** Deadline to open; 10 s by default. */
   readonly openWithinMs?: number;
 }
 
 export interface ChannelEvents {
-  /** Once, after the last data. `clean`: the other side meant it. */
+  /** Called once, after the last data. `clean`: the other end closed it on purpose. */
   closed(why: string, clean: boolean): void;
   /**
-   * Takes what a channel brought. Still called a few times after `pause()`, for what had arrived
-   * already.
+   * Receives a channel's data. May be called a few times after `pause()`, for data that had
+   * arrived.
    */
   data(channel: number, bytes: Buffer): void;
 }
 
-/** The most bytes of one frame; the API server and kubelets send at most 32 KiB. */
+/** Maximum bytes of a frame; the API server and kubelets send at most 32 KiB. */
 const MAX_PAYLOAD = 1 << 20;
 const OPEN_WITHIN_MS = 10_000;
 const PING_EVERY_MS = 10_000;
 const MOST_UNANSWERED_LOOKS = 2;
 const KEEP_ALIVE_MS = 30_000;
-/** From closing the link to cutting it. */
+/** Time between closing the link and cutting it. */
 const CLOSE_GRACE_MS = 2_000;
 /**
- * Input since the last pong beyond which a silent peer need not be dead: it reads our pings after
- * the input, which the container may not take.
+ * With more input than this since the last pong, a silent peer may be alive. It reads our pings
+ * after the input, and the container may be slow to take the input.
  */
 const OWED_BYTES = 4_096;
 const LONGEST_REFUSAL = 64 << 10;
@@ -50,12 +50,13 @@ const CLOSE_CHANNEL = 255;
 const NORMAL = 1_000;
 
 /**
- * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them.
- * A peer that is gone without a word is found by pings, within three of their periods; while the
- * reader pauses, or where much input waits to be taken, only the kernel's own timeouts find it.
+ * A WebSocket to the API server with numbered channels, as for exec and port-forward. Pings detect
+ * a lost peer within three periods. While the reader pauses, or while much input is pending, only
+ * the kernel's timeouts detect it.
  *
  * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. Its
- * timers then fire before it reads what came. So a ping is unanswered only at a second look.
+ * timers then fire before it reads the received bytes. So a ping counts as unanswered only at the
+ * second check.
  */
 export class ChannelSocket {
   readonly #ws: WebSocket;
@@ -65,12 +66,12 @@ export class ChannelSocket {
   #over = false;
   #why = '';
   #clean = false;
-  /** Counts the look that sent a ping, and those that found it unanswered; 0: it is answered. */
+  /** Checks since the last ping was sent, including the one that sent it; 0 once it is answered. */
   #unansweredLooks = 0;
   #owed = 0;
   #pongs: (() => void)[] = [];
   #settle: () => void = () => {};
-  /** Resolves once it is over, however it ended. */
+  /** Resolves once the socket is closed, for any reason. */
   readonly closed: Promise<void>;
 
   private constructor(ws: WebSocket, pingEveryMs: number) {
@@ -97,8 +98,8 @@ export class ChannelSocket {
   }
 
   /**
-   * Nothing is read before `listen`. Rejects with ApiRefused where the API server says no, with
-   * NotSent where it was not reached, with ApiUnreachable where no answer came.
+   * Reads nothing before `listen`. Rejects with ApiRefused if the API server refuses, with NotSent
+   * if it is unreachable, and with ApiUnreachable without an answer.
    */
   static open(terms: ChannelSocketTerms): Promise<ChannelSocket> {
     const { server, tls } = terms.access;
@@ -160,10 +161,10 @@ export class ChannelSocket {
     else this.resume();
   }
 
-  /** `sent` is called once the bytes were handed to the kernel, or never will be. */
+  /** Calls `sent` once the kernel has taken the bytes, or never will. */
   send(channel: number, bytes: Buffer, sent: () => void = () => {}): void {
-    // Never before the event loop has turned: else a writer that has much to write keeps all else,
-    // and with it the end of the link, from being heard.
+    // Always defer the callback: otherwise a busy writer blocks all other events, such as the
+    // link's end.
     if (this.#over) {
       setImmediate(sent);
       return;
@@ -175,12 +176,12 @@ export class ChannelSocket {
     });
   }
 
-  /** Nothing more comes on the channel; the other side sees its end. With v5 alone. */
+  /** Ends the channel for the other side. Only in v5. */
   end(channel: number): void {
     if (!this.#over) this.#ws.send(Buffer.of(CLOSE_CHANNEL, channel), () => {});
   }
 
-  /** Resolves with the answer to a ping sent now, or the link's end. */
+  /** Resolves with the answer to a new ping, or at the link's end. */
   roundTrip(): Promise<void> {
     if (this.#over) return Promise.resolve();
     return new Promise((resolve) => {
@@ -202,18 +203,18 @@ export class ChannelSocket {
     this.#ws.resume();
   }
 
-  /** No more events. May be repeated. */
+  /** Stops events and closes the link. May be repeated. */
   close(): void {
     this.#events = undefined;
     if (this.#over) return;
-    this.resume(); // else the peer's own close frame would never be read
+    this.resume(); // otherwise the peer's close frame stays unread
     this.#ws.close(NORMAL);
     setTimeout(() => {
       this.#ws.terminate();
     }, CLOSE_GRACE_MS).unref();
   }
 
-  /** Ends it at once, as if the link had been cut; `why` is what its events tell. */
+  /** Ends the link at once, as if it were cut; events report `why`. */
   cut(why: string): void {
     this.#why ||= why;
     this.#ws.terminate();
@@ -253,17 +254,17 @@ export class ChannelSocket {
 }
 
 /**
- * Leaves what is sent as it is. Masks keep what a browser sends from meaning anything to a proxy
- * (RFC 6455, 10.3). Below TLS no proxy reads it, and masking is half of what an upload costs here.
+ * Disables masking. Masks protect proxies from a browser's data (RFC 6455, 10.3), but no proxy
+ * reads inside TLS. Masking is half of an upload's cost here.
  */
 const noMask = (mask: Buffer): void => {
   mask.fill(0);
 };
 
 /**
- * The last TLS session of each access. A link that resumes it is spared the certificates of both
- * sides, 5 of some 60 ms of a command (RFC 8446, 2.2). An API server that does not know it any more
- * shakes hands in full.
+ * Last TLS session of each access. A resumed session skips both sides' certificates and saves 5 of
+ * some 60 ms of a command (RFC 8446, 2.2). An API server that has forgotten the session makes a
+ * full handshake.
  */
 const sessions = new WeakMap<ClusterAccess, Buffer>();
 

@@ -1,17 +1,16 @@
 import { SocketStream } from '../../lib/streams/socket-stream.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 
-/** The part of a socket that a stream needs to carry its channel. */
+/** The methods of a socket that a channel's stream needs. */
 export type Channels = Pick<ChannelSocket, 'send' | 'pause' | 'resume'>;
 
-/** Bytes that may wait to be read, and as many that may wait to be sent. */
+/** Buffered bytes in each direction. */
 const BUFFER = 32 << 10;
 const CHUNK = 32 << 10;
 
 /**
- * One channel of a socket as a stream that carries bytes both ways: while its reader is behind
- * nothing is read from the socket, and a writer waits until the kernel has taken what it wrote.
- * `left` is called once it is destroyed.
+ * A bidirectional stream over one channel of a socket. Pauses the socket while its reader is
+ * behind, and a writer waits for the kernel. Calls `left` when destroyed.
  */
 export class ChannelStream extends SocketStream {
   readonly #socket: Channels;
@@ -25,7 +24,7 @@ export class ChannelStream extends SocketStream {
     this.#left = left;
   }
 
-  /** Takes what came on the channel. */
+  /** Receives the channel's data. */
   arrived(bytes: Buffer): void {
     this.moved();
     if (bytes.length > 0 && !this.destroyed && !this.push(bytes)) this.#socket.pause();

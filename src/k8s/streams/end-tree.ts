@@ -4,27 +4,23 @@ import { runAgent } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
-/** Describes what is left of a command or terminal, and which signal it gets first. */
+/** The remaining process of a command or terminal, and its first signal. */
 export interface Leftover {
   readonly pid: string;
   readonly signal: 'HUP' | 'KILL';
 }
 
-/** Between two attempts to end it, where the first could not be made … */
+/** Pause after the first failed attempt; it doubles up to the longest. */
 const FIRST_PAUSE_MS = 500;
 
 const LONGEST_PAUSE_MS = 5_000;
 
-/**
- * … and how many there are: some 50 s, in which a kubelet or API server that starts again has come
- * back.
- */
+/** Over some 50 s, in which a restarting kubelet or API server is back. */
 const MOST_ATTEMPTS = 12;
 
 /**
- * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
- * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the
- * background.
+ * Ends a command or terminal with all its processes. Resolves after the first attempt and goes on
+ * in the background, since the fault that cut it off may also block this attempt.
  */
 export const endTree = async (
   links: PodLinks,

@@ -40,22 +40,22 @@ class Kept {
 
 const FIRST_BLOCK = 1_024;
 const NEWLINE = 10;
-/** An exit code and its line end. */
+/** An exit code with its newline. */
 const CODE = /^\d{1,3}\n/;
 const LONGEST_CODE = 4;
-/** Digits of a process id, and more. */
+/** Exceeds the digits of a process id. */
 const LONGEST_HEAD = 32;
 
 /**
- * A stream of the agent's: what the command printed, and where its end was told between. The token
- * without a code behind it is the command's own.
+ * One output stream of the agent: the command's output with an end marker in it. A token without an
+ * exit code after it is the command's own output.
  */
 class Marked {
   readonly kept: Kept;
   readonly #token: Buffer;
-  /** The last that came, as far as it may be the beginning of the token and the exit code. */
+  /** The last bytes, which may be the start of the token and the exit code. */
   #tail = Buffer.alloc(0);
-  /** The command's exit code, once this stream told it. */
+  /** The command's exit code, once this stream contains it. */
   exitCode: number | undefined;
 
   constructor(token: Buffer, kept: Kept) {
@@ -78,29 +78,29 @@ class Marked {
         this.kept.push(text.subarray(from + code.length));
         return;
       }
-      if (behind.length < LONGEST_CODE && /^\d*$/.test(behind)) break; // it is not all there yet
+      if (behind.length < LONGEST_CODE && /^\d*$/.test(behind)) break; // the code is incomplete
     }
     const sure = at >= 0 ? at : Math.max(text.length - this.#token.length + 1, 0);
     this.kept.push(text.subarray(0, sure));
     this.#tail = Buffer.from(text.subarray(sure));
   }
 
-  /** Keeps the last bytes: a few, which nobody is left to refuse. */
+  /** Stores the remaining bytes, without counting them: they are few, and the command has ended. */
   end(): void {
     this.kept.keep(this.#tail);
     this.#tail = Buffer.alloc(0);
   }
 }
 
-/** The output of a command, parted into what the agent says and what the command printed. */
+/** Splits the agent's output into its own messages and the command's output. */
 export class ExecOutput {
   readonly #stdout: Marked;
   readonly #stderr: Marked;
   #head = '';
-  /** The agent's process. */
+  /** Process id of the agent. */
   pid: string | undefined;
 
-  /** `gathered` is told of each piece before it is kept; what it throws comes out of here. */
+  /** Calls `gathered` with each piece before storing it; its errors propagate. */
   constructor(token: string, limit: number, gathered: (bytes: Buffer) => void = () => {}) {
     const mark = Buffer.from(token);
     this.#stdout = new Marked(mark, new Kept(limit, gathered));
@@ -112,7 +112,7 @@ export class ExecOutput {
     return this.#stderr.exitCode ?? this.#stdout.exitCode;
   }
 
-  /** Whether all has come that it printed before its end. */
+  /** True once all output before the command's end has arrived. */
   get isWhole(): boolean {
     return this.#stdout.exitCode !== undefined && this.#stderr.exitCode !== undefined;
   }
@@ -133,7 +133,7 @@ export class ExecOutput {
     this.#stderr.push(bytes);
   }
 
-  /** All that was printed, and whether it is less: beyond the limit, or since its end was lost. */
+  /** Returns the output. `truncated`: beyond the limit, or its end was lost. */
   taken(): { readonly stdout: Buffer; readonly stderr: Buffer; readonly truncated: boolean } {
     this.#stdout.end();
     this.#stderr.end();
@@ -146,5 +146,5 @@ export class ExecOutput {
   }
 }
 
-/** Matches a process number, which goes into addresses and logs. */
+/** Matches a process id. Ids go into URLs and logs. */
 export const PID = /^\d{1,10}$/;

@@ -1,7 +1,9 @@
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
 
-/** Bounds what Pods answer that waits here until the rest has come; a namespace is a team's. */
+/**
+ * Limits of buffered, incomplete answers of Pods: per namespace, which is one team's, and in total.
+ */
 const MOST_OF_NAMESPACE_MIB = 64;
 const MOST_MIB = 192;
 const BOUNDS: ByteBounds = {
@@ -10,8 +12,8 @@ const BOUNDS: ByteBounds = {
 };
 
 /**
- * Counts what is gathered of the answers of Pods: what runs in them may answer as much as each
- * answer may have, to as many as ask at once.
+ * Counts buffered answers of Pods, since tenants' processes may send maximum answers to many
+ * concurrent callers.
  */
 export class GatheredBytes {
   readonly #shares: ByteShares;
@@ -20,7 +22,7 @@ export class GatheredBytes {
     this.#shares = new ByteShares(bounds);
   }
 
-  /** Begins an answer from a Pod of the namespace, of which nothing is counted yet. */
+  /** Begins to count an answer from a Pod of the namespace. */
   begin(namespace: string): GatheredAnswer {
     return new GatheredAnswer((bytes) => {
       this.#shares.add(namespace, bytes);
@@ -31,7 +33,6 @@ export class GatheredBytes {
   }
 }
 
-/** Counts one answer. */
 export class GatheredAnswer {
   readonly #add: (bytes: number) => void;
   #held = 0;
@@ -41,7 +42,9 @@ export class GatheredAnswer {
     this.#add = add;
   }
 
-  /** From now on so many bytes; none once it is over. Throws NotJoinable where they do not fit. */
+  /**
+   * Sets the answer's size in bytes; no effect after `end`. Throws NotJoinable beyond the limits.
+   */
   hold(bytes: number): void {
     if (this.#isOver) return;
     this.#add(bytes - this.#held);

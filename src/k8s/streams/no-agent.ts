@@ -1,4 +1,4 @@
-/** The container has no agent of ours, or none that can run on its node. */
+/** The container lacks our agent, or cannot run it on its node. */
 export class NoAgent extends Error {
   override readonly name = 'NoAgent';
 

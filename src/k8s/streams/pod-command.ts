@@ -3,7 +3,9 @@ import type { PodLinks } from './pod-links.ts';
 import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
-/** Channels of a command. The status comes once, when it has ended or could not be begun. */
+/**
+ * Channels of a command. STATUS sends one status: when the command has ended, or could not begin.
+ */
 export const STDIN = 0;
 export const STDOUT = 1;
 export const STDERR = 2;
@@ -14,13 +16,13 @@ export interface Command {
   readonly argv: readonly string[];
   readonly stdin: boolean;
   readonly tty: boolean;
-  /** It ends another one, also while the daemon stops. */
+  /** True if the command ends another command. It then also runs while the daemon stops. */
   readonly ends?: boolean;
 }
 
 /**
- * Runs a command in a container, with its channels. Its arguments are part of the address, which
- * API servers write to their audit logs: nothing secret may be in them. As ChannelSocket.open.
+ * Runs a command in a container and opens its channels. Hazard: its arguments are in the URL, which
+ * API servers write to their audit logs, so they must not be secret. Rejects as ChannelSocket.open.
  */
 export const openCommand = (
   links: PodLinks,
@@ -43,8 +45,8 @@ export const openCommand = (
 };
 
 /**
- * The end of a command: its exit code; or why it was not begun, or broke off, in the words of
- * kubelet or container runtime.
+ * The end of a command: its exit code, or the kubelet's or runtime's reason if it did not begin or
+ * broke off.
  */
 export type CommandStatus = { readonly exitCode: number } | { readonly failure: string };
 
@@ -59,11 +61,11 @@ interface StatusObject {
 
 const LONGEST_STATUS = 64 << 10;
 
-/** Gathers what the status channel brings. */
+/** Assembles the status from its channel. */
 export class StatusReader {
   #text = '';
 
-  /** The status, once it is whole. */
+  /** Returns the status once it is complete. */
   push(bytes: Buffer): CommandStatus | undefined {
     this.#text = (this.#text + bytes.toString('utf8')).slice(0, LONGEST_STATUS);
     let status: StatusObject;
@@ -89,8 +91,8 @@ export class StatusReader {
 const DEADLINE_MS = 15_000;
 
 /**
- * Has the agent carry out what ends. Answers its exit code; undefined where that isn't known within
- * 15 s, or it could not be run.
+ * Runs the agent with these arguments. Resolves with its exit code, or with undefined if it could
+ * not run or takes longer than 15 s.
  */
 export const runAgent = async (
   links: PodLinks,

@@ -33,26 +33,25 @@ import { Deferred } from '../../lib/deferred.ts';
 
 const TIMED_OUT = 124;
 
-/** Longest that a command takes to begin. */
+/** Deadline for a command to begin. */
 const BEGIN_MS = 30_000;
 
 /**
- * After the command's end background processes may hold its output open: once all that it said
- * before has come, last words are waited for until they pause so long …
+ * After the command's end, background processes may keep its output open. Once all earlier output
+ * has arrived, waits for more until a pause of this length.
  */
 const QUIET_MS = 300;
 
-/** … and no longer than this. */
+/** Limits that wait in total. */
 const LAST_WORDS_MS = 3_000;
 
 /** Bytes of standard input in one frame. */
 const CHUNK = 64 << 10;
 
 /**
- * One command in a container, as `SandboxDriver.exec` promises it. It runs below the agent, to
- * which argv, folder, environment and input come by standard input: of the command nothing is in
- * the address, thus nothing in audit logs. A command that is cut off is ended, where it can still
- * be reached.
+ * Runs a command in a container, as `SandboxDriver.exec` promises. The agent runs it, and receives
+ * argv, folder, environment and input by standard input. So the command is not in the URL, nor in
+ * audit logs. Ends a command that is cut off, if it is still reachable.
  */
 export const execInPod = async (
   links: PodLinks,
@@ -83,14 +82,14 @@ class Execution {
   readonly #outcome = new Deferred<ExecOutcome>();
   #socket: ChannelSocket | undefined;
   readonly #reader = new StatusReader();
-  /** The command itself was begun, or may have been. */
+  /** True once the command may have begun. */
   #begun = false;
   #timedOut = false;
   #over = false;
   #isEnding = false;
   #pause: NodeJS.Timeout | undefined;
 
-  /** Throws where it can't be ordered. */
+  /** Throws if the order contains a NUL. */
   constructor(links: PodLinks, target: PodTarget, request: ExecRequest) {
     this.#links = links;
     this.#target = target;
@@ -131,7 +130,7 @@ class Execution {
   }
 
   async #begin(): Promise<void> {
-    // The agent does nothing without its order, which is sent once the Pod was read.
+    // The agent waits for its order, which is sent after the check of the Pod.
     const argv = [AGENT, 'run', String(this.#order.length)];
     const opening = openCommand(this.#links, this.#target, { argv, stdin: true, tty: false });
     const socket = await enterWhileLooking(this.#links, this.#target, opening);
@@ -151,7 +150,7 @@ class Execution {
     try {
       if (!this.#over) this.#heard(channel, bytes);
     } catch (error) {
-      this.abort(error); // there is no room for what it prints
+      this.abort(error); // its output exceeds the limits
     }
   }
 
@@ -203,8 +202,8 @@ class Execution {
   }
 
   /**
-   * Settles a command that ended before the agent told its exit code. A runtime that restarts
-   * answers Success for what it has lost: only a failure's code is believed.
+   * Settles a command that ended without an exit code from the agent. A restarting runtime reports
+   * Success for lost commands, so only a failure's code is reliable.
    */
   #endedUnsaid(status: CommandStatus): void {
     if ('failure' in status) this.#cut(status.failure);
@@ -212,7 +211,7 @@ class Execution {
     else this.#cut('its container runtime told of success, and the command of no end');
   }
 
-  /** The runtime could not begin it, in its own words. */
+  /** Settles a command that the runtime could not begin. */
   #notBegun(failure: string): void {
     if (isNodeSilent(failure)) {
       this.#links.silent(this.#target);
@@ -247,7 +246,7 @@ class Execution {
     });
   }
 
-  /** In the background: whoever waits has been answered, or is when it has ended. */
+  /** Ends the command in the background; callers do not wait for it. */
   #end(): void {
     const pid = this.#output.pid;
     if (this.#begun && pid !== undefined)
@@ -279,8 +278,8 @@ class Execution {
 }
 
 /**
- * Some runtimes answer exit codes of their own where there is no such program. One of a signal is
- * of an agent that was killed.
+ * Some runtimes return exit codes of their own if the program is missing. A signal's code means
+ * that the agent was killed.
  */
 const lacksAgent = (status: CommandStatus): boolean =>
   'exitCode' in status

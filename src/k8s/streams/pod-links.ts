@@ -9,19 +9,19 @@ import { podPath } from '../sandboxes/pods/pod-resource.ts';
 
 export interface PodLinksDeps {
   readonly access: ClusterAccess;
-  /** Reads Pods, before anything goes into one. */
+  /** Client that reads Pods before streams into them begin. */
   readonly api: ApiClient;
   readonly log: Log;
-  /** The user agent: how Sandpool names itself. */
+  /** User agent of Sandpool. */
   readonly agent: string;
-  /** A link without an answer to two pings is dead; 15 s between them where unset. */
+  /** Interval of pings; see ChannelSocketTerms. */
   readonly pingEveryMs?: number;
   readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
-  /** For the runtime to connect to a port; as `PortStreamTerms`. */
+  /** Deadline for the runtime to connect to a port; see `PortStreamTerms`. */
   readonly answerWithinMs?: number;
 }
 
-/** A way into a Pod. */
+/** A kind of stream into a Pod. */
 export interface PodWay {
   readonly what: string;
   readonly subprotocol: Subprotocol;
@@ -30,7 +30,7 @@ export interface PodWay {
 
 const STOPS = 'the daemon stops';
 
-/** The links into Pods that are open, and the work that goes on after its caller was answered. */
+/** Open links into Pods, and work that continues after its caller has its answer. */
 export class PodLinks {
   readonly api: ApiClient;
   readonly log: Log;
@@ -58,8 +58,8 @@ export class PodLinks {
   }
 
   /**
-   * `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. One that is opened
-   * as all this stops is cut, unless it `ends` something in the Pod.
+   * `what` follows the Pod's path. Rejects as ChannelSocket.open. While the daemon stops, cuts a
+   * new link at once, unless it `ends` something in the Pod.
    */
   async open(
     { namespace, name, uid }: PodTarget,
@@ -82,7 +82,7 @@ export class PodLinks {
     return socket;
   }
 
-  /** `told` is called with each node that does not answer. */
+  /** Calls `told` with each node that does not answer. */
   whenSilent(told: (node: string) => void): void {
     this.#silent = told;
   }
@@ -91,12 +91,12 @@ export class PodLinks {
     if (node !== undefined) this.#silent(node);
   };
 
-  /** Cuts what leads into a Pod that is gone: its kubelet may be gone too, and say nothing. */
+  /** Cuts all links into a Pod that is gone, since its kubelet may be gone too. */
   cut(uid: string): void {
     for (const socket of this.#open.get(uid) ?? []) socket.cut('the sandbox ended');
   }
 
-  /** `work` never rejects. */
+  /** `work` must not reject. */
   background(work: Promise<void>): void {
     const kept = work.finally(() => {
       this.#background.delete(kept);
@@ -104,13 +104,13 @@ export class PodLinks {
     this.#background.add(kept);
   }
 
-  /** False, at once, when it stops. */
+  /** Resolves with false, at once, if the daemon stops. */
   async pause(ms: number): Promise<boolean> {
     const { signal } = this.#stopping;
     return await sleep(ms, true, { signal }).catch(() => false);
   }
 
-  /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
+  /** Cuts every link. Resolves once the background work in Pods is done. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut(STOPS);

@@ -24,9 +24,8 @@ export interface PodStreamsDeps
 }
 
 /**
- * Carries what goes into Pods and comes out of them, as the methods of SandboxDriver promise it,
- * for a Pod whose uid is known. That uid is read right before; exec, port-forward and log can't
- * make it a condition.
+ * Implements SandboxDriver's streams for a Pod with a known uid. Checks the uid right before, since
+ * exec, port-forward and log take no uid as a precondition.
  */
 export class PodStreams {
   readonly #links: PodLinks;
@@ -38,10 +37,7 @@ export class PodStreams {
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
-  /**
-   * `told` is called with a node whenever it did not answer, also where whoever asked has left by
-   * then.
-   */
+  /** Calls `told` with a node whenever it does not answer, even if the caller has left. */
   whenSilent(told: (node: string) => void): void {
     this.#links.whenSilent(told);
   }
@@ -50,7 +46,7 @@ export class PodStreams {
     return execInPod(this.#links, meant(pod, request.container), { request, signal });
   }
 
-  /** Begins a call of the agent in the Pod's container. As `AgentStream.open`. */
+  /** Begins a call of the agent in the Pod's container. Rejects as `AgentStream.open`. */
   openAgent(pod: PodTarget): Promise<AgentStream> {
     return AgentStream.open(this.#links, pod);
   }
@@ -68,7 +64,7 @@ export class PodStreams {
     return dialPort(this.#links, pod, { port, signal });
   }
 
-  /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
+  /** Implements `SandboxDriver.logs`. Rejects with NotJoinable if the log is unreadable now. */
   logs(pod: PodTarget, request: LogRequest): Promise<LogTail> {
     return this.#logs.tail(meant(pod, request.container), request);
   }
@@ -78,8 +74,8 @@ export class PodStreams {
   }
 
   /**
-   * The Pod is over: commands, terminals and connections into it end now, whether its kubelet says
-   * so or not, and logs soon.
+   * Ends all commands, terminals and connections into an ended Pod, even if its kubelet is silent.
+   * Its logs end soon.
    */
   gone(uid: string): void {
     this.#logs.gone(uid);
@@ -87,8 +83,8 @@ export class PodStreams {
   }
 
   /**
-   * Cuts commands, terminals and connections. Resolves once what they ran has been ended, or can't
-   * be; at most some 15 s.
+   * Cuts commands, terminals and connections. Resolves once their processes have ended or are
+   * unreachable, after at most some 15 s.
    */
   async stop(): Promise<void> {
     await Promise.all([this.#links.stop(), this.#logs.stop()]);
@@ -100,7 +96,7 @@ const meant = (pod: PodTarget, container: string | undefined): PodTarget =>
 
 const DATA = 0;
 const FAILURE = 1;
-/** Both channels begin with the port. */
+/** Both channels begin with the port number. */
 const PREFIX_BYTES = 2;
 const LONGEST_FAILURE = 1_024;
 
@@ -109,10 +105,9 @@ type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> &
   Pick<PortStreamTerms['carrier'], 'silent'>;
 
 /**
- * Connects to a port of a Pod's own loopback, through the API server and kubelet: to no other
- * address can this lead. The connection has a link of its own, which stays in the Pod that it was
- * opened into: no later Pod of that name, or with that address, is reached by it. Rejects, and
- * fails, as `SandboxDriver.dial`.
+ * Connects to a port on a Pod's loopback, through API server and kubelet; no other address is
+ * reachable this way. The connection's link stays in this Pod and never reaches a later Pod of its
+ * name or address. Rejects and fails as `SandboxDriver.dial`.
  */
 const dialPort = async (
   links: PodLinks,

@@ -36,17 +36,16 @@ import { signalNumber } from '../../lib/signal-names.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 
 const BEGIN_MS = 30_000;
-/** The line that the agent prints once it has the variables of a terminal. */
+/** Line that the agent prints once it has the terminal's environment. */
 const READY = 'ready';
-/** From the end of a shell that was hung up until its exit code doesn't matter any more. */
+/** Time after a hang-up in which the shell's exit code still counts. */
 const STATUS_MS = 500;
 const SIGNALS: ReadonlySet<string> = new Set(PROCESS_SIGNALS);
 
 /**
- * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address,
- * thus of audit logs. Signals and the hang-up are commands of their own in the container, some ten
- * milliseconds each: a signal goes to the foreground process group of its terminal as that stands
- * then.
+ * Opens a terminal in a container, as `SandboxDriver.attach` promises. Hazard: argv is in the URL,
+ * so also in audit logs. Each signal or hang-up is a separate command in the container, which takes
+ * about ten milliseconds. A signal goes to the terminal's foreground process group at that time.
  */
 export const attachToPod = async (
   links: PodLinks,
@@ -74,7 +73,7 @@ export const attachToPod = async (
 
 interface Begun {
   readonly socket: ChannelSocket;
-  /** Variables for the agent. */
+  /** Order with the environment for the agent. */
   readonly order: Buffer | undefined;
 }
 
@@ -92,7 +91,7 @@ class PodTerminal implements Terminal {
   #order: Buffer | undefined;
   #closed = false;
   #over = false;
-  /** Signals that wait for their turn. */
+  /** Queued signals. */
   readonly #signals = new Set<string>();
   #signalling = false;
   #size: { readonly Width: number; readonly Height: number } | undefined;
@@ -113,7 +112,7 @@ class PodTerminal implements Terminal {
     this.stream = this.#channel;
   }
 
-  /** Resolves once the shell runs. */
+  /** Resolves when the shell is running. */
   async begin(cols: number, rows: number): Promise<void> {
     const begun = new Promise<void>((resolve, reject) => {
       this.#beginning = { resolve, reject };
@@ -184,7 +183,7 @@ class PodTerminal implements Terminal {
     }
   }
 
-  /** Variables are sent once the agent reads them: before that, the terminal would show them. */
+  /** Sends the environment once the agent reads it: earlier, the terminal would echo it. */
   #readHead(bytes: Buffer): void {
     if (this.#over) return;
     let first: Buffer | undefined;
@@ -207,7 +206,7 @@ class PodTerminal implements Terminal {
     if ('failure' in status) return this.#lost(status.failure);
     this.#finish();
     if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);
-    // After the last output, or when nobody wants it.
+    // After the last output, or once nobody reads it.
     this.#channel.once('close', () => {
       this.#settle(status.exitCode);
     });
@@ -217,14 +216,11 @@ class PodTerminal implements Terminal {
     this.#channel.push(null);
   }
 
-  /**
-   * Settles a terminal that was cut off, and ends what is left of it in the container, which has
-   * nobody to talk to.
-   */
+  /** Settles a terminal that was cut off, and ends its processes in the container. */
   #lost(why: string): void {
     if (this.#over) return;
     const { pid, isOver } = this.#head;
-    // Also before its head is over: the shell may be there already, and nobody would end it.
+    // Also before the head is complete: the shell may already be running.
     if (pid !== undefined && !this.#closed)
       this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'HUP' }));
     if (!isOver || pid === undefined)
@@ -261,7 +257,7 @@ class PodTerminal implements Terminal {
   #hangUp(): void {
     this.#closed = true;
     if (this.#over || this.#head.pid === undefined) return;
-    this.#socket.resume(); // what it still prints is dropped
+    this.#socket.resume(); // drops further output
     const ended = endTree(this.#links, this.#target, { pid: this.#head.pid, signal: 'HUP' });
     this.#links.background(
       ended.then(() => {
@@ -279,8 +275,8 @@ class PodTerminal implements Terminal {
 }
 
 /**
- * Reads what the agent prints before the command of a terminal does: its process id, and where it
- * is given variables, the line that says that it has them. Nothing of it is for the client.
+ * Reads the agent's own output before the terminal's: its process id and, with an environment, the
+ * line that confirms it. Clients do not see it.
  */
 export class TerminalHead {
   readonly #until: string | undefined;
@@ -289,12 +285,12 @@ export class TerminalHead {
   #pid: string | undefined;
   #isOver = false;
 
-  /** `until`: the line behind the variables; undefined where there are none. */
+  /** `until`: the confirming line; undefined without an environment. */
   constructor(until: string | undefined) {
     this.#until = until;
   }
 
-  /** Once the agent has said it. */
+  /** Undefined until the agent has sent it. */
   get pid(): string | undefined {
     return this.#pid;
   }
@@ -303,10 +299,7 @@ export class TerminalHead {
     return this.#isOver;
   }
 
-  /**
-   * Returns what comes after the head, once that is over. Throws where that is longer than
-   * an agent's.
-   */
+  /** Returns the bytes after the head once it is complete. Throws if the head is too long. */
   push(bytes: Buffer): Buffer | undefined {
     this.#left -= bytes.length;
     if (this.#left < 0) throw new Error('the agent says something else than it was told to');
@@ -331,6 +324,6 @@ export class TerminalHead {
   }
 }
 
-/** Most bytes before the output of a terminal, with those of it that come along. */
+/** Maximum bytes up to the end of the head, including output in the same frame. */
 const MOST_HEAD = 1 << 20;
 const NEWLINE = 10;

@@ -5,22 +5,22 @@ import { cleaned } from '../sandboxes/cleaned-message.ts';
 import { Deferred } from '../../lib/deferred.ts';
 
 /**
- * Container runtimes say that a port refused, never that it took: it counts as taken when one has
- * said nothing for so long …
+ * Container runtimes report only refused connections. A connection counts as accepted after this
+ * silence.
  */
 const REFUSAL_WITHIN_MS = 50;
-/** … or, where answers take long, for so many times an answer; 1 s at most. */
+/** On slow links, waits for this multiple of a round trip instead, at most 1 s. */
 const REFUSAL_WITHIN_ANSWERS = 5;
 const REFUSAL_WITHIN_MOST_MS = 1_000;
 const ANSWER_WITHIN_MS = 15_000;
 
-/** The carrier of one connection to a port. */
+/** The link of one connection to a port. */
 export interface PortCarrier extends Channels {
-  /** Resolves with an answer to what is asked now, or the link's end. */
+  /** Resolves after a round trip, or at the link's end. */
   roundTrip(): Promise<void>;
-  /** The stream is destroyed. */
+  /** Called when the stream is destroyed. */
   left(): void;
-  /** Nothing came in time that would say that the container runtime connects. */
+  /** Called if the container runtime does not begin to connect in time. */
   silent(): void;
 }
 
@@ -28,16 +28,15 @@ export interface PortStreamTerms {
   readonly carrier: PortCarrier;
   readonly channel: number;
   readonly port: number;
-  /** Ends it until `begun`. */
+  /** Ends the stream, until `begun`. */
   readonly signal: AbortSignal;
-  /** 15 s unless told. */
+  /** 15 s by default. */
   readonly answerWithinMs?: number;
 }
 
 /**
- * A connection to a port of a Pod, as `SandboxDriver.dial` promises it: what is written goes on its
- * way at once. Half-closing isn't carried: the port sees no end of what is written before the whole
- * connection is over.
+ * A connection to a port of a Pod, as `SandboxDriver.dial` promises. Sends data at once. Does not
+ * support half-close: the port sees the end of input only when the whole connection ends.
  */
 export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken'> {
   readonly #terms: PortStreamTerms;
@@ -45,7 +44,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   readonly #timer: NodeJS.Timeout;
   readonly #abort: () => void;
   #isBegun = false;
-  /** Somebody wants to know whether the port takes it. */
+  /** True once a caller waits for the port to accept. */
   #isAsked = false;
 
   constructor(terms: PortStreamTerms) {
@@ -53,7 +52,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
       terms.carrier.left();
     });
     this.#terms = terms;
-    this.on('error', () => undefined); // where nobody has it yet
+    this.on('error', () => undefined); // before a caller has the stream
     this.#abort = () => {
       this.destroy(asError(terms.signal.reason));
     };
@@ -70,7 +69,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     return this.#taken.promise;
   }
 
-  /** The container runtime connects to the port. */
+  /** Notes that the container runtime connects to the port. */
   begun(): void {
     if (this.#isBegun) return;
     this.#isBegun = true;
@@ -86,7 +85,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     super.arrived(bytes);
   }
 
-  /** Fails with PortUnreachable. */
+  /** Destroys the stream with PortUnreachable. */
   refuse(why: string): void {
     this.destroy(new PortUnreachable(`port ${this.#terms.port}: ${cleaned(why)}`));
   }
@@ -111,7 +110,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     const answersMs = REFUSAL_WITHIN_ANSWERS * (performance.now() - askedAt);
     await pause(Math.min(Math.max(REFUSAL_WITHIN_MS, answersMs), REFUSAL_WITHIN_MOST_MS));
     if (this.destroyed) return;
-    await carrier.roundTrip(); // what was said until now comes before this answer
+    await carrier.roundTrip(); // an earlier refusal arrives before this answer
     if (!this.destroyed) this.#taken.resolve();
   }
 
