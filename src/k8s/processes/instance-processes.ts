@@ -30,22 +30,22 @@ export interface InstanceProcessesDeps extends Pick<
   'pause' | 'clock'
 > {
   readonly openAgent: (pod: PodTarget) => Promise<AgentWay>;
-  /** As `InstanceAccess.enterAny`. */
+  /** See `InstanceAccess.enterAny`. */
   readonly enter: <T>(
     id: InstanceId,
     way: (containers: readonly PodTarget[]) => Promise<T>,
   ) => Promise<T>;
 }
 
-/** Bytes of a sandbox's list; a process's arguments may be long. */
+/** Maximum bytes of a sandbox's list, since arguments may be long. */
 const LONGEST_LIST = 16 << 20;
-/** Work on a list goes on for so long before others have the event loop. */
+/** Time slice in ms for parsing a list before other events run. */
 const SLICE_MS = 2;
 const LONGEST_ROOM = 32;
 
 /**
- * The processes in the Pods of instances. The agent in a container starts each, and stays with it
- * as its holder. So any replica answers for any process, and none is needed for it to go on.
+ * The processes in instances' Pods. The agent in a container starts each process and stays as its
+ * holder. So any replica can serve any process, and a process does not depend on a replica.
  */
 export class InstanceProcesses extends AgentProcesses<PodTarget> {
   readonly #deps: InstanceProcessesDeps;
@@ -94,7 +94,7 @@ export class InstanceProcesses extends AgentProcesses<PodTarget> {
       for (const records of await Promise.all(
         containers.map((target) => this.calls.ask({ target }, question)),
       ))
-        // Whoever is in the sandbox may say long ones: others have the event loop in between.
+        // A tenant may send long records, so yield to other events in between.
         for (const record of records) {
           const fact = readProcess(record);
           if (fact) known.set(fact.processId, fact);
@@ -124,7 +124,9 @@ export class InstanceProcesses extends AgentProcesses<PodTarget> {
   }
 }
 
-/** Names what no other Pod has: containers of a Pod share the names of their processes. */
+/**
+ * Returns a name that is unique to the Pod: its containers share one namespace of process names.
+ */
 const roomOf = ({ uid }: PodTarget): string => uid.replaceAll(/[^\w]/g, '').slice(0, LONGEST_ROOM);
 
 const placeOf = (
