@@ -48,7 +48,7 @@ export interface WatchQuery {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly timeoutSeconds: number;
-  /** The connection counts as dead after this silence in ms; 35,000 by default. */
+  /** Silence in ms after which the connection counts as dead; 35,000 by default. */
   readonly silenceMs?: number;
 }
 

@@ -329,7 +329,7 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   return event;
 };
 
-/** The code of a `Status` object; 500 without a failure code. */
+/** Returns the code of a `Status` object; 500 without a failure code. */
 const codeOf = (status: unknown): number => {
   const code: unknown =
     typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;

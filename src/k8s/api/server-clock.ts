@@ -87,5 +87,5 @@ export class ServerClock implements Clock {
 const DRIFT = 200e-6;
 /** Largest change of speed. */
 const SLEW = 0.1;
-/** The longest delay of a Node timer in ms; a longer one would fire at once. */
+/** Longest delay of a Node timer in ms; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

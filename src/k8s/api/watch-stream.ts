@@ -78,8 +78,8 @@ class WatchReader implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The next complete line; undefined if there is none yet. After the last line, throws the watch's
-   * failure, if any.
+   * Returns the next complete line, or undefined before it arrives. After the last line, throws the
+   * watch's failure, if any.
    */
   next(): string | undefined {
     const line = this.#lines[this.#at];

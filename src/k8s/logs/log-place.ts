@@ -55,7 +55,7 @@ export class LogResumption {
     this.#from = from;
   }
 
-  /** The piece or its remainder; undefined if it was delivered before. */
+  /** Returns the piece or its remainder; undefined if it was delivered before. */
   admit(piece: LogPiece): LogPiece | undefined {
     const { time, count, bytes } = this.#from;
     if (piece.time < time) return undefined;

@@ -100,8 +100,8 @@ export class LogLines {
   readonly #rest = new ByteQueue();
   #restBytes = 0;
   /**
-   * The time of a line that arrives in parts; '' if the line is skipped, undefined at the start of
-   * a line.
+   * Time of a line that arrives in parts; '' if the line is skipped, undefined at the start of a
+   * line.
    */
   #time: string | undefined;
 

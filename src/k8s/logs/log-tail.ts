@@ -61,12 +61,12 @@ export class LogTailWindow {
     }
   }
 
-  /** The earliest pushed time; '' if nothing was pushed. */
+  /** Earliest pushed time; '' if nothing was pushed. */
   get leastTime(): string {
     return this.#leastTime;
   }
 
-  /** The position after the last pushed line; `BEGINNING` if nothing was pushed. */
+  /** Position after the last pushed line; `BEGINNING` if nothing was pushed. */
   get place(): LogPlace {
     return this.#place;
   }

@@ -28,7 +28,7 @@ export interface InstalledDefinitionsDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Receives each outdated definition. Meanwhile this replica must lead nothing. */
+  /** Receives each outdated definition. While one exists, this replica must not lead anything. */
   readonly outdated: OutdatedReport;
 }
 

@@ -16,7 +16,7 @@ import type { SealedContent, Seals } from '../api/seals.ts';
 /** Dependencies for reading and writing users' records. */
 export interface ResourceTerms {
   readonly seals: Seals;
-  /** The team of a namespace; undefined if it has none. */
+  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly now: () => number;
 }

@@ -121,7 +121,7 @@ const resolvedOf = (record: Omit<PoolRecord, 'revision'>, bornAt: string) => {
   } satisfies ResolvedPool;
 };
 
-/** The record in the object, whoever wrote it. */
+/** Returns the record in the object, for any writer. */
 const poolRecordOf = (
   { metadata, spec: given }: ResourceObject,
   resolved: ResolvedPool,

@@ -41,8 +41,8 @@ export class PodPullSecrets implements PullSecrets {
   }
 
   /**
-   * The uid of the owner's object in the cluster; undefined if the name now belongs to another
-   * object or to none.
+   * Returns the uid of the owner's object in the cluster; undefined if the name now belongs to
+   * another object or to none.
    */
   async #uidOf({ kind, namespace, name, uid }: PullSecretOwner): Promise<string | undefined> {
     try {

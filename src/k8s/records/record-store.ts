@@ -36,7 +36,9 @@ export interface KubernetesRecordStoreDeps {
   readonly grants: Grants<PoolRecord>;
   /** Seals by which daemons recognise their own writes. */
   readonly seals: Seals;
-  /** Receives each object of a later version. Meanwhile this replica must lead nothing. */
+  /**
+   * Receives each object of a later version. While one exists, this replica must not lead anything.
+   */
   readonly outdated: OutdatedReport;
 }
 
@@ -47,7 +49,7 @@ export interface RecordLookups {
   readonly terms?: SourceTerms;
   /** Throws DefinitionRefused if the driver cannot run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** The team of a namespace; undefined if it has none. */
+  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
   /** This cluster, for members that do not name one. */
   readonly clusterId: string;

@@ -190,7 +190,7 @@ export class ResourceInitializer<T> {
     if (mended) await this.#tell(stored || mended, undefined);
   }
 
-  /** The problem in the condition `Ready`; undefined if all is well. */
+  /** Writes the condition `Ready`: the problem, or success if `fault` is undefined. */
   async #tell(object: ResourceObject, fault: Fault | undefined): Promise<void> {
     const { api, log, resource } = this.#deps;
     const known = readyOf(object);

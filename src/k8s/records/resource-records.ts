@@ -290,7 +290,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return reading.kind === 'record' ? [reading.record] : [];
   }
 
-  /** The record in the API server's answer; followers receive it first. */
+  /** Returns the record in the API server's answer, after followers have received it. */
   #learnt(object: unknown): T | undefined {
     this.#mirror.learn(this.#versionOf(object));
     return this.#recordIn(object)[0];

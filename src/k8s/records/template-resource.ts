@@ -86,7 +86,9 @@ export const templateResource = ({
   initialize: initialized,
 });
 
-/** The next version of a changed template; a manager's copy keeps its version. */
+/**
+ * Initializes a new or changed template, with its next version. A manager's copy keeps its version.
+ */
 const initialized = (object: ResourceObject) => {
   const {
     version = '0',

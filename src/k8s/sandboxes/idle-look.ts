@@ -111,7 +111,7 @@ export class IdleLook {
   }
 
   /**
-   * Updates the mirror with the record, and reads its Pod if the mirror has no Pod. A known Pod's
+   * Updates the mirror with the record, and reads its Pod if the mirror lacks it. A known Pod's
    * readiness is as fresh as the mirror.
    */
   async #read(stored: StoredSandbox): Promise<void> {

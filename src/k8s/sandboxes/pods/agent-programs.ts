@@ -41,7 +41,7 @@ export const agentProgram = (bytes: Buffer): AgentProgram => ({
 
 /**
  * Reads the agents of this installation: `launcher-ARCHITECTURE` of an image, or the output of
- * native/build on this machine. Throws if there is no agent, or one is too large.
+ * native/build on this machine. Throws if none is found, or one is too large.
  */
 export const readAgents = (native = new URL('../../../../native/', import.meta.url)): Agents => {
   const built = fileURLToPath(new URL('build-output/launcher', native));

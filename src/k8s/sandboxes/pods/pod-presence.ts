@@ -119,7 +119,7 @@ export interface PodWays {
 }
 
 /**
- * Opens a stream into a Pod. A kubelet that has just started answers 404 even for running Pods, and
+ * Opens a stream into a Pod. A restarted kubelet answers 404 at first, even for running Pods, and
  * API servers pass that on as if the Pod were missing. So reads the Pod to find out whether it is
  * gone. Rejects with InstanceGone or NotJoinable, or with the error of `way`. Reports a silent node
  * even if no caller waits any more.
