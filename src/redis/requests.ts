@@ -12,17 +12,20 @@ import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/** A request of a replica that says nothing for so long is nobody's. */
+/** Time in ms after which a request of a silent replica has no owner. */
 const REQUEST_LEASE_MS = 6_000;
 const HOLD_MS = 2_000;
-/** Steps in a row, each of which forgets some of the loudest tenant's answers. */
+/**
+ * Maximum consecutive steps of trimming; each deletes some answers of the tenant with the most
+ * bytes.
+ */
 const MOST_TRIMS = 20;
-/** Requests of a tenant that are kept at one time; past it the oldest go early. */
+/** Maximum stored requests of a tenant; beyond it, the oldest are deleted early. */
 const MAX_REQUESTS_OF_TENANT = 10_000;
 
 export interface RedisRequestsDeps extends RedisPlace {
   readonly log: Log;
-  /** Past these answers go before their time. */
+  /** Beyond these bounds, answers are deleted early. */
   readonly bounds: ByteBounds;
   readonly limit?: number;
   readonly leaseMs?: number;
@@ -41,15 +44,14 @@ interface InFlight {
 }
 
 /**
- * Requests under an Idempotency-Key, in Redis. What is in flight is held by a lease that `start()`
- * keeps alive.
+ * Requests with an Idempotency-Key, in Redis. `start()` renews the leases of requests in progress.
  */
 export class RedisRequests implements Requests {
   readonly #deps: RedisRequestsDeps;
   readonly #leaseMs: number;
-  /** By the mark's key; bounded by the requests that are served at one time. */
+  /** By the mark's key. Bounded by the concurrent requests of this replica. */
   readonly #inFlight = new Map<string, InFlight>();
-  /** By tenant: what it keeps in bytes, where that was not told to the others yet. */
+  /** By tenant: bytes of its stored answers that are not published yet. */
   readonly #unpublished = new Map<string, { readonly tenant: Tenant; readonly bytes: number }>();
   #isSharing = false;
   #timer: NodeJS.Timeout | undefined;
@@ -69,7 +71,7 @@ export class RedisRequests implements Requests {
     clearInterval(this.#timer);
   }
 
-  /** By what this replica holds the request; undefined where it does not. */
+  /** Returns the owner id under which this replica holds the request; undefined if it does not. */
   ownerOf(mark: RequestFingerprint): string | undefined {
     return this.#inFlight.get(mark.key)?.owner;
   }
@@ -87,8 +89,8 @@ export class RedisRequests implements Requests {
   }
 
   /**
-   * Before a script opens it: what that needs of keys and arguments. It is this replica's from then
-   * on, until `opened` says that it isn't.
+   * Returns the keys and arguments for a script that opens the request. The request belongs to this
+   * replica from now on, unless `opened` returns otherwise.
    */
   begin(mark: RequestFingerprint, of: RequestOwner): Begun | OpenedRequest {
     const known = this.#inFlight.get(mark.key);
@@ -101,7 +103,7 @@ export class RedisRequests implements Requests {
     };
   }
 
-  /** Reads what the script answered. */
+  /** Parses the script's answer. */
   opened(mark: RequestFingerprint, [kind, more, place, unsure]: readonly unknown[]): OpenedRequest {
     if (kind === 'new')
       return {
@@ -176,10 +178,7 @@ export class RedisRequests implements Requests {
       : [request, keys.requests(tenant), keys.answers(tenant)];
   }
 
-  /**
-   * Extends the leases of requests that take long. Never rejects: a lease that could not be renewed
-   * is noticed where it matters, at the reservation.
-   */
+  /** Extends the leases of long requests. Never rejects: the reservation detects a lost lease. */
   async #hold(): Promise<void> {
     const now = performance.now();
     const due = [...this.#inFlight.values()].filter(
@@ -188,15 +187,15 @@ export class RedisRequests implements Requests {
     await Promise.allSettled(due.map((held) => this.#extend(held)));
   }
 
-  /** Resolves with `ok`, or with `lost` where it is another's. */
+  /** Resolves with `ok`, or with `lost` if another owner has the request. */
   #extend({ owner, keys }: InFlight): Promise<readonly unknown[]> {
     return this.#deps.link.run('hold_request', keys, [owner, this.#leaseMs]);
   }
 
   /**
-   * Tells what tenants keep here, and has the loudest one's oldest answers forgotten while all have
-   * too much together. Tenants lie on different nodes of a cluster, so no script sees all of them.
-   * Never rejects: what was not told is told with the next answer.
+   * Publishes the bytes of tenants' answers. If the total exceeds the bound, deletes the oldest
+   * answers of the tenant with the most. Tenants are on different nodes of a cluster, so no script
+   * sees all of them. Never rejects: the next answer publishes again.
    */
   async #share(): Promise<void> {
     const {
