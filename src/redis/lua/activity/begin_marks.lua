@@ -1,4 +1,4 @@
--- Begins the marks of a bucket where there are none.
+-- Begins the marks of a bucket if they are missing.
 --
 -- KEYS: marks
 -- ARGV: deadline

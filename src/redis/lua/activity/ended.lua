@@ -1,9 +1,9 @@
--- Returns how a sandbox ended.
+-- Returns the end of a sandbox.
 --
 -- KEYS: marks, end
--- ARGV: deadline, ms for which an end is kept
--- Returns: `ended` and the end; `none`; `unknown` where an end of that time may have been lost
--- Guarantees: `none` is said only where no end was noted within that time.
+-- ARGV: deadline, ms for which an end is stored
+-- Returns: `ended` and the end; `none`; `unknown` if a recent end may have been lost
+-- Guarantees: `none` only if no end was stored within that time.
 
 --- @include "deadline"
 --- @include "activity_marks"

@@ -1,13 +1,13 @@
--- Returns whether nothing happened in a sandbox for as long as its idle timeout.
+-- Returns whether a sandbox was inactive for its idle timeout.
 --
 -- KEYS: marks, the sandbox's set of replicas at work
--- ARGV: deadline, sandbox, idle timeout in ms, claimed at, ms since an activity that was not noted
--- yet or '', ms within which replicas note their work again
--- Returns: `expired`; `active` and the time of the last activity: now where a replica is at work,
--- or where marks were lost and work may not have been noted again yet; else the latest of claim,
--- mark and `:since`
--- Guarantees: never `expired` within the idle timeout of an activity that was noted, also after
--- marks were lost.
+-- ARGV: deadline, sandbox, idle timeout in ms, claim time, ms since an unrecorded activity or '',
+-- ms within which replicas renew the record of their work
+-- Returns: `expired`; `active` and the time of the last activity. That time is now if a replica is
+-- at work, or if marks were lost and work may not be recorded again yet. Otherwise it is the latest
+-- of claim, mark and `:since`
+-- Guarantees: never `expired` within the idle timeout of a recorded activity, even after marks were
+-- lost.
 
 --- @include "deadline"
 --- @include "activity_marks"

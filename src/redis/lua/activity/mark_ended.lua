@@ -1,9 +1,9 @@
--- Notes for a while how a sandbox ended, and forgets its activity.
+-- Stores the end of a sandbox for a while, and deletes its activity.
 --
 -- KEYS: marks, end, the sandbox's set of replicas at work
--- ARGV: deadline, sandbox, end, ms for which it is kept
+-- ARGV: deadline, sandbox, end, ms for which it is stored
 -- Returns: `ok`
--- Guarantees: may be repeated; the first end stands.
+-- Guarantees: may be repeated; the first end wins.
 
 --- @include "deadline"
 

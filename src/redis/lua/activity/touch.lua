@@ -1,9 +1,9 @@
--- Notes activity.
+-- Records activity.
 --
 -- KEYS: marks
--- ARGV: deadline, then sandbox and how many ms ago in turn
+-- ARGV: deadline, then for each sandbox its id and the ms since its activity
 -- Returns: `ok`
--- Guarantees: may be repeated; the latest activity of a sandbox stands.
+-- Guarantees: may be repeated; the latest activity of a sandbox wins.
 
 --- @include "deadline"
 --- @include "activity_marks"

@@ -1,10 +1,9 @@
--- Notes that a replica carries something out in sandboxes, which counts as activity, or that it no
--- longer does.
+-- Records the start or the end of a replica's work in sandboxes. Work counts as activity.
 --
 -- KEYS: marks, then for each sandbox its set of replicas at work
--- ARGV: deadline, replica, for how long this holds in ms (0: no longer), then the sandboxes
+-- ARGV: deadline, replica, validity in ms (0: the work has ended), then the sandboxes
 -- Returns: `ok`
--- Guarantees: may be repeated; the work of a replica that dies ends by itself.
+-- Guarantees: may be repeated; the work of a dead replica expires.
 
 --- @include "deadline"
 --- @include "activity_marks"

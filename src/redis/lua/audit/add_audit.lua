@@ -1,7 +1,7 @@
--- Adds lines to the recent audit, and removes the oldest beyond the most that are kept.
+-- Adds lines to the recent audit log, and deletes the oldest beyond the limit.
 --
 -- KEYS: stream
--- ARGV: deadline, the most that are kept, then the lines
+-- ARGV: deadline, the maximum number of lines, then the lines
 -- Returns: `ok`
 -- Guarantees: the lines of one call stay together, in order.
 

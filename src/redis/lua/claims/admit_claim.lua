@@ -1,21 +1,23 @@
--- Does all that a claim needs of the pool's owner: opens its request, keeps the order of those who
--- wait, and reserves a sandbox of the tenant's quota.
+-- Admits a claim: opens its request, enforces the order of waiting claims, and reserves a sandbox
+-- in the tenant's quota.
 --
 -- KEYS: usage, unsettled, order, seen[, request[, requests, answers]]
--- ARGV: deadline, holder (`replica/attempt`), instance, limit, instance whose reservation is given
--- up or '', owner of the request or '', count of idle instances, member or '', its time or '',
--- `looked` or ''[, from the 11th on those of open_request: body, owner, lease, kept, most]
+-- ARGV: deadline, holder (`replica/attempt`), instance, limit, instance whose reservation to
+-- withdraw or '', owner of the request or '', number of idle instances, member or '', its time or
+-- '', `looked` or ''[, from the 11th on the arguments of open_request: body, owner, lease, kept,
+-- most]
 -- Returns:
 --   `ok`       reserved, and the request names the instance
---   `full`     the quota is met
---   `later`    others who came before have a right to the idle instances
---   `opened`   and what open_request returns: the request is not new, or names an instance or place
---   `unknown`  having opened the request at most: the usage is not known
---   `look`     having opened and withdrawn: the usage has not been known for long, and nobody has
---              looked for what the request may have claimed before
---   `taken`    having withdrawn: the request has another owner
--- Guarantees: whoever came first is admitted first; a request names its instance before anything
--- is claimed for it; the same holder may repeat it.
+--   `full`     the quota is used up
+--   `later`    earlier claims have a right to the idle instances
+--   `opened`   and the result of open_request: the request is not new, or names an instance or
+--              place
+--   `unknown`  the usage is unknown; the request may have been opened
+--   `look`     the usage was rebuilt recently, and the caller has not yet searched for an earlier
+--              claim of the request; the request was opened, and the old reservation withdrawn
+--   `taken`    the request has another owner; the old reservation was withdrawn
+-- Guarantees: admits claims in the order of their arrival; a request names its instance before
+-- anything is claimed for it; the same holder may repeat it.
 
 --- @include "deadline"
 --- @include "run"
@@ -24,8 +26,8 @@
 --- @include "open_request"
 --- @include "waiting_order"
 
--- One that came before may have left the order for the instance, its write still under way; a write
--- that takes longer than this is not waited for.
+-- An earlier claim may have left the order for the instance while its write is in progress. Waits
+-- no longer than this for such a write.
 local TRIED_MS = 1000
 local function tried_by_another(usage, times, name, replica)
   local entry = entry_of(usage, name)

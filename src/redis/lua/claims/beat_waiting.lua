@@ -1,10 +1,11 @@
--- Notes that a replica lives, and which of its requests wait for a pool.
+-- Records a heartbeat of a replica, and its requests that wait for a pool.
 --
 -- KEYS: order, seen
--- ARGV: deadline, replica, then member and its time in turn; '' as the time: it is about to come
+-- ARGV: deadline, replica, then for each request its member and its time; '' as the time if it is
+-- about to join
 -- Returns: `ok`
--- Guarantees: may be repeated; afterwards the replica has these waiting and no others, each at the
--- place that it had.
+-- Guarantees: may be repeated; afterwards exactly these requests of the replica wait, each at its
+-- former position.
 
 --- @include "deadline"
 --- @include "waiting_order"

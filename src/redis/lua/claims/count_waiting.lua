@@ -1,9 +1,9 @@
--- Returns how many wait for a pool.
+-- Returns the number of claims that wait for a pool.
 --
 -- KEYS: order, seen
 -- ARGV: deadline
 -- Returns: `ok` and the count
--- Guarantees: only those of living replicas count; the others are removed.
+-- Guarantees: counts only claims of live replicas, and removes the others.
 
 --- @include "deadline"
 --- @include "waiting_order"

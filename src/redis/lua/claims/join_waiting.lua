@@ -1,9 +1,9 @@
--- Takes the last place among those who wait for a pool.
+-- Appends a claim to those that wait for a pool.
 --
 -- KEYS: order, seen
--- ARGV: deadline, id, replica, the most that may wait
--- Returns: `ok` and the time that is its place; `full`
--- Guarantees: no two have the same place; those of dead replicas take nobody's.
+-- ARGV: deadline, id, replica, the maximum number of waiting claims
+-- Returns: `ok` and the time that is its position; `full`
+-- Guarantees: positions are unique; claims of dead replicas do not count.
 
 --- @include "deadline"
 --- @include "waiting_order"

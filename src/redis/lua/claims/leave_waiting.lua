@@ -1,4 +1,4 @@
--- Gives a place up.
+-- Removes a waiting claim.
 --
 -- KEYS: order
 -- ARGV: deadline, member (`id|replica`)

@@ -3,7 +3,7 @@
 -- KEYS: sessions
 -- ARGV: deadline
 -- Returns: `ok` and each session as JSON
--- Guarantees: those that have ended are not among them.
+-- Guarantees: leaves out ended sessions.
 
 --- @include "deadline"
 --- @include "console_sessions"

@@ -2,8 +2,8 @@
 --
 -- KEYS: sessions
 -- ARGV: deadline, id
--- Returns: `ok`; `none` where there is none, or it has ended
--- Guarantees: it has ended.
+-- Returns: `ok`; `none` if the session is missing or has ended
+-- Guarantees: the session has ended.
 
 --- @include "deadline"
 --- @include "console_sessions"

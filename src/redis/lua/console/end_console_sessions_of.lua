@@ -1,9 +1,9 @@
--- Ends all sessions of a person at the console.
+-- Ends all console sessions of a person.
 --
 -- KEYS: sessions
 -- ARGV: deadline, operator
--- Returns: `ok` and how many there were
--- Guarantees: none of those that were there is left.
+-- Returns: `ok` and their number
+-- Guarantees: all of the person's sessions have ended.
 
 --- @include "deadline"
 --- @include "console_sessions"

@@ -1,10 +1,11 @@
--- Keeps a session of the console.
+-- Opens a session of the console.
 --
 -- KEYS: sessions
--- ARGV: deadline, id, operator, value, ms of idleness, ms of life, the session that it replaces or
---   nothing, the most of one person, of all
+-- ARGV: deadline, id, operator, value, idle timeout in ms, lifetime in ms, the session that it
+-- replaces or '', the maximum of one person, of all
 -- Returns: `ok`; `full`
--- Guarantees: no limit is passed; of one person the oldest goes; the replaced one has ended.
+-- Guarantees: enforces both limits; beyond a person's limit, that person's oldest session ends; the
+-- replaced session has ended.
 
 --- @include "deadline"
 --- @include "console_sessions"

@@ -1,9 +1,9 @@
--- Reads a session of the console, and notes that it is used.
+-- Reads a session of the console, and records its use.
 --
 -- KEYS: sessions
 -- ARGV: deadline, id
 -- Returns: `ok` and the session as JSON; `none`
--- Guarantees: one that has ended never comes back.
+-- Guarantees: an ended session never returns.
 
 --- @include "deadline"
 --- @include "console_sessions"

@@ -1,9 +1,9 @@
--- Adds events, and removes the oldest beyond the most that are kept.
+-- Adds events, and deletes the oldest beyond the limit.
 --
 -- KEYS: stream, state, seen
--- ARGV: deadline, the most that are kept, then key and JSON in turn
--- Returns: `ok` and the number of each
--- Guarantees: may be repeated: an event with a key that was seen keeps its number; numbers rise.
+-- ARGV: deadline, the maximum number of events, then for each event its key and JSON
+-- Returns: `ok` and the number of each event
+-- Guarantees: may be repeated: an event with a known key keeps its number; numbers increase.
 
 --- @include "deadline"
 --- @include "events_since"

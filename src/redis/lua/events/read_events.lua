@@ -1,9 +1,9 @@
 -- Reads events after a number.
 --
 -- KEYS: stream, state
--- ARGV: deadline, number, the most at once
--- Returns: `ok`, the number up to which some are not known, then number and JSON in turn
--- Guarantees: none after the number is left out without being below the number returned.
+-- ARGV: deadline, number, the maximum number of events
+-- Returns: `ok`, the number up to which events may be missing, then number and JSON of each event
+-- Guarantees: a missing event has at most the returned number.
 
 --- @include "deadline"
 --- @include "events_since"

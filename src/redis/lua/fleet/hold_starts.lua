@@ -1,11 +1,11 @@
--- Notes which start of each worker cluster is linked to a replica of the manager.
+-- Records which start of each worker cluster is linked to a replica of the manager.
 --
 -- KEYS: starts
--- ARGV: deadline, replica, ms for which it holds, ms for which one is wanted, then for each cluster
--- its id and the start
--- Returns: `ok`, then for each cluster the start that is linked, and `wanted` where another one
--- asked for its place lately, '' where not
--- Guarantees: one start of a cluster is linked at a time, over all replicas.
+-- ARGV: deadline, replica, validity of a link in ms, validity of another start's request in ms,
+-- then for each cluster its id and the start
+-- Returns: `ok`, then for each cluster the linked start, and `wanted` if another start has recently
+-- asked to link, otherwise ''
+-- Guarantees: at most one start of a cluster is linked at a time, over all replicas.
 
 --- @include "deadline"
 --- @include "cluster_starts"

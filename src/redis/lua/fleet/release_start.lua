@@ -1,9 +1,9 @@
--- Notes that a start of a worker cluster is not linked to a replica of the manager any more.
+-- Records that a start of a worker cluster is no longer linked to a replica of the manager.
 --
 -- KEYS: starts
 -- ARGV: deadline, replica, cluster, start
 -- Returns: `ok`
--- Guarantees: other replicas, and other starts, hold what they held.
+-- Guarantees: does not change links of other replicas or other starts.
 
 --- @include "deadline"
 --- @include "cluster_starts"

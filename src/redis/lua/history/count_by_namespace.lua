@@ -1,8 +1,8 @@
--- Counts the finished sandboxes of namespaces.
+-- Counts the finished sandboxes of each namespace.
 --
 -- KEYS: history
 -- ARGV: deadline, then the namespaces
--- Returns: `ok`, then the count of each
+-- Returns: `ok`, then the count of each namespace
 -- Guarantees: all counts are of one moment; changes nothing.
 
 --- @include "deadline"

@@ -1,4 +1,4 @@
--- Returns the decisions of an autoscaling group, the newest first.
+-- Returns the decisions of an autoscaling group, newest first.
 --
 -- KEYS: history
 -- ARGV: deadline, group

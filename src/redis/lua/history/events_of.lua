@@ -1,4 +1,4 @@
--- Returns the events of a sandbox, the smallest number first.
+-- Returns the events of a sandbox, lowest number first.
 --
 -- KEYS: history
 -- ARGV: deadline, sandbox

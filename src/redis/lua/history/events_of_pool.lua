@@ -1,4 +1,4 @@
--- Returns the events of the pools of a name, the smallest number first.
+-- Returns the events of pools with a name, lowest number first.
 --
 -- KEYS: history
 -- ARGV: deadline, namespace/name

@@ -1,8 +1,8 @@
--- Forgets those that ended before a time, the oldest first.
+-- Deletes sandboxes that ended before a time, oldest first.
 --
 -- KEYS: history
--- ARGV: deadline, the time, the most at once
--- Returns: `ok` and how many
+-- ARGV: deadline, the time, the maximum number
+-- Returns: `ok` and the number of deleted sandboxes
 -- Guarantees: may be repeated.
 
 --- @include "deadline"

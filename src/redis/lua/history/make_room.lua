@@ -1,10 +1,11 @@
--- Forgets some of the owner that has most, those that ended first, or of all where most were
--- recorded by a version that did not count, where Redis uses more than a share of its `maxmemory`.
+-- Deletes old entries if Redis uses more than a share of its `maxmemory`: those that ended first,
+-- of the owner with the most bytes. Deletes entries of any owner if a version that did not count
+-- bytes recorded most of them.
 --
 -- KEYS: history
--- ARGV: deadline, the share, the most at once
--- Returns: `ok`, how many, and the share in use as text, 0 without a bound
--- Guarantees: looks at the memory in the same step, so that any number of replicas may ask.
+-- ARGV: deadline, the share, the maximum number
+-- Returns: `ok`, the number of deleted entries, and the share in use as text (0 without a limit)
+-- Guarantees: checks the memory atomically, so several replicas may run it at the same time.
 
 --- @include "deadline"
 --- @include "history_forget"

@@ -1,10 +1,10 @@
 -- Takes one step of a walk through all groups.
 --
 -- KEYS: history
--- ARGV: deadline, cursor, how many groups to read, the time, the Lua pattern that their names match
--- Returns: `ok`, the next cursor, 0 after the last, then of each group that matches: number, name,
--- and how many ended at or after the time
--- Guarantees: a whole walk returns every group that was there all along, some perhaps twice;
+-- ARGV: deadline, cursor, number of groups to read, the time, a Lua pattern for their names
+-- Returns: `ok`, the next cursor (0 after the last), then for each matching group: number, name,
+-- and how many of its sandboxes ended at or after the time
+-- Guarantees: a complete walk returns every group that existed throughout, some perhaps twice;
 -- changes nothing.
 
 --- @include "deadline"

@@ -1,10 +1,10 @@
 -- Records a finished sandbox.
 --
 -- KEYS: history
--- ARGV: deadline, id, JSON, name of its group, claimed at, ended at, ms for which it is kept after
--- that
+-- ARGV: deadline, id, JSON, name of its group, claim time, end time, ms for which it is stored
+-- after its end
 -- Returns: `ok`
--- Guarantees: may be repeated; the first record of an id stands.
+-- Guarantees: may be repeated; the first record of an id wins.
 
 --- @include "deadline"
 --- @include "history_indexes"

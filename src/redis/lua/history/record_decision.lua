@@ -1,9 +1,10 @@
--- Records a decision of an autoscaling group under its number, of each group the newest so many.
+-- Records a decision of an autoscaling group under its number. Stores only the newest decisions.
 --
 -- KEYS: history
--- ARGV: deadline, group, number, JSON, the most, ms for which they are kept after the last
+-- ARGV: deadline, group, number, JSON, the maximum number of decisions, ms for which they are
+-- stored after the last
 -- Returns: `ok`
--- Guarantees: may be repeated; the last JSON of a number stands.
+-- Guarantees: may be repeated; the last JSON of a number wins.
 
 --- @include "deadline"
 

@@ -1,10 +1,10 @@
--- Records events of sandboxes, of each the newest so many.
+-- Records events of sandboxes. Stores only the newest events of each.
 --
 -- KEYS: history
--- ARGV: deadline, the most of a sandbox, ms for which they are kept while it is not finished, ms
--- after its end, then sandbox, number and JSON in turn
+-- ARGV: deadline, the maximum number of a sandbox's events, ms for which they are stored while it
+-- runs, ms after its end, then for each event: sandbox, number and JSON
 -- Returns: `ok`
--- Guarantees: may be repeated: an event whose number is known is not recorded again.
+-- Guarantees: may be repeated: an event with a known number is not recorded again.
 
 --- @include "deadline"
 --- @include "history_indexes"

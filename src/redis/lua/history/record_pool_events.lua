@@ -1,14 +1,16 @@
--- Records events of pools, of each the newest so many, of each owner those of so many pools.
+-- Records events of pools. Stores only the newest events of each pool, and only for an owner's
+-- latest pools.
 --
 -- KEYS: history
--- ARGV: deadline, the most of a pool, the most pools of an owner, ms for which it is known which
--- these are, then owner, namespace/name, number, ms for which the pool's are kept, and JSON in turn
+-- ARGV: deadline, the maximum number of a pool's events, the maximum number of an owner's pools, ms
+-- for which the list of these pools is stored, then for each event: owner, namespace/name, number,
+-- ms for which the pool's events are stored, and JSON
 -- Returns: `ok`
--- Guarantees: may be repeated: an event whose number is known is not recorded again.
+-- Guarantees: may be repeated: an event with a known number is not recorded again.
 
 --- @include "deadline"
 
--- Forgets those of this owner's pools; another owner may have had, or have, one of that name.
+-- Deletes the events of this owner's pool; another owner may have a pool of the same name.
 local function forget(key, owner)
   for _, event in ipairs(redis.call('ZRANGE', key, 0, -1)) do
     local of = cjson.decode(string.match(event, '|(.*)')).owner

@@ -1,10 +1,10 @@
 -- Counts the sandboxes that ended at or after a time.
 --
 -- KEYS: history
--- ARGV: deadline, the time, the level, or '' and the name of one group
--- Returns: `ok`, the count, how many were claimed at or after the time, and the level; `none` where
--- there is no such group
--- Guarantees: both counts are of one moment; changes nothing.
+-- ARGV: deadline, the time, the level, or '' and the name of a group
+-- Returns: `ok`, the count, how many of them were claimed at or after the time, and the level;
+-- `none` if the group does not exist
+-- Guarantees: both counts belong to the same moment; changes nothing.
 
 --- @include "deadline"
 

@@ -1,10 +1,10 @@
--- Forgets some of the owner that has most, those that ended first, where that owner or all together
--- have more bytes than they may.
+-- Deletes old entries of the owner with the most bytes, those that ended first, if that owner or
+-- the total exceeds its limit.
 --
 -- KEYS: history
--- ARGV: deadline, the most bytes of an owner, of all, the most at once
--- Returns: `ok` and how many
--- Guarantees: may be repeated; nobody is trimmed for the bytes of an owner that has more.
+-- ARGV: deadline, the maximum bytes of an owner, of all, the maximum number of entries
+-- Returns: `ok` and the number of deleted entries
+-- Guarantees: may be repeated; deletes only entries of the owner with the most bytes.
 
 --- @include "deadline"
 --- @include "history_forget"

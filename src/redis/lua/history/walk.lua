@@ -1,11 +1,11 @@
--- Takes one step of a walk down a level, the newest claim first.
+-- Takes one step of a walk through a level, newest claim first.
 --
 -- KEYS: history
--- ARGV: deadline, level, the last member seen or '', the rank to begin at where there is none, the
--- time at or after which they ended, the most entries to read, how many matching ones to leave
--- out, the most to return, then the groups; all groups where none is given
--- Returns: `ok`, how many entries were read, how many of them matched, the last member, then
--- entries of `:bodies`; `lost` where the last member seen is gone
+-- ARGV: deadline, level, the last member of the previous step or '', the rank to begin at without
+-- such a member, the earliest end time, the maximum number of entries to read, of matching entries
+-- to skip, of entries to return, then the groups; all groups if none is given
+-- Returns: `ok`, the number of entries read, the number of matches, the last member, then entries
+-- of `:bodies`; `lost` if the last member of the previous step is gone
 -- Guarantees: changes nothing.
 
 --- @include "deadline"

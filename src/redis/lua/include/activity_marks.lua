@@ -1,7 +1,7 @@
--- When sandboxes were last active. The marks of a bucket are one hash, so that they are lost
--- together: by sandbox the last activity in ms; `:since` is the time since which they are whole,
--- begun anew where they are missing or the server is another run than `:run`, which may have lost
--- the last of them.
+-- Times of sandboxes' last activity. The marks of a bucket are one hash, so they can only be lost
+-- together: by sandbox the last activity in ms, and `:since`, the time since which the marks are
+-- complete. `:since` starts again if it is missing, or if the server is another run than `:run`,
+-- since that run may have lost the latest marks.
 
 --- @include "run"
 
@@ -13,7 +13,7 @@ local function since_of(key)
   return now
 end
 
--- Notes activity `age` ms ago; the latest stands.
+-- Records activity `age` ms ago; the latest activity wins.
 local function mark(key, id, age)
   local at = now - age
   if at > tonumber(redis.call('HGET', key, id) or 0) then

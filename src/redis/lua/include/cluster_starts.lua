@@ -1,5 +1,5 @@
--- Starts of worker clusters' daemons in the hash KEYS[1], by cluster: the start, when another one
--- last asked for its place, and until when it is linked to which replica.
+-- Starts of worker clusters' daemons in the hash KEYS[1], by cluster: the start, the time when
+-- another start last asked to link, and for each linked replica the time when its link expires.
 local function start_of(cluster)
   local text = redis.call('HGET', KEYS[1], cluster)
   if not text then return nil, false end

@@ -1,5 +1,5 @@
--- Sessions of the console in the hash KEYS[1], by id: operator, moments (opened, seen, ends), ms of
--- idleness, value.
+-- Sessions of the console in the hash KEYS[1], by id: operator, times (opened, seen, ends), idle
+-- timeout in ms, value.
 local function decoded(text)
   local entry = cjson.decode(text)
   return entry, now < entry.endsAt and now - entry.seenAt < entry.idleMs
@@ -8,7 +8,7 @@ local function shown(id, entry)
   return cjson.encode({id = id, operator = entry.operator, value = entry.value,
     openedAt = entry.openedAt, seenAt = entry.seenAt, endsAt = entry.endsAt})
 end
--- Calls `visit` for each that has not ended, and forgets the others.
+-- Calls `visit` for each valid session, and deletes the others.
 local function each_session(visit)
   local all = redis.call('HGETALL', KEYS[1])
   for i = 1, #all, 2 do

@@ -1,7 +1,7 @@
--- Events are a stream, each under its number as `number-0`. `seen` is a sorted set of the keys
--- under which the last were added, by number. `state` is a hash: `last`, the last number given;
--- `:since`, up to which some are not there, begun anew where it is missing or the server is another
--- run than `:run`, which may have lost the last of them, or all.
+-- Events are a stream, each under its number as `number-0`. `seen` is a sorted set of the latest
+-- keys by number. `state` is a hash: `last`, the last number; `:since`, the number up to which
+-- events may be missing. `:since` starts again if it is missing, or if the server is another run
+-- than `:run`, since that run may have lost some or all events.
 
 --- @include "run"
 

@@ -1,10 +1,10 @@
--- A request is a hash: `body`; while in flight `owner`, `until` (by when its owner must have said
--- that it lives), `instance` (that it may claim) and `place` (where it went); at last `answer`.
--- Beside it are the tenant's `requests`, by the time until which each is kept, and `answers`, the
+-- A request is a hash: `body`; while in progress `owner`, `until` (deadline of the owner's next
+-- heartbeat), `instance` (the instance to claim) and `place` (the place that it was sent to); at
+-- the end `answer`. Each tenant also has `requests`, ordered by expiry time, and `answers`, the
 -- bytes of each answer and their sum `:bytes`.
 local FORGOTTEN_AT_ONCE = 100
 
--- Forgets one request and its bytes.
+-- Deletes a request and its bytes.
 local function forget_request(request, requests, answers)
   redis.call('DEL', request)
   redis.call('ZREM', requests, request)
@@ -14,7 +14,7 @@ local function forget_request(request, requests, answers)
   redis.call('HINCRBY', answers, ':bytes', -bytes)
 end
 
--- Forgets some of those whose time has passed.
+-- Deletes some expired requests.
 local function forget_old(requests, answers)
   for _, old in ipairs(
     redis.call('ZRANGEBYSCORE', requests, '-inf', now, 'LIMIT', 0, FORGOTTEN_AT_ONCE)
@@ -24,8 +24,7 @@ local function forget_old(requests, answers)
   if redis.call('EXISTS', requests) == 0 then redis.call('DEL', answers) end
 end
 
--- Forgets answers, the oldest first and some at once, until they have no more than `most` bytes;
--- returns the bytes that are left.
+-- Deletes some answers, oldest first, while they exceed `most` bytes. Returns the remaining bytes.
 local function forget_oldest(requests, answers, most)
   local from, forgotten, bytes = 0, 0, tonumber(redis.call('HGET', answers, ':bytes') or 0)
   while bytes > most and forgotten < FORGOTTEN_AT_ONCE do
@@ -36,7 +35,7 @@ local function forget_oldest(requests, answers, most)
       forgotten = forgotten + 1
       bytes = tonumber(redis.call('HGET', answers, ':bytes'))
     else
-      from = from + 1 -- in flight
+      from = from + 1 -- in progress
     end
   end
   return bytes

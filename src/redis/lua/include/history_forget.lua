@@ -1,6 +1,6 @@
 --- @include "history_indexes"
 
--- Forgets finished sandboxes with all that lies under their ids; returns how many.
+-- Deletes finished sandboxes with all data under their ids. Returns their number.
 local function forget(ids)
   for _, id in ipairs(ids) do
     local group, ended =

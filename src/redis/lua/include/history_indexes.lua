@@ -1,13 +1,12 @@
--- History lies under one prefix, KEYS[1], with one hash tag. `:bodies` has by id
--- `group|claimed|ended|JSON`; `:groups` numbers each owner with a pool, `namespace/team/user/pool`,
--- and `:names` has them by number. There are two sorted sets for all, for each namespace, each
--- owner and each group: `:claimed` of `id|group|ended` by the time of the claim, from which pages
--- are read, and `:ended` of ids by the time of the end, which counts them. `:charges` has by id
--- what counts in bytes for its owner, `:shares` orders owners by the sum of theirs, and `:bytes`
--- has the sum of all. What a version without these recorded counts nothing.
+-- All keys of the history have the prefix KEYS[1] and one hash tag. `:bodies` maps an id to
+-- `group|claimed|ended|JSON`. `:groups` maps an owner and pool, `namespace/team/user/pool`, to a
+-- group number, and `:names` maps it back. All, each namespace, each owner and each group have two
+-- sorted sets: `:claimed` holds `id|group|ended` by claim time, for reading pages, and `:ended`
+-- holds ids by end time, for counting. `:charges` maps an id to its bytes, `:shares` orders owners
+-- by their sum, and `:bytes` is the total. Entries of versions without these keys count nothing.
 local base = KEYS[1]
 
--- Returns the prefixes of the sorted sets that an entry is in, that of its group last.
+-- Returns the prefixes of an entry's sorted sets; the group's is last.
 local function levels_of(name, group)
   local namespace, team, user = string.match(name, '^([^/]*)/([^/]*)/([^/]*)/')
   return {
@@ -18,7 +17,7 @@ local function levels_of(name, group)
   }
 end
 
--- Adds bytes to what an owner, and all, have.
+-- Adds bytes to an owner's sum and to the total.
 local function charge(name, bytes)
   local owner = string.match(name, '^[^/]*/[^/]*/[^/]*')
   if tonumber(redis.call('ZINCRBY', base .. ':shares', bytes, owner)) <= 0 then

@@ -1,4 +1,4 @@
--- `is_known(key)` returns whether this run of the server is known to have a usage whole.
+-- `is_known(key)` returns whether a usage is complete on this run of the server.
 
 --- @include "run"
 

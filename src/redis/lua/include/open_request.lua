@@ -1,16 +1,17 @@
--- Opens a request, and tells whether requests may have been lost.
+-- Opens a request, and detects a recent loss of requests.
 
 --- @include "run"
 --- @include "forget_requests"
 
--- Returns whether the tenant's usage, and so its requests too, are what they were a minute ago.
+-- Returns whether the tenant's usage was not rebuilt within a minute, so its requests are complete
+-- too.
 local LOOK_MS = 60000
 local function known_for_long(usage)
   local of, since = unpack(redis.call('HMGET', usage, ':run', ':since'))
   return of == run and now - tonumber(since or 0) >= LOOK_MS
 end
 
--- Returns what the operation open_request does, save whether requests were lost.
+-- Returns the result of the operation open_request, except for `unsure`.
 local function open_request(request, requests, answers, body, owner, lease, kept, most)
   local known, until_, instance, place, answer =
     unpack(redis.call('HMGET', request, 'body', 'until', 'instance', 'place', 'answer'))

@@ -1,9 +1,8 @@
--- A token is known by its hash alone. KEYS: tokens, times, counts. A token's entry is a JSON list:
--- the sandbox and the tenant that it is counted for, and its value. Counts go down with each token
--- that is redeemed or too old, and are gone where no token is left, so that a count that something
--- else lost or kept is right again then.
+-- Only the hash of a token is stored. KEYS: tokens, times, counts. A token's entry is a JSON list:
+-- the sandbox and the tenant that it counts for, and its value. Each redeemed or expired token
+-- lowers the counts. Without tokens, the counts are deleted, which also corrects wrong counts.
 
--- Returns the entry, and whether its time has not passed.
+-- Returns the entry, and whether it is still valid.
 local function entry_of(token)
   local entry, until_ = redis.call('HGET', KEYS[1], token), redis.call('ZSCORE', KEYS[2], token)
   return entry and cjson.decode(entry), until_ and tonumber(until_) > now

@@ -1,8 +1,8 @@
--- A tenant's usage of one resource is a hash: by name `amount|version|parts`, beside `:total`,
--- `:version` (the last one given), `:run` (of the server that is known to have it whole) and
--- `:since` (when that was known). Parts are separated by commas: `amount@revision` is what the
--- record said, at which revision; `replica/attempt=amount` is a reservation. A name counts with the
--- largest of its parts.
+-- A tenant's usage of one resource is a hash. It maps a name to `amount|version|parts`, and has
+-- `:total`, `:version` (the last version), `:run` (the server's run on which it is complete) and
+-- `:since` (the time when that was known). Commas separate the parts: `amount@revision` is the
+-- record's amount at a revision, and `replica/attempt=amount` is a reservation. A name counts with
+-- its largest part.
 local function entry_of(key, name)
   local text = redis.call('HGET', key, name)
   if not text then return nil end
@@ -36,7 +36,7 @@ local function drop(key, times, name, amount)
   redis.call('HINCRBY', key, ':total', 0 - amount)
 end
 
--- Writes an entry and brings the total along; removes one that has neither parts nor a revision.
+-- Writes an entry and updates the total. Deletes an entry without parts and revision.
 local function put(key, times, name, entry)
   if #entry.open == 0 and entry.settled == 0 and entry.revision == '' then
     return drop(key, times, name, entry.amount)
@@ -56,7 +56,7 @@ local function put(key, times, name, entry)
   redis.call('HINCRBY', key, ':total', most - entry.amount)
 end
 
--- Removes what one holder has reserved of a name.
+-- Withdraws one holder's reservation of a name.
 local function withdraw(key, times, name, holder)
   local entry = entry_of(key, name)
   if not entry then return end
@@ -66,8 +66,8 @@ local function withdraw(key, times, name, holder)
   put(key, times, name, entry)
 end
 
--- Reserves `part`: name, amount, limit and holder. Returns false, having changed nothing, where the
--- total would grow beyond the limit.
+-- Reserves `part`: name, amount, limit and holder. Returns false and changes nothing if the total
+-- would exceed the limit.
 local function reserve(key, times, part)
   local entry = entry_of(key, part.name) or { amount = 0, settled = 0, revision = '', open = {} }
   local open = without(entry.open, part.holder)

@@ -1,7 +1,7 @@
--- Those who wait for an instance of a pool are a sorted set `order` of `id|replica`, by the time at
--- which they came, in microseconds, no two alike. Beside it is a hash `seen`: by replica when it
--- last said that it lives, and `:front`, `:since` and `:last`: who stood before others that saw
--- idle instances, since when, and when last. Both are forgotten when nobody waits any more.
+-- The claims that wait for an instance of a pool are a sorted set `order` of `id|replica`, by
+-- arrival time in microseconds; times are unique. The hash `seen` holds each replica's last
+-- heartbeat. Its fields `:front`, `:since` and `:last` record who was first while others saw idle
+-- instances, since when, and when last. Both expire when nobody waits.
 local DEAD_MS, KEPT_MS, AGAIN_MS = 3000, 60000, 1000
 
 local function remember(order, seen)
@@ -11,7 +11,7 @@ end
 
 local function number(score) return string.format('%d', score) end
 
--- Returns those up to a time whose replicas live, in order; removes the others.
+-- Returns the claims of live replicas up to a time, in order. Removes the others.
 local function living(order, seen, before)
   local alive, known = {}, {}
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', order, '-inf', before)) do
@@ -28,7 +28,7 @@ local function living(order, seen, before)
   return alive
 end
 
--- Returns whether the one at the front has let idle instances lie for long.
+-- Returns whether the first claim has left idle instances unused for long.
 local function lets_lie(seen, front)
   local of, since, last = unpack(redis.call('HMGET', seen, ':front', ':since', ':last'))
   if of ~= front or now - last > AGAIN_MS then since = now end

@@ -1,16 +1,16 @@
--- Notes that this replica lives, and whether it takes leases; extends the locks that it holds;
--- returns who lives and who holds what.
+-- Records a heartbeat of this replica, and whether it takes leases. Extends its locks. Returns the
+-- live replicas and the holders of the locks.
 --
 -- KEYS: replicas, those that take leases, then the lock of each shard
 -- ARGV: deadline, replica, `takes`, `lives` or `leaves`, ms without a heartbeat after which a
--- replica is dead, ms for which a lock lasts, then for each shard the value of the lock that this
--- replica holds, '' where it holds none
--- Returns: `ok`, the count of live replicas, their names, the same of those that take leases, then
--- the value of each shard's lock, '' where there is none
--- Guarantees: a lock is extended for its holder alone. A lock of this replica that it does not know
--- of is removed: the answer that it was won has been lost. No lock lasts longer than it may,
--- whatever became of the server's clock. Replicas that died long ago are forgotten, and so are
--- heartbeats from the future, which another server's clock has left.
+-- replica is dead, validity of a lock in ms, then for each shard the value of this replica's lock,
+-- or ''
+-- Returns: `ok`, the number of live replicas, their names, the same for replicas that take leases,
+-- then the value of each shard's lock, or ''
+-- Guarantees: extends a lock only for its holder. Removes a lock of this replica that it does not
+-- list: the answer to its acquisition was lost. No lock outlives its validity, even if the server's
+-- clock jumps. Deletes replicas that died long ago, and heartbeats from the future, left by another
+-- server's clock.
 
 --- @include "deadline"
 

@@ -1,9 +1,9 @@
--- Gives the lock that was won its epoch.
+-- Returns the epoch for a newly acquired lock.
 --
 -- KEYS: epochs
 -- ARGV: deadline, shard
 -- Returns: `ok` and the epoch
--- Guarantees: the epoch is higher than every one before, also where those were lost.
+-- Guarantees: the epoch exceeds all earlier ones, even if those were lost.
 
 --- @include "deadline"
 

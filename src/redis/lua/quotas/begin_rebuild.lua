@@ -1,10 +1,10 @@
--- Begins to rebuild a tenant's usage from the records, or joins who has begun.
+-- Begins to rebuild a tenant's usage from the records, or joins a rebuild in progress.
 --
 -- KEYS: rebuild, then the usage of each resource
--- ARGV: deadline, a fresh token, ms to wait
--- Returns: `known` where there is nothing to do; `wait`, the ms until the records may be read, and
--- the token to end the rebuild with
--- Guarantees: all who begin within 20 s on one run of the server are given the same token.
+-- ARGV: deadline, a new token, ms to wait
+-- Returns: `known` if nothing is missing; `wait`, the ms until the records may be read, and the
+-- token that ends the rebuild
+-- Guarantees: all callers within 20 s on one run of the server receive the same token.
 
 --- @include "deadline"
 --- @include "is_known"

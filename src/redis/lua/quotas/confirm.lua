@@ -1,10 +1,9 @@
--- Puts what was written in the place of one attempt's reservation of a name.
+-- Replaces one attempt's reservation of a name with the written amount.
 --
 -- KEYS: usage, unsettled
 -- ARGV: deadline, holder (`replica/attempt`), name, amount, revision
 -- Returns: `ok`
--- Guarantees: may be repeated; a later revision that was confirmed before stands; a name that is
--- not there stays so.
+-- Guarantees: may be repeated; a later confirmed revision wins; a missing name stays missing.
 
 --- @include "deadline"
 --- @include "usage_entry"

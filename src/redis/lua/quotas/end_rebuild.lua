@@ -1,10 +1,10 @@
--- Replaces a tenant's usage by what the records say, where it is not known.
+-- Replaces a tenant's unknown usage with the records' amounts.
 --
 -- KEYS: rebuild, then usage and unsettled of each resource in turn
--- ARGV: deadline, token, then for each resource the count of its names, and of each name: name,
+-- ARGV: deadline, token, then for each resource the number of its names, and for each name: name,
 -- amount, revision
--- Returns: `known`; `lost` where the rebuild that was begun has been lost meanwhile
--- Guarantees: a usage that is known already is left as it is; after `lost` nothing has changed.
+-- Returns: `known`; `lost` if the rebuild was lost in the meantime
+-- Guarantees: does not change a known usage; after `lost` nothing has changed.
 
 --- @include "deadline"
 --- @include "is_known"

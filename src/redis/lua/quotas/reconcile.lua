@@ -1,12 +1,11 @@
--- Settles names: what the record says replaces their reservations, which nobody can withdraw any
--- more.
+-- Settles names: the record's amount replaces reservations that nobody can withdraw any more.
 --
 -- KEYS: usage, unsettled
--- ARGV: deadline, then name, version, amount and the revision of its record in turn; the version ''
--- is that of a name that is not there
+-- ARGV: deadline, then for each name: name, version, amount and the revision of its record; the
+-- version is '' for a missing name
 -- Returns: `ok`
--- Guarantees: may be repeated; a name that was reserved or confirmed since its version is left as
--- it is.
+-- Guarantees: may be repeated; does not change a name that was reserved or confirmed after its
+-- version.
 
 --- @include "deadline"
 --- @include "usage_entry"

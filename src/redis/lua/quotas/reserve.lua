@@ -1,10 +1,10 @@
--- Reserves an amount of a tenant's usage for a name, unless the usage would grow beyond the limit.
+-- Reserves an amount of a tenant's usage for a name, unless the usage would exceed the limit.
 --
 -- KEYS: usage, unsettled
 -- ARGV: deadline, holder (`replica/attempt`), name, amount, limit
--- Returns: `ok`; `full`; `unknown`, having changed nothing: the usage is not known
--- Guarantees: of reservations that run at the same time, no two pass the limit together; the same
--- holder may repeat it.
+-- Returns: `ok`; `full`; `unknown` if the usage is unknown, and nothing changes
+-- Guarantees: concurrent reservations never exceed the limit together; the same holder may repeat
+-- it.
 
 --- @include "deadline"
 --- @include "run"

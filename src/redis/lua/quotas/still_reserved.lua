@@ -2,7 +2,7 @@
 --
 -- KEYS: usage
 -- ARGV: deadline, holder (`replica/attempt`, or `replica` for any attempt of it), name
--- Returns: `yes` or `no`; `no` also where the usage is not known
+-- Returns: `yes` or `no`; `no` also if the usage is unknown
 -- Guarantees: changes nothing.
 
 --- @include "deadline"

@@ -1,10 +1,9 @@
--- Returns names that were reserved a while ago and not settled since, the oldest first.
+-- Returns names with old reservations that are not settled, oldest first.
 --
 -- KEYS: usage, unsettled
 -- ARGV: deadline, age in ms
--- Returns: `ok`, then name and version in turn, of at most 100; `unknown` where the usage is not
--- known
--- Guarantees: changes no usage; times of names that are gone are removed on the way.
+-- Returns: `ok`, then name and version of each, at most 100; `unknown` if the usage is unknown
+-- Guarantees: changes no usage; deletes the times of names that are gone.
 
 --- @include "deadline"
 --- @include "run"

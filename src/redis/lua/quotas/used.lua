@@ -1,9 +1,9 @@
--- Returns what a tenant uses.
+-- Returns a tenant's usage.
 --
 -- KEYS: usage of each resource
 -- ARGV: deadline
--- Returns: `known` and a number for each resource; `unknown` where any of them is not known
--- Guarantees: all numbers are of one moment; changes nothing.
+-- Returns: `known` and the amount of each resource; `unknown` if any of them is unknown
+-- Guarantees: all amounts belong to the same moment; changes nothing.
 
 --- @include "deadline"
 --- @include "run"

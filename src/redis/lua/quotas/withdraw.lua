@@ -3,7 +3,7 @@
 -- KEYS: usage, unsettled
 -- ARGV: deadline, holder (`replica/attempt`), name
 -- Returns: `ok`
--- Guarantees: may be repeated; no other holder's reservation is touched.
+-- Guarantees: may be repeated; does not change other holders' reservations.
 
 --- @include "deadline"
 --- @include "usage_entry"

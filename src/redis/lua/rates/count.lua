@@ -1,9 +1,9 @@
--- Counts one in a window that begins with the first.
+-- Counts one event in a window that begins with the first event.
 --
 -- KEYS: count
--- ARGV: deadline, ms of a window
--- Returns: `ok`, the count, and the ms left of the window
--- Guarantees: no count is lost, and none outlives its window.
+-- ARGV: deadline, length of a window in ms
+-- Returns: `ok`, the count, and the rest of the window in ms
+-- Guarantees: no count is lost, and no count outlives its window.
 
 --- @include "deadline"
 

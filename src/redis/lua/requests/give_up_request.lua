@@ -1,10 +1,10 @@
--- Gives a request up, so that it is nobody's. It is forgotten unless it names an instance or a
--- place: what it claimed there may have been written, and who opens it next is to look for that.
+-- Releases a request. Deletes it unless it names an instance or a place: its claim there may have
+-- been written, so the next owner must search for it.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers
 -- ARGV: deadline, owner
 -- Returns: `ok`
--- Guarantees: may be repeated; another owner's request is not touched.
+-- Guarantees: may be repeated; does not change another owner's request.
 
 --- @include "deadline"
 

@@ -1,8 +1,8 @@
--- Notes that the owner of a request lives.
+-- Renews the lease of a request's owner.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers
--- ARGV: deadline, owner, ms for which it stays the owner's
--- Returns: `ok`; `lost` where it is not the owner's
+-- ARGV: deadline, owner, length of the lease in ms
+-- Returns: `ok`; `lost` if it has another owner
 -- Guarantees: may be repeated.
 
 --- @include "deadline"

@@ -1,11 +1,10 @@
--- Keeps the answer of a request, and forgets the tenant's oldest answers where it has more bytes of
--- them than it may.
+-- Stores the answer of a request, and deletes the tenant's oldest answers if they exceed its limit.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers
--- ARGV: deadline, owner, body, answer, ms for which it is kept, what it counts in bytes, the most
--- bytes of the tenant
--- Returns: `ok` and the tenant's bytes; `lost` where it has another answer or another owner
--- Guarantees: may be repeated; the first answer stands.
+-- ARGV: deadline, owner, body, answer, ms for which it is stored, its counted bytes, the tenant's
+-- maximum bytes
+-- Returns: `ok` and the tenant's bytes; `lost` if it has another answer or another owner
+-- Guarantees: may be repeated; the first answer wins.
 
 --- @include "deadline"
 --- @include "forget_requests"

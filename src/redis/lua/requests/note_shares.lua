@@ -1,10 +1,10 @@
--- Notes how many bytes of answers tenants keep.
+-- Records the bytes of tenants' stored answers.
 --
 -- KEYS: shares, their sum
--- ARGV: deadline, then tenant and bytes in turn
--- Returns: `ok`, the sum, the tenant that has most and its bytes; both are left out where nobody
--- has any
--- Guarantees: may be repeated; the sum is that of the shares.
+-- ARGV: deadline, then for each tenant its name and bytes
+-- Returns: `ok`, the sum, the tenant with the most bytes and its bytes; the last two are absent if
+-- no tenant has any
+-- Guarantees: may be repeated; the sum matches the shares.
 
 --- @include "deadline"
 

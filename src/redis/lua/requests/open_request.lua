@@ -1,15 +1,15 @@
--- Opens a request with an idempotency key where no living owner has it.
+-- Opens a request with an idempotency key, unless a live owner has it.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers, the tenant's usage of sandboxes
--- ARGV: deadline, body, owner, ms for which it is the owner's, ms for which it is kept, the most
--- requests of the tenant
--- Returns: a kind, more, where it went or '', and `unsure` where requests may have been lost a
--- moment ago, else ''.
---   `new`        and the instance that a former owner named, or ''
+-- ARGV: deadline, body, owner, length of the lease in ms, ms for which it is stored, the tenant's
+-- maximum number of requests
+-- Returns: a kind, its value, the place of the request or '', and `unsure` if requests may have
+-- been lost recently, otherwise ''.
+--   `new`        and the instance of a former owner, or ''
 --   `in-flight`  another owner has it
 --   `reused`     it has another body
 --   `answered`   and the answer
--- Guarantees: at most one living owner has a request.
+-- Guarantees: a request has at most one live owner.
 
 --- @include "deadline"
 --- @include "run"

@@ -1,9 +1,9 @@
--- Notes where a request goes, before it is sent there.
+-- Stores the place of a request before it is sent there.
 --
 -- KEYS: request, requests of the tenant, bytes of their answers
--- ARGV: deadline, owner, place or '': it went nowhere
--- Returns: `ok`; `lost` where it is not the owner's
--- Guarantees: may be repeated; another owner's request is not touched.
+-- ARGV: deadline, owner, place, or '' if it was not sent
+-- Returns: `ok`; `lost` if it has another owner
+-- Guarantees: may be repeated; does not change another owner's request.
 
 --- @include "deadline"
 

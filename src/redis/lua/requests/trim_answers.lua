@@ -1,9 +1,9 @@
--- Forgets some of the tenant's oldest answers while they have more than so many bytes.
+-- Deletes some of the tenant's oldest answers while they exceed a number of bytes.
 --
 -- KEYS: requests of the tenant, bytes of their answers
--- ARGV: deadline, the bytes
--- Returns: `ok` and the bytes that are left
--- Guarantees: may be repeated; a request in flight is not forgotten for its bytes.
+-- ARGV: deadline, the maximum bytes
+-- Returns: `ok` and the remaining bytes
+-- Guarantees: may be repeated; never deletes a request in progress.
 
 --- @include "deadline"
 --- @include "forget_requests"

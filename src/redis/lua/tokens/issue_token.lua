@@ -1,9 +1,10 @@
--- Keeps a value under a token for a while.
+-- Stores a value under a token for a while.
 --
 -- KEYS: tokens, times, counts
--- ARGV: deadline, token, value, ms, sandbox, tenant, the most of a sandbox, of a tenant, of all
--- Returns: `ok`, or whose limit is met: `sandbox`, `tenant`, `all`
--- Guarantees: no limit is passed; tokens that are too old count for none.
+-- ARGV: deadline, token, value, ms, sandbox, tenant, the maximum number of a sandbox's tokens, of a
+-- tenant's, of all
+-- Returns: `ok`, or the limit that is reached: `sandbox`, `tenant`, `all`
+-- Guarantees: enforces all limits; expired tokens do not count.
 
 --- @include "deadline"
 --- @include "tokens"

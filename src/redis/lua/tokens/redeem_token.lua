@@ -1,4 +1,4 @@
--- Takes the value of a token out.
+-- Removes a token and returns its value.
 --
 -- KEYS: tokens, times, counts
 -- ARGV: deadline, token

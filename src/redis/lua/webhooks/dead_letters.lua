@@ -1,9 +1,9 @@
--- Reads the messages that a receiver did not take, the newest first.
+-- Reads the messages that a receiver did not accept, newest first.
 --
 -- KEYS: letters, times
--- ARGV: deadline, ms for which each is kept
+-- ARGV: deadline, ms for which each is stored
 -- Returns: `ok` and each letter
--- Guarantees: those whose time is over are not among them.
+-- Guarantees: leaves out expired messages.
 
 --- @include "deadline"
 

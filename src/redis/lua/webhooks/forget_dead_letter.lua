@@ -1,9 +1,9 @@
--- Forgets a message that a receiver did not take.
+-- Deletes a message that a receiver did not accept.
 --
 -- KEYS: letters, times
 -- ARGV: deadline, id
 -- Returns: `ok`
--- Guarantees: it is not kept any more.
+-- Guarantees: the message is no longer stored.
 
 --- @include "deadline"
 

@@ -1,9 +1,9 @@
--- Keeps a message that a receiver did not take, in place of the one of its id.
+-- Stores a message that a receiver did not accept, and replaces an earlier one with the same id.
 --
 -- KEYS: letters, times
--- ARGV: deadline, id, letter, the most that are kept, ms for which each is kept
+-- ARGV: deadline, id, letter, the maximum number, ms for which each is stored
 -- Returns: `ok`
--- Guarantees: no more are kept, the oldest go; each goes after its time.
+-- Guarantees: deletes the oldest beyond the maximum; each message expires.
 
 --- @include "deadline"
 
