@@ -5,7 +5,7 @@ export const contentHash = (value: unknown): string =>
   createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32);
 
 /**
- * The same text for equal content, independent of the order of fields and of the store, if the
+ * Equal content gives the same text, independent of the order of fields and of the store, if the
  * store keeps valid Unicode.
  */
 export const canonicalJson = (value: unknown): string => JSON.stringify(inOrder(value));

@@ -262,7 +262,7 @@ export const claimEnvUnreadable = (): Refusal =>
       'delete the sandbox and claim another',
   );
 
-/** The same answer for another user's, an unknown and a forgotten process. */
+/** Another user's, an unknown and a forgotten process get the same answer. */
 export const processNotFound = (): Refusal =>
   new Refusal('PROCESS_NOT_FOUND', 'no such process in the sandbox, or it is forgotten');
 

@@ -107,9 +107,7 @@ describe('advice in hints', () => {
       access: 'team',
     });
     const { hint } = await exhausted(colleague, 'shared');
-    expect(hint)
-      .to.include("have hinted/ann, whose pool it is, enlarge it")
-      .and.not.include('PUT');
+    expect(hint).to.include('have hinted/ann, whose pool it is, enlarge it').and.not.include('PUT');
   });
 
   it('works for failing starts, with the reason and the time', async () => {

@@ -183,7 +183,7 @@ export interface Candidate {
   readonly joinToken: string | undefined;
 }
 
-/** The same answer for an unknown cluster and a wrong key. */
+/** An unknown cluster and a wrong key get the same answer. */
 const UNKNOWN =
   'no cluster with this id and key has joined; a join token is needed that was made for it and ' +
   'has not ended';

@@ -9,7 +9,7 @@ const LOOK_MS = 1_000;
 const MOST_QUIET_LOOKS = 15;
 /** Deadline for any bytes after a probe. */
 const PROBE_MS = 1_500;
-/** The same deadline if a PING queues behind `BUSY_BYTES` or more. */
+/** Deadline if a PING queues behind `BUSY_BYTES` or more. */
 const BUSY_PROBE_MS = 5_000;
 const PROBE_STEP_MS = 250;
 const BUSY_BYTES = 64 * 1024;

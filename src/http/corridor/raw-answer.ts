@@ -22,7 +22,7 @@ export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: str
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 };
 
-/** Answers a malformed request and closes the connection. */
+/** Sends an error for a malformed request and closes the connection. */
 export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
   if (!socket.writable) return void socket.destroy();
   socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());

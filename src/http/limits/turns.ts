@@ -16,7 +16,7 @@ export interface TurnsTerms {
 
 /** Time in ms during which one turn of the event loop starts the first requests of tenants. */
 const FIRST_MS = 20;
-/** The same limit for further requests of a tenant while other tenants are active. */
+/** Limit for further requests of a tenant while other tenants are active. */
 const MORE_MS = 2;
 /** Time in ms that a tenant counts as active after a request. */
 const ABOUT_MS = 1_000;

@@ -206,7 +206,7 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
 };
 
 /**
- * Answers a malformed or late request. If an earlier answer on the connection is in progress, only
+ * Sends an error for a malformed or late request. If an earlier answer on the connection is in progress, only
  * closes the connection.
  */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {

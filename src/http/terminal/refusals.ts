@@ -31,7 +31,7 @@ export const openingFailure = (error: unknown): unknown =>
   error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
 
 /**
- * Answers a refused upgrade on its socket. Closes the socket when the client does, or after two
+ * Sends the refusal of an upgrade on its socket. Closes the socket when the client does, or after two
  * seconds.
  */
 export const refuseUpgrade = (

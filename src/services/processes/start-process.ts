@@ -23,7 +23,7 @@ export const startProcess =
     );
   };
 
-/** The same operation, if the answer streams the process's output. */
+/** Runs a process like `startProcess`, with its output as the answer. */
 export const runProcess =
   (
     deps: ProcessDeps,
@@ -103,6 +103,6 @@ const orderFor = async (
   };
 };
 
-/** The same key always means the same process, however often a client repeats the request. */
+/** A key always means the same process, however often a client repeats the request. */
 const idOfKey = (key: string): string =>
   createHash('sha256').update(key).digest('hex').slice(0, 32);
