@@ -206,8 +206,8 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
 };
 
 /**
- * Sends an error for a malformed or late request. If an earlier answer on the connection is in progress, only
- * closes the connection.
+ * Sends an error for a malformed or late request. If an earlier answer on the connection is in
+ * progress, only closes the connection.
  */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried.has(socket)) return;

@@ -31,8 +31,8 @@ export const openingFailure = (error: unknown): unknown =>
   error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
 
 /**
- * Sends the refusal of an upgrade on its socket. Closes the socket when the client does, or after two
- * seconds.
+ * Sends the refusal of an upgrade on its socket. Closes the socket when the client does, or after
+ * two seconds.
  */
 export const refuseUpgrade = (
   socket: Duplex,
