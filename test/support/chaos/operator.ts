@@ -16,7 +16,8 @@ const ANSWER_MS = 3_000;
 
 /**
  * A person who decides what waits, at one replica and then another, and logs in again where their
- * session is gone. By the last digit of its id one of sixteen is denied and one is left to expire.
+ * session is gone. By the last digit of its id one of sixteen is denied and one is left to expire,
+ * but no deletion of a pool, which the end of a run needs.
  */
 export class Operator {
   readonly #deps: OperatorDeps;
@@ -59,12 +60,19 @@ export class Operator {
         signal: AbortSignal.timeout(ANSWER_MS),
       });
     this.#heed(shown?.status);
-    for (const { id } of shown?.json.items ?? []) await this.#decide(String(id), session);
+    for (const { id, operation } of shown?.json.items ?? []) {
+      const approval = String(id);
+      if (operation === 'deletePool') await this.#decide(approval, 'approve', session);
+      else if (!approval.endsWith('f'))
+        await this.#decide(approval, approval.endsWith('0') ? 'deny' : 'approve', session);
+    }
   }
 
-  async #decide(approval: string, session: Readonly<Record<string, string>>): Promise<void> {
-    if (approval.endsWith('f')) return;
-    const decision = approval.endsWith('0') ? 'deny' : 'approve';
+  async #decide(
+    approval: string,
+    decision: 'approve' | 'deny',
+    session: Readonly<Record<string, string>>,
+  ): Promise<void> {
     const replica = this.#someReplica();
     const port = this.#deps.arena.contenders[replica]?.replica.port;
     const answer = await this.#deps.recorder.send(
