@@ -55,18 +55,18 @@ const PEPPER = Buffer.alloc(32, 7);
 /** Waits that are shorter are over at once: nobody moves the clock for them. */
 const SHORT_MS = 1_000;
 
-/** So many waits for one moment are over at once; more are one that is renewed as it comes too early. */
-const MOST_AT_ONCE = 100;
-
 /** Stands still until a test moves it, but for short waits. */
 class EngineClock extends TestClock {
-  readonly #over = new Map<number, number>();
+  #firing: number | undefined;
 
+  /** A wait that renews itself, since it came too early, ends only once the clock has moved. */
   override at(moment: number, due: () => void): () => void {
-    const over = this.#over.get(moment) ?? 0;
-    if (moment >= this.now() + SHORT_MS || over >= MOST_AT_ONCE) return super.at(moment, due);
-    this.#over.set(moment, over + 1);
-    const soon = setImmediate(due);
+    if (moment >= this.now() + SHORT_MS || moment === this.#firing) return super.at(moment, due);
+    const soon = setImmediate(() => {
+      this.#firing = moment;
+      due();
+      this.#firing = undefined;
+    });
     return () => clearImmediate(soon);
   }
 }
