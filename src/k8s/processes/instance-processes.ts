@@ -58,8 +58,7 @@ export class InstanceProcesses extends AgentProcesses<PodTarget> {
         ...['room', roomOf(target)],
         ...(processId === undefined ? [] : ['process', processId]),
       ],
-      notBegun: (why) =>
-        why instanceof NoAgent ? new ProcessesNotProvided(`${why.message}; use exec`) : why,
+      notBegun: (why) => (why instanceof NoAgent ? new ProcessesNotProvided(why.message) : why),
       keyOf: ({ uid }) => uid,
       enter: (id, way) =>
         deps.enter(id, async (containers) => {
