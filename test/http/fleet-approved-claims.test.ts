@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import { idempotencyInFlight } from '../../src/model/refusals.ts';
 import { anEngine } from '../support/harness/engine-operations.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -191,6 +192,26 @@ describe('an approved claim by the name of an env over clusters', () => {
       ]);
       expect(uses).to.deep.equal([['consumed', false]]);
       expect(made()).to.deep.equal([1, 0, 0]);
+    });
+
+  for (const poolName of ['w1::p', 'e'])
+    it(`is not returned while its claim from ${poolName} is in flight`, async () => {
+      await stock('w1', 3);
+      const { operations } = serverOf('w1');
+      const { claimSandbox } = operations;
+      const asked: unknown[] = [];
+      Object.assign(operations, {
+        claimSandbox: (...of: Parameters<typeof claimSandbox>) => {
+          asked.push(of[1].opening?.mayBeDone);
+          if (asked.length === 1) throw idempotencyInFlight();
+          return claimSandbox(...of);
+        },
+      });
+      await approved(poolName);
+      const { status, json } = await claim(poolName);
+      expect([status, json.errorCode]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT']);
+      expect((await claim(poolName)).status).to.equal(201);
+      expect(asked).to.deep.equal([false, true]);
     });
 
   for (const poolName of ['w1::p', 'e'])

@@ -8,7 +8,7 @@ import { readName } from '../../http/corridor/local-names.ts';
 import { AnsweredElsewhere } from '../../http/corridor/pass.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import type { WayToCluster } from '../replication/fleet-operations.ts';
-import { errorCodeIn } from './fleet-names.ts';
+import { errorCodeIn, hadNoEffect } from './fleet-names.ts';
 import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimOverClusters extends Omit<Away, 'way' | 'waitMs'> {
@@ -159,7 +159,7 @@ const attempt = async (
     if (code === 'POOL_EXHAUSTED') place.took('all');
     return {
       give: () => answer,
-      hadNoEffect: status >= 400 && status < 500 && code !== 'IDEMPOTENCY_IN_FLIGHT',
+      hadNoEffect: hadNoEffect(answer),
       mayGoElsewhere: code !== undefined && ELSEWHERE.has(code),
     };
   } catch (error) {

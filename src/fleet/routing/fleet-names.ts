@@ -1,3 +1,4 @@
+import type { Answer } from '../../http/corridor/route.ts';
 import { namedByQuery } from '../../http/corridor/stages/named-cluster.ts';
 import { actorNameKind, separatorOf } from '../../http/corridor/local-names.ts';
 
@@ -152,6 +153,13 @@ export const errorCodeIn = (body: object): string | undefined =>
   'errorCode' in body && typeof body.errorCode === 'string' && ERROR_CODE.test(body.errorCode)
     ? body.errorCode
     : undefined;
+
+/**
+ * Returns whether an answer proves that the request had no effect and never will. A request whose
+ * key is in flight may still have one.
+ */
+export const hadNoEffect = ({ status, body }: Pick<Answer, 'status' | 'body'>): boolean =>
+  status >= 400 && status < 500 && errorCodeIn(body) !== 'IDEMPOTENCY_IN_FLIGHT';
 
 /** Form of a worker's error code, which goes to the log. */
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;

@@ -30,7 +30,7 @@ import {
 } from './fleet-router.ts';
 import { givePassed, PassedBody } from './passed-answer.ts';
 import { isOfCluster } from './passed-headers.ts';
-import { isMerged, type MergedRow } from './fleet-names.ts';
+import { hadNoEffect, isMerged, type MergedRow } from './fleet-names.ts';
 import type { MergedTerms } from './merged/gathered.ts';
 import { mergedActors } from './merged/merged-actors.ts';
 import { mergedAudit } from './merged/merged-audit.ts';
@@ -146,7 +146,7 @@ const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewh
     const given = await answer(request);
     const isStreamed = given.body instanceof PassedBody;
     if (given.status < 400 && !isStreamed && !(surface && isOfCluster(given))) return given;
-    throw new AnsweredElsewhere(() => given, given.status >= 400 && given.status < 500);
+    throw new AnsweredElsewhere(() => given, hadNoEffect(given));
   },
 });
 
