@@ -29,7 +29,7 @@ export interface Marked {
   readonly byManager?: AskedByManager;
   readonly bytes: Buffer;
   readonly pass: Pass;
-  /** A manager reports that the approved effect may already be done. */
+  /** A manager reports that an earlier attempt under its key may have succeeded. */
   readonly mayBeDone?: boolean;
   /**
    * Another cluster may carry out the effect, so the local row neither claims the key nor looks for

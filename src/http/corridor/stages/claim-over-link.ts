@@ -11,7 +11,7 @@ const MOST_WAIT_MS = 600_000;
 const ToldClaim = z.object({
   /** Overrides the body and the worker's configuration. */
   waitMs: z.int().min(0).max(MOST_WAIT_MS).optional(),
-  /** The claim was approved, and an earlier attempt under its key may have succeeded. */
+  /** An earlier attempt under its key may have succeeded. */
   mayBeDone: z.boolean().optional(),
 });
 
