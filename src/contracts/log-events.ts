@@ -144,7 +144,9 @@ export const LOG_EVENTS = {
   'process-without-record-ended': 'a process without a record was ended',
   'promoted-key-not-kept': 'a promoted key cannot be stored',
   'promoted-key-not-removed': 'a copy of a promoted key cannot be removed',
-  'promoted-key-not-told': 'a promoted key cannot be sent: the cluster has a different pepper',
+  'promoted-key-not-told':
+    'a promoted key cannot be sent to workers: it was made with a different pepper than this ' +
+    "daemon's, or its record was changed by hand",
   'promoted-keys-lapsed':
     'promoted keys are refused: nothing was received from their manager for too long',
   'promoted-keys-remade':

@@ -117,7 +117,11 @@ export class PromotedKeys implements PromotedKeySource {
     const { keyId } = record;
     if (openedVerifier(record, pepper) !== undefined) return void this.#unreported.delete(keyId);
     if (!this.#unreported.has(keyId))
-      log.warn({ keyId }, 'a promoted key cannot be sent: the cluster has a different pepper');
+      log.warn(
+        { keyId },
+        'a promoted key cannot be sent to workers: it was made with a different pepper than this ' +
+          "daemon's, or its record was changed by hand",
+      );
     this.#unreported.add(keyId);
   }
 
@@ -129,5 +133,6 @@ export class PromotedKeys implements PromotedKeySource {
 const NOT_CHECKABLE = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'other clusters could not check this API key: its record was changed by hand; make another key',
+    'other clusters could not check this API key: it was made with a different pepper than this ' +
+      "daemon's, or its record was changed by hand; make another key",
   );
