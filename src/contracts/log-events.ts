@@ -122,7 +122,7 @@ export const LOG_EVENTS = {
   'node-does-not-answer': 'a node does not answer; its idle instances are not handed out for now',
   'nothing-led-again': 'could not resume leading',
   'nothing-run-in-pod': 'a command could not be run in the Pod',
-  'not-the-agent': 'a ConfigMap with the name of the agent was not the agent; removed it',
+  'not-the-agent': "removed a ConfigMap that had the agent's name but was not it",
   'object-event-not-written': 'an event could not be written',
   'object-not-settled': 'an object made by hand cannot be initialized yet',
   'object-not-usable': 'an object made by hand cannot be used',

@@ -73,7 +73,7 @@ export class AgentMaps {
     if (isMissing && (await this.#creates(path, map))) return;
     if (isChecked || (await this.#isOurs(namespace, program))) return;
     if (!(await this.#creates(path, map)))
-      throw new OutcomeUnknown('another agent is in its place');
+      throw new OutcomeUnknown(`another ConfigMap took the name ${mapNameOf(program.id)}`);
   }
 
   /** Resolves with false if the name is taken. */
@@ -96,12 +96,13 @@ export class AgentMaps {
   async #isOurs(namespace: string, program: AgentProgram): Promise<boolean> {
     const { api, log } = this.#deps;
     const path = mapsPath(namespace);
-    const query = { fieldSelector: `metadata.name=${mapNameOf(program.id)}` };
+    const name = mapNameOf(program.id);
+    const query = { fieldSelector: `metadata.name=${name}` };
     const answer = (await api.remove(path, { dryRun: true }, { query })) as MapList;
     const [found] = answer.items ?? [];
     if (!found || isAgentMap(found, program)) return found !== undefined;
-    log.warn({ namespace }, 'a ConfigMap with the name of the agent was not the agent; removed it');
     await api.remove(path, { uid: found.metadata.uid }, { query });
+    log.warn({ namespace, name }, "removed a ConfigMap that had the agent's name but was not it");
     return false;
   }
 
