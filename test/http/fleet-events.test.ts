@@ -3,6 +3,7 @@ import type { EventRecord } from '../../src/model/event.ts';
 import { happens as note } from '../support/harness/engine-operations.ts';
 import { EventReader, type ReadEvent } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { aServer } from './a-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 const ADA = { namespace: 'team-blue', team: 'blue', user: 'ada' };
@@ -146,6 +147,33 @@ describe('GET /events of a manager', () => {
     expect(followers()).to.deep.equal([1, 1, 1]);
     reader.close();
     await eventually(() => followers().every((count) => count === 0), 'none follows');
+  });
+
+  it('follows many clusters without a warning of leaked listeners', async () => {
+    await servers.stop();
+    servers = await aFleetOfServers(['w1'], ({ fleet: { fleet, passing }, clusterId }) => {
+      const [w1] = fleet.listOthers();
+      const listOthers = () =>
+        Array.from({ length: 72 }, (_, n) => ({
+          ...w1!,
+          clusterId: `n${n}`,
+          status: n < 60 ? ('Disconnected' as const) : w1!.status,
+        }));
+      const wayTo = (named: string) => ({ ...fleet.wayTo('w1'), clusterId: named });
+      return aServer({ clusterId, fleet: { fleet: { ...fleet, listOthers, wayTo }, passing } });
+    });
+    const warned: string[] = [];
+    const hear = ({ message }: Error): unknown => warned.push(message);
+    process.on('warning', hear);
+    try {
+      const reader = await follow();
+      const { open } = serverOf('w1').operations;
+      await eventually(() => open.followers === 12, 'all connected clusters are followed');
+      await reader.until((all) => all.length === 60, 'the others are reported');
+      expect(warned).to.deep.equal([]);
+    } finally {
+      process.off('warning', hear);
+    }
   });
 
   it('loses nothing of a flood with a slow client', async () => {

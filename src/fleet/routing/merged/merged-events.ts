@@ -9,7 +9,7 @@ import type { FleetDeps } from '../fleet-router.ts';
 import type { MergedTerms } from './gathered.ts';
 import { targetOf } from '../pass-on.ts';
 import { LAST_EVENT_ID } from '../passed-headers.ts';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { createParser } from 'eventsource-parser';
@@ -105,6 +105,7 @@ class MergedEvents {
       this.#queue.destroy();
     };
     if (signal.aborted) return;
+    setMaxListeners(0, signal, this.#over.signal); // each cluster has its own
     signal.addEventListener('abort', end, { once: true });
     try {
       if (this.#stream.from === 'unknown') yield { event: 'reset', data: {} };
