@@ -11,10 +11,7 @@ import { rememberChild } from './started-processes.ts';
 /** The parts of the node that can be ended and begun. */
 export type NodePart = 'kubelet' | 'containerd';
 
-/**
- * `tls`: what the kubelet shows as a server, and by whom its clients are known. `images`: see
- * `realNodeImage`.
- */
+/** `tls`: what the kubelet shows as a server, and by whom its clients are known. */
 export interface RealNodePlace {
   readonly folder: string;
   /** What script/real-node names. */
