@@ -40,8 +40,8 @@ const LONGEST_WAIT_MS = 300_000;
 
 /**
  * Retries writes that a store did not accept, with a wait that doubles each time up to 5 min. Every
- * 5 s it tries at most 16 records: the record with the fewest failures, due or not, and the records
- * that are due longest.
+ * 5 s it tries records until 16 tries have failed: first the record with the fewest failures, due
+ * or not, then those that are due longest.
  *
  * Once the store accepts a record, it retries all records with no more failures at once. It goes on
  * with the others, 16 at a time, until the store accepts none of 16. So a recovered store has
@@ -61,10 +61,6 @@ export class StoreRetries {
 
   has(name: string): boolean {
     return this.#waiting.has(name);
-  }
-
-  get names(): readonly string[] {
-    return [...this.#waiting.keys()];
   }
 
   /**
