@@ -22,7 +22,7 @@ import { managerStages } from '../routing/manager-stages.ts';
 import { listedIn, listOverClusters, viewIn } from './list-over-clusters.ts';
 import { toCluster } from './to-cluster.ts';
 
-export interface InFleetDeps {
+interface InFleetDeps {
   readonly operations: Pick<Operations, 'sandboxTokens'>;
   readonly gate: ShowTerms['gate'];
   readonly terms: {
@@ -37,7 +37,7 @@ export interface InFleetDeps {
  * Adapts the control API to the clusters of a manager. Requests for a sandbox or pool of another
  * cluster are forwarded whole. Their answers get the manager's names, tokens and domain.
  */
-export const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): SurfaceInFleet => {
+const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): SurfaceInFleet => {
   const poolOf: SurfaceInFleet['poolOf'] = (asked) => {
     const { templateID, template = templateID } = (asked ?? {}) as Readonly<
       Record<string, unknown>

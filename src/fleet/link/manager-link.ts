@@ -366,7 +366,7 @@ const REASONS = [
 export type RefusedReason = (typeof REASONS)[number];
 
 /** Thrown once the other end has received the reason of its refusal. */
-export class LinkRefused extends Error {
+class LinkRefused extends Error {
   override readonly name = 'LinkRefused';
   readonly reason: RefusedReason;
 

@@ -123,21 +123,21 @@ const answerEndpoint = async (
 };
 
 /** Matches targets that take a token instead of a key, and captures the cluster. */
-export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
+const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 
 /** Deadline for a worker to answer an upgrade. */
 const AGREE_MS = 30_000;
 /** A forwarded connection has 11 listeners of one event; Node warns of a leak above its limit. */
 const MOST_LISTENERS = 16;
 
-export interface PassUpgradeDeps extends FleetDeps {
+interface PassUpgradeDeps extends FleetDeps {
   readonly clients: Clients;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   /** Returns the owner of one of the manager's keys; undefined if the key is no longer valid. */
   readonly keyOwner: (keyId: string) => Caller | undefined;
 }
 
-export interface AskedUpgrade {
+interface AskedUpgrade {
   readonly cluster: string;
   readonly request: IncomingMessage;
   readonly socket: Duplex;
@@ -151,7 +151,7 @@ export interface AskedUpgrade {
  * names the owner's key, or only the worker checks the token. Rejects if no answer comes from the
  * worker, also with CLUSTER_UNAVAILABLE.
  */
-export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
+const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
   const { fleet, passing, clients, keyOwner } = deps;
   const { cluster, request, socket, head, requestId } = asker;
   const caller = await whoUpgrades(deps, asker);

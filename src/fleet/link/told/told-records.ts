@@ -50,13 +50,13 @@ export const wordFields = {
   whole: z.enum(['more', 'end']).optional(),
 };
 
-export const SignedWord = z.object({ text: z.string().max(MOST_TOLD), signature: z.string() });
+const SignedWord = z.object({ text: z.string().max(MOST_TOLD), signature: z.string() });
 
 /**
  * The answer once the worker has applied a message. `remade`: number of copies that the worker has
  * rebuilt over this link, because they were stored with another pepper.
  */
-export const WordTaken = z.object({
+const WordTaken = z.object({
   number: z.int(),
   remade: z.int().min(1).max(1_000_000).optional(),
 });
