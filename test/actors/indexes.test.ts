@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { OrderedIndex } from '../../src/lib/ordered-index.ts';
+import { newestOf, OrderedIndex } from '../../src/lib/ordered-index.ts';
 import { OwnedIndex } from '../../src/actors/runtime/record-mirror.ts';
 import type { Placement } from '../../src/actors/sandbox/sandbox-snapshot.ts';
 import type { LiveFilter } from '../../src/actors/sandbox/live-lists.ts';
@@ -68,6 +68,53 @@ describe('an ordered index', () => {
       ),
       RUNS,
     );
+  });
+});
+
+describe('a page of merged indexes', () => {
+  it('equals a slice of the sorted list, at any offset', () => {
+    const moments = fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(
+        fc.array(moments, { maxLength: 4 }),
+        fc.nat(250),
+        fc.nat(20),
+        (all, offset, limit) => {
+          const indexes = all.map(() => new OrderedIndex(3));
+          const model = all.flatMap((own, of) =>
+            own.map((at, n) => ({ at, id: `${of}-${n}`, of })),
+          );
+          for (const { of, ...entry } of model) indexes[of]?.add(entry);
+          expect(newestOf(indexes, offset, limit)).to.deep.equal(
+            model
+              .sort(byTime)
+              .reverse()
+              .slice(offset, offset + limit)
+              .map(({ id }) => id),
+          );
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  it('does not read the entries before it, however many there are', () => {
+    const EACH = 20_000;
+    const indexes = [new OrderedIndex(), new OrderedIndex()];
+    let reads = 0;
+    for (let n = 0; n < 2 * EACH; n++)
+      indexes[n % 2]?.add({
+        id: String(n).padStart(6, '0'),
+        get at() {
+          reads += 1;
+          return 1_700_000_000_000 + n * 1_000;
+        },
+      });
+    reads = 0;
+
+    expect(newestOf(indexes, 2 * EACH - 3, 2)).to.deep.equal(['000002', '000001']);
+
+    expect(reads).to.be.below(EACH / 4);
   });
 });
 

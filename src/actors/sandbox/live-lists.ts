@@ -1,5 +1,5 @@
 import { RecentSet } from '../../lib/recent-set.ts';
-import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
+import { newestOf, OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
 import { tenantKey } from '../../model/tenant.ts';
@@ -58,7 +58,8 @@ export class LiveLists {
     if (filter.metadata) return this.#listDescribed(filter, filter.metadata, { offset, limit });
     const cells = [...(this.#lists.get(keyOf(filter)) ?? [])];
     const total = cells.reduce((sum, { size }) => sum + size, 0);
-    return { ids: newestOf(cells, offset, limit), total };
+    const isEmpty = limit === 0 || offset >= total;
+    return { ids: isEmpty ? [] : newestOf(cells, offset, limit), total };
   }
 
   /** Number of the list's instances that are newer than the entry. */
@@ -133,35 +134,6 @@ export class LiveLists {
 const cellOf = ({ owner, poolName, poolUid, status, claimedAt }: Placement): string => {
   const as = claimedAt === undefined ? 'unclaimed' : 'claimed';
   return `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ${as}`;
-};
-
-/** Merges a page of cells, newest first. */
-const newestOf = (
-  cells: readonly OrderedIndex[],
-  offset: number,
-  limit: number,
-): readonly string[] => {
-  const [only] = cells;
-  if (cells.length <= 1 || limit === 0) return only?.newest(offset, limit) ?? [];
-  const heads = new OrderedIndex();
-  const restOf = new Map<string, Iterator<OrderedEntry>>();
-  const add = (rest: Iterator<OrderedEntry>): void => {
-    const { value, done } = rest.next();
-    if (done) return;
-    heads.add(value);
-    restOf.set(value.id, rest);
-  };
-  for (const cell of cells) add(cell.fromNewest());
-  const ids: string[] = [];
-  for (let seen = 0; ids.length < limit; seen++) {
-    const newest = heads.last();
-    if (!newest) break;
-    heads.remove(newest);
-    add(restOf.get(newest.id)!); // set together with the head
-    restOf.delete(newest.id);
-    if (seen >= offset) ids.push(newest.id);
-  }
-  return ids;
 };
 
 const listEntry = (placement: Placement): OrderedEntry => ({

@@ -27,7 +27,8 @@ interface PoolIndex {
 
 /**
  * Live instances by pool, tenant and phase. Each change updates the index, so that no query scans
- * it. Lists sort by claimedAt, or by createdAt if unclaimed.
+ * all instances; a search by metadata scans those with its rarest pair. Lists sort by claimedAt, or
+ * by createdAt if unclaimed.
  */
 export class SandboxIndex {
   readonly claimMarks = new ClaimMarks();
