@@ -141,7 +141,7 @@ export const LOG_EVENTS = {
   'pool-not-rendered': 'a pool cannot be rendered and stays unchanged',
   'pool-not-rendered-or-written': 'a pool could not be rendered or written',
   'pools-not-rendered': 'rendering of pools stopped',
-  'process-without-record-ended': 'a process without a record was ended',
+  'process-without-record-ended': 'ending a process without a record',
   'promoted-key-not-kept': 'a promoted key cannot be stored',
   'promoted-key-not-removed': 'a copy of a promoted key cannot be removed',
   'promoted-key-not-told':
@@ -170,7 +170,7 @@ export const LOG_EVENTS = {
   'request-not-given-up': 'request not released for a retry',
   'request-not-noted': 'a request could not be logged',
   'reservation-not-settled': 'a reservation could not be compared with the records',
-  'reservation-without-record': 'a reservation without a record was released',
+  'reservation-without-record': 'releasing a reservation without a record',
   'sandbox-end-not-reported': 'the end of a sandbox cannot be reported: its record cannot be read',
   'sandbox-folder-stays': "a sandbox's folder could not be removed",
   'sandbox-not-paused': 'a sandbox could not be paused or resumed as its record requires',

@@ -125,7 +125,7 @@ export class KnownInstances {
     }
     for (const [id, vitals] of listed) {
       if (this.#known.has(id) || vitals.kind === 'gone') continue;
-      this.#deps.log.warn({ id }, 'a process without a record was ended');
+      this.#deps.log.warn({ id }, 'ending a process without a record');
       this.#deps.kill(id);
     }
   }
