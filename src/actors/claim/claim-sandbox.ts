@@ -283,14 +283,10 @@ const claimablePools = async (
 ): Promise<readonly [PoolSnapshot, ...PoolSnapshot[]]> => {
   const { pools } = supervisor;
   const { namespace } = caller;
-  const find = (): PoolSnapshot | undefined => {
-    const uid = pools.index.uidOf(namespace, name);
-    return uid === undefined ? undefined : pools.get(uid);
-  };
   const isKnown = pools.index.uidOf(namespace, name) !== undefined;
   if (!isKnown && !envs.named(namespace, name))
     await Promise.all([pools.lookUp(namespace, name), envs.lookUp(`${namespace}/${name}`)]);
-  const pool = find();
+  const pool = pools.named(namespace, name);
   if (!pool && pools.unhosted(namespace, name))
     throw unavailable('the pool cannot be used right now; try again');
   if (!pool || pool.record.env?.name === name) {

@@ -52,8 +52,7 @@ const envToClaim = (
   const env = envs.named(caller.namespace, name);
   if (!env || env.deleting !== false || !mayUse(env, caller)) return undefined;
   if (env.members.every((member) => member.clusterId === clusterId)) return undefined;
-  const uid = pools.index.uidOf(caller.namespace, name);
-  const pool = uid === undefined ? undefined : pools.get(uid);
+  const pool = pools.named(caller.namespace, name);
   return pool && pool.record.env?.uid !== env.uid ? undefined : env;
 };
 

@@ -86,10 +86,15 @@ export class PoolHost {
     return context && shown(context, this.#deps.policy);
   }
 
+  /** Pool of that name, if it has an actor. */
+  named(namespace: string, name: string): PoolSnapshot | undefined {
+    const uid = this.index.uidOf(namespace, name);
+    return uid === undefined ? undefined : this.get(uid);
+  }
+
   /** Pool of an env's member in the mirror. */
   ofMember(env: Pick<EnvRecord, 'uid' | 'owner'>, name: string): PoolSnapshot | undefined {
-    const uid = this.index.uidOf(env.owner.namespace, name);
-    const pool = uid === undefined ? undefined : this.get(uid);
+    const pool = this.named(env.owner.namespace, name);
     return pool?.record.env?.uid === env.uid ? pool : undefined;
   }
 

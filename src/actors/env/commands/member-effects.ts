@@ -95,9 +95,7 @@ const ownPool = async (
   name: string,
 ): Promise<PoolRecord | undefined> => {
   await supervisor.pools.refresh(env.owner.namespace, name);
-  const uid = supervisor.pools.index.uidOf(env.owner.namespace, name);
-  const record = uid === undefined ? undefined : supervisor.pools.get(uid)?.record;
-  return record?.env?.uid === env.uid ? record : undefined;
+  return supervisor.pools.ofMember(env, name)?.record;
 };
 
 const asFailure = (error: unknown): unknown => {

@@ -69,8 +69,7 @@ export const findPoolByKey =
   async (caller, name, mark) => {
     if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined)
       await supervisor.pools.lookUp(caller.namespace, name);
-    const uid = supervisor.pools.index.uidOf(caller.namespace, name);
-    const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+    const pool = supervisor.pools.named(caller.namespace, name);
     if (!pool || !sameTenant(pool.record.owner, caller) || pool.record.mark?.key !== mark.key)
       return undefined;
     if (pool.record.mark.body !== mark.body) throw idempotencyKeyReused();

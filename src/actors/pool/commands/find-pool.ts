@@ -42,8 +42,7 @@ export const usablePool = async (
   name: string,
 ): Promise<PoolSnapshot | undefined> => {
   await supervisor.pools.refresh(caller.namespace, name);
-  const uid = supervisor.pools.index.uidOf(caller.namespace, name);
-  const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+  const pool = supervisor.pools.named(caller.namespace, name);
   return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
 };
 
