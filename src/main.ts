@@ -53,15 +53,15 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     process.exit(code);
   };
   const crash =
-    (event: string) =>
+    (event: 'uncaught-exception' | 'unhandled-rejection') =>
     (error: unknown): void => {
       log.error({ error }, event);
       if (endFaulty(error)) return;
       process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
       exit(1);
     };
-  process.on('uncaughtException', crash('uncaught exception'));
-  process.on('unhandledRejection', crash('unhandled rejection'));
+  process.on('uncaughtException', crash('uncaught-exception'));
+  process.on('unhandledRejection', crash('unhandled-rejection'));
   process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
   exit(
     await run(config, {
@@ -148,7 +148,7 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
     });
   } catch (error) {
     if (early.stopped.aborted && error === early.stopped.reason) {
-      log.info({ signal: early.first }, 'stopped before it could start');
+      log.info({ signal: early.first }, 'stopped-before-start');
       return 0;
     }
     explainFailedStart(error, dataDir, log);
@@ -167,7 +167,7 @@ const explainFailedStart = (error: unknown, dataDir: string, log: ProcessLog): v
     return;
   }
   // a person gets the line below
-  if (!process.stderr.isTTY) log.error({ error }, 'start failed');
+  if (!process.stderr.isTTY) log.error({ error }, 'start-failed');
   process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n${adviceOn(error)}`);
 };
 

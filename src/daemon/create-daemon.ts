@@ -245,7 +245,7 @@ export const createDaemon = async (
       for (const { document } of templates.list(TEMPLATE_LIMIT))
         driver.expect(renderDefinition(document.spec));
       const { isolation, warnings } = driver.describe();
-      for (const warning of warnings) log.warn({ isolation }, warning);
+      for (const warning of warnings) log.warn({ isolation, warning }, 'isolation-warning');
       if (firstStart && parts.makesDefaultPool)
         await makeDefaultEnvs({
           config,
@@ -305,11 +305,11 @@ const standBy = (
   log: DaemonTerms['log'],
 ): void => {
   if (why === undefined) {
-    log.info({}, 'leading again: no objects of another version remain');
+    log.info({}, 'leading-again');
     supervisor.standUp();
     return;
   }
-  log.error({ why }, 'not leading while the cluster has objects of another version');
+  log.error({ why }, 'not-leading');
   supervisor.standDown();
 };
 

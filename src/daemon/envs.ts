@@ -227,7 +227,7 @@ const operationsOf = (
     pullSecrets,
     background: (name, work) => {
       work.catch((error: unknown) => {
-        deps.log.error({ work: name, error }, 'background work failed');
+        deps.log.error({ work: name, error }, 'background-work-failed');
       });
     },
   };

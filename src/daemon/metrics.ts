@@ -45,16 +45,12 @@ export const openMetrics = (config: Config, log: Log, given: boolean): MetricsPa
         setting: 'metrics.listen',
         listen: (at) => listener.start(at),
         taken: (fields) => {
-          log.warn(
-            fields,
-            'metrics are not served: another program uses their port; set metrics.listen to ' +
-              'another port',
-          );
+          log.warn(fields, 'metrics-not-served');
         },
       });
       if (place === undefined) return undefined;
       const address = `http://${place}/metrics`;
-      log.info({ address }, 'metrics are served');
+      log.info({ address }, 'metrics-served');
       return address;
     },
     stop: () => listener.stop(),

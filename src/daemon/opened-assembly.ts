@@ -26,7 +26,7 @@ export const openedAssembly = async (
     listen: config.listen,
     tls,
     said: (outcome) => {
-      log.info(outcome, 'answering 503 while the start waits');
+      log.info(outcome, 'start-waits');
     },
   });
   try {

@@ -166,7 +166,7 @@ const sharedOf = (config: Config, log: LevelledLog, given: OperationParts) => {
     claimEnv: new ClaimEnv(pepper),
     background: (name: string, work: Promise<void>): void => {
       work.catch((error: unknown) => {
-        log.error({ work: name, error }, 'background work failed');
+        log.error({ work: name, error }, 'background-work-failed');
       });
     },
   };

@@ -105,7 +105,7 @@ export class RedisChannels implements Revocations, DemandSignals {
     this.#link
       .call((client) => client.publish(channel, text))
       .catch((error: unknown) => {
-        this.#log.debug({ channel, error: String(error) }, 'word-not-told');
+        this.#log.debug({ channel, error: String(error) }, 'replica-message-not-sent');
       });
   }
 

@@ -217,7 +217,8 @@ export class RedisClaims implements Claims {
       [...this.#pools.values()].filter(({ isTold }) => !isTold).map((own) => this.#tell(own)),
     );
     const failed = beats.filter(({ status }) => status === 'rejected').length;
-    if (failed > 0) this.#deps.log.debug({ failed, of: beats.length }, 'waiting-not-told');
+    if (failed > 0)
+      this.#deps.log.debug({ failed, of: beats.length }, 'waiting-claims-not-published');
   }
 
   async #tell(own: OwnWaiters): Promise<void> {

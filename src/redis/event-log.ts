@@ -130,7 +130,7 @@ export class RedisEventLog implements EventLog {
           told?.(Number(ids[at]));
         });
       } catch (error) {
-        this.#log.debug({ error, events: this.#unpublished.length }, 'events-not-told-yet');
+        this.#log.debug({ error, events: this.#unpublished.length }, 'events-not-published-yet');
         return false;
       }
     }

@@ -57,7 +57,7 @@ export class RedisHealth {
       const infos = (await this.#links[0]?.info('persistence', 'memory')) ?? [];
       const warnings = [...new Set(infos.flatMap(warningsOf))];
       for (const warning of warnings)
-        if (!this.#warnings.includes(warning)) this.#log.warn({}, warning);
+        if (!this.#warnings.includes(warning)) this.#log.warn({ warning }, 'redis-warning');
       this.#warnings = warnings;
     } catch {
       // reported as unreachable elsewhere

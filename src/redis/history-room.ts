@@ -119,12 +119,12 @@ export class HistoryRoom {
           this.#loggedAt = this.#lastAt;
           log.warn(
             { forgotten: this.#forgotten, usedPercent: Math.round(used * 100) },
-            'Redis is short of memory: history is deleted early',
+            'history-deleted-early',
           );
         }
       }
     } catch (error) {
-      log.debug({ error }, 'memory for the history could not be checked'); // the next check retries
+      log.debug({ error }, 'history-memory-not-read'); // the next check retries
     }
     this.#lookIn(this.#recorded >= LOOK_RECORDS ? Math.min(pause, STEP_MS) : pause);
   }

@@ -66,7 +66,7 @@ export class RedisHistory implements History {
       forget: async (before) =>
         Number((await this.#link.run('forget', [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
       failed: (error) => {
-        options.log.debug({ error }, 'history not deleted');
+        options.log.debug({ error }, 'history-not-deleted');
       },
     });
     this.#link = new RedisLink({

@@ -31,7 +31,7 @@ export class RedisRecentAudit implements RecentAudit {
     this.#link
       .run('add_audit', [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
       .catch((error: unknown) => {
-        this.#log.debug({ error, lines: lines.length }, 'audit-not-told');
+        this.#log.debug({ error, lines: lines.length }, 'audit-not-shared');
       });
   }
 

@@ -201,7 +201,7 @@ export class RedisLink {
     this.#answering = answering;
     const { log, name } = this.#options;
     if (answering) log.info({ link: name }, 'redis-answers');
-    else log.warn({ link: name }, 'redis-away');
+    else log.warn({ link: name }, 'redis-not-reachable');
   }
 
   /** Reads the time and the slots of nodes, and keeps every connection active. Never rejects. */

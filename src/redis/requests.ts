@@ -226,7 +226,7 @@ export class RedisRequests implements Requests {
         this.#unpublished.set(loudest, { tenant, bytes: Number(bytes) });
       }
     } catch (error) {
-      log.debug({ error }, 'sizes of stored responses not published');
+      log.debug({ error }, 'response-sizes-not-published');
     } finally {
       this.#isSharing = false;
     }

@@ -67,7 +67,7 @@ describe('shard leadership', () => {
     await leading.start();
     clock.advance(100);
 
-    expect(lines).to.deep.equal([['shards led', { shards: '0-2 4 6-7', newestEpoch: 8 }]]);
+    expect(lines).to.deep.equal([['shards-led', { shards: '0-2 4 6-7', newestEpoch: 8 }]]);
   });
 
   it('waits for a mirror that lags, and retries if the lag is unknown', async () => {

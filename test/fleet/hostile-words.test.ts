@@ -159,7 +159,7 @@ describe('a manager whose worker sends invalid answers on the link', () => {
     expect(new Set(await Promise.all(reports))).to.deep.equal(new Set([undefined]));
     await eventually(() => open.size === 0, 'no stream is open');
     expect([asked, fleet.links.find('evil')?.linkId]).to.deep.equal([40, linkId]);
-    expect(warned).to.deep.equal(['a cluster does not report the state of a template']);
+    expect(warned).to.deep.equal(['global-template-not-reported']);
   });
 });
 

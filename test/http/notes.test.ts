@@ -56,6 +56,6 @@ describe('notes of a request', () => {
       errors,
     );
 
-    expect([text, errors]).to.deep.equal(['done', ['a request could not be logged']]);
+    expect([text, errors]).to.deep.equal(['done', ['request-not-logged']]);
   });
 });

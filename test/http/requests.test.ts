@@ -270,8 +270,8 @@ describe('any request', () => {
         fields.errorCode,
       ]),
     ).to.deep.equal([
-      ['debug', 'request', 'one', 'GET', '/sandboxes', 200, undefined],
-      ['info', 'request', 'two', 'GET', '/sandboxes', 400, 'INVALID_ARGUMENT'],
+      ['debug', 'request-answered', 'one', 'GET', '/sandboxes', 200, undefined],
+      ['info', 'request-answered', 'two', 'GET', '/sandboxes', 400, 'INVALID_ARGUMENT'],
     ]);
     expect(server.log[0]!.fields).to.include({ team: 'blue', user: 'ada' });
   });

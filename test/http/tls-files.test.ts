@@ -62,7 +62,7 @@ describe('changed certificates', () => {
       await isServed(renewed),
       await isServed(renewed, 'TLSv1.2'),
     ]).to.deep.equal([false, true, true]);
-    expect([files.problem, lines]).to.deep.equal([undefined, ['serving a new certificate']]);
+    expect([files.problem, lines]).to.deep.equal([undefined, ['serves-new-certificate']]);
   });
 
   it('replace the old ones only if they are valid, and an invalid one is reported once', async () => {
@@ -84,9 +84,7 @@ describe('changed certificates', () => {
       spoil();
       await look();
       await look();
-      expect(lines).to.deep.equal([
-        'a new certificate cannot be used; still serving the old certificate',
-      ]);
+      expect(lines).to.deep.equal(['new-certificate-not-used']);
       expect(files.problem).to.contain('see the log').and.not.contain(served.certFile);
       expect(await isServed(served)).to.equal(true);
     }

@@ -15,7 +15,7 @@ describe('a request with a traceparent', () => {
   afterEach(() => server.stop());
 
   const logged = (): unknown =>
-    server.log.find(({ event }) => event === 'request')?.fields['traceId'];
+    server.log.find(({ event }) => event === 'request-answered')?.fields['traceId'];
 
   it('is logged under its trace, and answered without one if nothing is recorded', async () => {
     server = await aServer();
@@ -64,7 +64,10 @@ describe('a request with a traceparent', () => {
       (await server.tenant.get('/quotas', { headers: { traceparent: `${TRACEPARENT}-more` } }))
         .status,
     ).to.equal(200);
-    await eventually(() => server.log.some(({ event }) => event === 'request'), 'it is logged');
+    await eventually(
+      () => server.log.some(({ event }) => event === 'request-answered'),
+      'it is logged',
+    );
     expect(logged()).to.equal(undefined);
   });
 

@@ -48,7 +48,7 @@ describe('a start without an API server', () => {
 
     await done;
 
-    expect(said).to.deep.equal(['waiting for the API server', 'the API server answers']);
+    expect(said).to.deep.equal(['waiting-for-api-server', 'api-server-answers']);
     expect(problems).to.have.length(4);
     expect(problems[0]).to.include(SERVER).and.include('ECONNREFUSED');
   });

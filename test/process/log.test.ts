@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { closeSync, openSync } from 'node:fs';
+import type { LogEventCode } from '../../src/contracts/log-events.ts';
 import type { LogLevel } from '../../src/contracts/log.ts';
 import { createLog, lineOutput, type LineOutput } from '../../src/daemon/process/log.ts';
 import { logText } from '../../src/daemon/process/log.ts';
@@ -28,7 +29,7 @@ describe('the log', () => {
 
   it('writes one JSON line with level, time, fields and event', () => {
     const [line = ''] = logged((log) => {
-      log.info({ entity: 'sb-1', from: 'idle', to: 'running' }, 'sandbox-claimed');
+      log.info({ entity: 'sb-1', from: 'idle', to: 'running' }, 'lease-gained');
     });
 
     const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
@@ -37,38 +38,37 @@ describe('the log', () => {
       entity: 'sb-1',
       from: 'idle',
       to: 'running',
-      msg: 'sandbox-claimed',
+      eventCode: 'lease-gained',
+      msg: 'this replica holds the lease of a shard',
     });
     expect(time).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
     expect(line.trimEnd()).to.not.include('\n');
   });
 
-  it('includes the code of an event', () => {
-    const codes = logged((log) => {
-      log.info({}, 'daemon started');
-      log.info({}, 'lease-gained');
-      log.info({}, 'something that varies');
-    }).map((line) => (JSON.parse(line) as { eventCode?: string }).eventCode);
+  it('shows the code of an event that a spawner of another version sent', () => {
+    const unknown: string = 'of-another-version';
+    const [line = ''] = logged((log) => {
+      log.info({}, unknown as LogEventCode);
+    });
 
-    expect(codes).to.deep.equal(['daemon-started', 'lease-gained', undefined]);
+    expect(JSON.parse(line)).to.include({ eventCode: unknown, msg: unknown });
   });
 
   it('omits lines below its level', () => {
     const lines = logged((log) => {
-      log.info({}, 'a');
-      log.warn({}, 'b');
-      log.error({}, 'c');
+      log.info({}, 'client-gone');
+      log.warn({}, 'link-cut');
+      log.error({}, 'daemon-failed');
     }, 'warn');
 
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal([
-      'b',
-      'c',
-    ]);
+    expect(
+      lines.map((line) => (JSON.parse(line) as { eventCode: string }).eventCode),
+    ).to.deep.equal(['link-cut', 'daemon-failed']);
   });
 
   it('shows an error with its message and its cause', () => {
     const [line] = logged((log) => {
-      log.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed');
+      log.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'request-failed');
     });
 
     expect(line).to.include('outer').and.include('inner');
@@ -82,10 +82,10 @@ describe('the log', () => {
           body: { token: 'hidden', nested: { secret: 'hidden' } },
           headers: { 'service-api-key': 'hidden', authorization: 'hidden' },
         },
-        'x',
+        'client-gone',
       );
-      log.warn({ token: 'hidden', 'service-api-key': 'hidden', status: 404 }, 'flat');
-      log.warn({ url: `/x?key=${KEY}`, error: new Error(`bad key ${KEY}`) }, `y ${KEY}`);
+      log.warn({ token: 'hidden', 'service-api-key': 'hidden', status: 404 }, 'link-cut');
+      log.warn({ url: `/x?key=${KEY}`, error: new Error(`bad key ${KEY}`) }, 'link-refused');
     });
 
     expect(lines.join('')).to.not.include('hidden');
@@ -95,14 +95,16 @@ describe('the log', () => {
 
   it('changes its level at runtime', () => {
     const lines = logged((log) => {
-      log.debug({}, 'a');
+      log.debug({}, 'client-gone');
       log.level = 'debug';
-      log.debug({}, 'b');
+      log.debug({}, 'link-cut');
       log.level = 'error';
-      log.warn({}, 'c');
+      log.warn({}, 'link-refused');
     });
 
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['b']);
+    expect(
+      lines.map((line) => (JSON.parse(line) as { eventCode: string }).eventCode),
+    ).to.deep.equal(['link-cut']);
   });
 
   it('is plain text on a terminal', () => {
@@ -110,15 +112,15 @@ describe('the log', () => {
     const [line = '', failed = ''] = logged((log) => {
       log.info(
         { entity: 'pool', from: 'Pending', to: 'Ready', said: 'one\u001b[2J', counts: { idle: 2 } },
-        'pool moved',
+        'pool-moved',
       );
-      log.error({ error: new Error('no luck') }, 'failed');
+      log.error({ error: new Error('no luck') }, 'request-failed');
     });
 
     expect(plain(line)).to.match(
       /^\d\d:\d\d:\d\d\.\d{3} info  pool moved entity=pool from=Pending to=Ready said=one\?\[2J counts=\{"idle":2\}\n$/,
     );
-    expect(plain(failed)).to.match(/error failed error=Error: no luck\n +at /);
+    expect(plain(failed)).to.match(/error request failed error=Error: no luck\n +at /);
     expect(logText('no JSON\n')).to.equal('no JSON\n');
   });
 });

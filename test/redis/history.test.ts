@@ -248,7 +248,7 @@ describe('history in Redis', () => {
     expect(total).to.be.within(100, recorded.length - 100);
     expect(items[0]?.id).to.equal(recorded.at(-1)); // the newest is there, the oldest has gone
     expect(await history.find(recorded[0] ?? '')).to.equal(undefined);
-    expect(log).to.include('Redis is short of memory: history is deleted early');
+    expect(log).to.include('history-deleted-early');
     expect(history.warnings().join()).to.include(
       'were forgotten before history.retention was over',
     );

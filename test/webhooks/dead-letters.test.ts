@@ -111,7 +111,7 @@ describe('dead letters', () => {
     letters.away = true;
     await aDead(under, 'a');
     await eventually(
-      () => under.log.some((line) => line.startsWith('a dead letter could not be stored')),
+      () => under.log.some((line) => line.startsWith('dead-letter-not-stored')),
       'the log says so',
     );
     under.webhooks.note(anApproval('b', clock.now()));

@@ -191,9 +191,7 @@ describe('webhooks', () => {
       problem: 'status 307; redirects are not followed',
     });
     expect(under.log).to.have.length(1);
-    expect(under.log[0])
-      .to.include('a webhook message was not delivered')
-      .and.include('"id":"a.requested"');
+    expect(under.log[0]).to.include('webhook-not-delivered').and.include('"id":"a.requested"');
     expect(
       under.metrics.counted('sandpool_webhook_messages_total', { outcome: 'given-up' }),
     ).to.equal(1);

@@ -81,7 +81,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
       } catch (error) {
         this.#log.error(
           { entity: 'approval', id: change.record.id, error },
-          'a changed approval could not be applied',
+          'approval-change-not-applied',
         );
       }
     });

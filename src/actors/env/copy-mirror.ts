@@ -246,9 +246,7 @@ export class CopyMirror {
       clock.at(clock.now() + inMs, () => {
         const began = clock.now();
         this.#round(clusterId)
-          .catch((error: unknown) =>
-            log.error({ clusterId, error }, 'the envs of a cluster could not be read'),
-          )
+          .catch((error: unknown) => log.error({ clusterId, error }, 'cluster-envs-not-read'))
           .finally(() => {
             if (this.#callOffs.has(clusterId))
               this.#arm(clusterId, Math.max(EVERY_MS, REST * (clock.now() - began)));

@@ -69,10 +69,7 @@ export class EnvConditions {
       clock.at(at, () => {
         this.#due.delete(uid);
         this.#save(uid).catch((error: unknown) => {
-          this.#deps.log.warn(
-            { entity: 'env', uid, error },
-            'conditions of an env could not be saved',
-          );
+          this.#deps.log.warn({ entity: 'env', uid, error }, 'env-conditions-not-saved');
           this.consider(uid);
         });
       }),

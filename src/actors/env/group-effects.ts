@@ -134,6 +134,6 @@ const logDecision = (
       limitedBy,
       outcomes,
     },
-    changes.length > 0 ? 'group scaled' : 'group does not grow',
+    changes.length > 0 ? 'group-scaled' : 'group-does-not-grow',
   );
 };

@@ -236,7 +236,7 @@ export class MemberHost {
         to: wordOf(after),
         ...(context.trouble ? { why: context.trouble.why } : {}),
       },
-      'member moved',
+      'member-moved',
     );
     this.#deps.changed(envUid);
   }
@@ -284,7 +284,7 @@ export class MemberHost {
       const reason = error instanceof MemberFailure ? error.reason : 'Unavailable';
       runtime.log.warn(
         { entity: 'env-member', env: env?.name, name, intent: intent.type, error },
-        'an intent of a member failed',
+        'member-intent-failed',
       );
       const why =
         error instanceof MemberFailure ? error.message : 'it could not be written; trying again';

@@ -96,10 +96,7 @@ export class PoolDemand {
           });
           if (demand.waiting === 0 && demand.waitsAt === waitsAt) demand.waitsAt = undefined;
         } catch (error) {
-          this.#deps.log.debug(
-            { poolUid: pool.uid, error: String(error) },
-            'the number of waiting claims could not be published',
-          );
+          this.#deps.log.debug({ poolUid: pool.uid, error: String(error) }, 'demand-not-published');
         }
       }),
     );

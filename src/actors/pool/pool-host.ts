@@ -353,7 +353,7 @@ export class PoolHost {
         to,
         ...(reason === '' ? {} : { startFailure: reason, startFailures: failures }),
       },
-      'pool moved',
+      'pool-moved',
     );
   }
 

@@ -358,7 +358,7 @@ export class Outbox {
   #carryOut(entry: OutboxEntry): void {
     const { name, of, lease, act, dropped } = entry;
     if (lease && !lease.held()) {
-      this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: the lease has ended');
+      this.#log.info({ intent: name, epoch: lease.epoch }, 'intent-dropped');
       const part = partOf(entry);
       this.#dropped.set(part, (this.#dropped.get(part) ?? 0) + 1);
       dropped?.();
@@ -372,19 +372,19 @@ export class Outbox {
           ...(lease ? { epoch: lease.epoch } : {}),
           ...requestNow(),
         },
-        'intent',
+        'intent-done',
       );
     try {
       const running = act();
       if (!running) return;
       const tracked: Promise<void> = running
         .catch((error: unknown) =>
-          this.#log.error({ intent: name, error: String(error) }, 'intent failed'),
+          this.#log.error({ intent: name, error: String(error) }, 'intent-failed'),
         )
         .finally(() => this.#running.delete(tracked));
       this.#running.set(tracked, { entry, since: performance.now() });
     } catch (error) {
-      this.#log.error({ intent: name, error: String(error) }, 'intent failed');
+      this.#log.error({ intent: name, error: String(error) }, 'intent-failed');
     }
   }
 }

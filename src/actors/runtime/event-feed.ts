@@ -156,7 +156,7 @@ export class EventFeed implements EventSink {
         this.#publish(end ? { ...event, end } : event, noted);
       })
       .catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'event not published');
+        this.#deps.log.error({ error }, 'event-not-published');
       });
   }
 
@@ -189,7 +189,7 @@ export class EventFeed implements EventSink {
       try {
         await this.#deps.history.recordEvents(batch);
       } catch (error) {
-        this.#deps.log.warn({ error, events: batch.length }, 'events not stored');
+        this.#deps.log.warn({ error, events: batch.length }, 'events-not-stored');
       }
     }
   }

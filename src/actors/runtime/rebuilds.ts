@@ -98,7 +98,7 @@ export class Rebuilds {
     this.#dead.set(key, dead);
     log.error(
       { entity, key, throws, error: String(error) },
-      isBroken ? 'actor threw repeatedly and was stopped' : 'actor threw; it will be rebuilt soon',
+      isBroken ? 'actor-broken' : 'actor-threw',
     );
     if (isBroken) transitions.moved(key, BROKEN, { event: { type: 'THREW' }, group: of, born: 0 });
     else this.#makeLater(key, dead, make);
@@ -126,7 +126,7 @@ export class Rebuilds {
         await make();
       } catch (error) {
         if (this.#dead.get(key) !== dead) return;
-        log.warn({ entity, key, error }, 'an actor could not be rebuilt; trying again');
+        log.warn({ entity, key, error }, 'actor-not-rebuilt');
         dead.state = 'waits';
         dead.tries += 1;
         this.#makeLater(key, dead, make);

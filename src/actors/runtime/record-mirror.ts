@@ -307,10 +307,7 @@ export class EnvMirror extends RecordMirror<EnvRecord> {
       try {
         follower(change, before);
       } catch (error) {
-        this.#log.error(
-          { entity: 'env', uid: change.record.uid, error },
-          'a changed env could not be applied',
-        );
+        this.#log.error({ entity: 'env', uid: change.record.uid, error }, 'env-change-not-applied');
       }
     });
   }

@@ -89,7 +89,7 @@ export class ShardLeadership {
       .drained()
       .then(() => this.giveUp())
       .catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'shards could not be released');
+        this.#deps.log.error({ error }, 'shards-not-released');
       });
   }
 
@@ -99,7 +99,7 @@ export class ShardLeadership {
     this.#handedOver
       .then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
       .catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'could not resume leading');
+        this.#deps.log.error({ error }, 'leading-not-resumed');
       });
   }
 
@@ -168,10 +168,7 @@ export class ShardLeadership {
       await Promise.race([caughtUp(), late]);
       return true;
     } catch (error) {
-      log.warn(
-        { ...fields, error: String(error) },
-        'the mirror is out of date: a shard cannot be led',
-      );
+      log.warn({ ...fields, error: String(error) }, 'mirror-behind');
       return false;
     } finally {
       cancel();
@@ -198,10 +195,7 @@ export class ShardLeadership {
     try {
       report(shard);
     } catch (error) {
-      this.#deps.log.error(
-        { shard, error: String(error) },
-        'shard listener failed as the leader changed',
-      );
+      this.#deps.log.error({ shard, error: String(error) }, 'shard-listener-failed');
     }
   }
 
@@ -216,7 +210,7 @@ export class ShardLeadership {
           shards: rangesOf([...this.#unpublished.keys()]),
           newestEpoch: Math.max(...this.#unpublished.values()),
         },
-        'shards led',
+        'shards-led',
       );
       this.#unpublished.clear();
     });
@@ -224,7 +218,7 @@ export class ShardLeadership {
 
   #lose(shard: number, because: 'gone' | 'wanted-elsewhere'): void {
     if (this.#led.delete(shard)) {
-      this.#deps.log.info({ shard, because }, 'shard no longer led');
+      this.#deps.log.info({ shard, because }, 'shard-no-longer-led');
       this.#notify(shard, this.#deps.follow);
     }
     this.#epochs.delete(shard);
@@ -237,10 +231,7 @@ export class ShardLeadership {
     const done = (async () => {
       await drained();
     })().catch((error: unknown) => {
-      log.error(
-        { shard, error: String(error) },
-        'a shard is handed over before its intents are done',
-      );
+      log.error({ shard, error: String(error) }, 'shard-handed-over-early');
     });
     await Promise.race([done, this.#pause(DRAIN_MS)]);
     await leases.giveUp(shard);

@@ -154,8 +154,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
       event: event.type,
       cause: cause || undefined,
     };
-    if (from === to) log.trace({ ...fields, state: to }, 'actor told');
-    else log.debug({ ...fields, from, to }, 'actor moved');
+    if (from === to) log.trace({ ...fields, state: to }, 'actor-event');
+    else log.debug({ ...fields, from, to }, 'actor-moved');
   }
 
   /** Removes an ended actor, and notifies its followers. */

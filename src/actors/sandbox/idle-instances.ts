@@ -91,7 +91,7 @@ export class IdleInstances {
       for (const fact of ready) learn(fact);
       return ready.length;
     } catch (error) {
-      log.warn({ poolUid, error }, 'idle instances could not be listed');
+      log.warn({ poolUid, error }, 'idle-instances-not-read');
       return undefined;
     }
   }

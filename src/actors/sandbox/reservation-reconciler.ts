@@ -136,7 +136,7 @@ export class ReservationReconciler {
       const noted = this.#noted.get(key);
       if (noted && now - noted.since > UNCONFIRMED_MS) this.#noted.delete(key);
     } catch (error) {
-      log.debug({ tenant: key, error }, 'usage-not-settled');
+      log.debug({ tenant: key, error }, 'usage-not-checked');
     }
   }
 
@@ -216,7 +216,7 @@ export class ReservationReconciler {
     } catch (error) {
       log.debug(
         { tenant: tenantKey(tenant), resource, name: reservation.name, error },
-        'reservation-not-settled',
+        'reservation-not-checked',
       );
       return [];
     }

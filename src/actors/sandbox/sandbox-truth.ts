@@ -52,7 +52,7 @@ export class SandboxTruth {
     try {
       fact = await driver.confirm(id, namespace);
     } catch (error) {
-      log.warn({ id, error }, 'a sandbox could not be read');
+      log.warn({ id, error }, 'sandbox-not-read');
       throw unavailable('the state of the sandbox cannot be read right now; try again');
     }
     if (fact) this.learn(fact);
@@ -88,7 +88,7 @@ export class SandboxTruth {
     try {
       for (const fact of await driver.findClaimByKey(markKey, namespace)) this.learn(fact);
     } catch (error) {
-      log.warn({ namespace, error }, 'the claims of an earlier request could not be read');
+      log.warn({ namespace, error }, 'claims-not-read');
       throw unavailable(
         'the outcome of an earlier request is not known right now; repeat the request',
       );

@@ -104,10 +104,7 @@ export class Takeover {
       const until =
         clock.now() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(count, 16));
       this.#failures.set(uid, { count: count + 1, until });
-      log.warn(
-        { poolUid: uid, error },
-        'a pool could not be read; its instances stay until the pool is known to be gone',
-      );
+      log.warn({ poolUid: uid, error }, 'pool-not-read');
       lookAt(uid, until);
     }
     this.#looking.delete(uid);

@@ -39,7 +39,7 @@ export class ControlServer {
     this.#server = createServer((request, response) => {
       const answering = this.#answer(request, response)
         .catch((error: unknown) => {
-          deps.log.warn({ error }, 'control request failed');
+          deps.log.warn({ error }, 'control-request-failed');
           if (response.headersSent) response.destroy();
           else refuse(response, 500, error instanceof Error ? error.message : String(error));
         })
@@ -101,10 +101,10 @@ export class ControlServer {
         operation: 'backup',
         status: 200,
       });
-      this.#deps.log.info({}, 'backup begun');
+      this.#deps.log.info({}, 'backup-begun');
       response.writeHead(200, { 'content-type': 'application/gzip' });
       await pipeline(backup, response);
-      this.#deps.log.info({}, 'backup sent');
+      this.#deps.log.info({}, 'backup-sent');
     } finally {
       this.#busy = false;
     }

@@ -58,7 +58,7 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
     links = undefined;
     copies.cutOff();
     templateCopies.cutOff();
-    log.warn({ managers }, 'the managers of this cluster were cut off by its admin');
+    log.warn({ managers }, 'managers-cut-off');
   };
   const standings = () => links?.standings;
   tellOfManagers(metrics, { addresses: managers, standings, access });
@@ -67,7 +67,7 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
     links: () => links?.size ?? 0,
     follow: () => {
       access.follow((isCutOff) => {
-        if (!isCutOff) log.info({ managers }, 'the managers of this cluster are allowed again');
+        if (!isCutOff) log.info({ managers }, 'managers-allowed');
         heed(isCutOff);
       });
       if (access.isCutOff) heed(true);

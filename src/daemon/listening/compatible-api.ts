@@ -84,15 +84,11 @@ const startAt = async (
     setting: 'compatibleApi.listen',
     listen: async (where) => (await server.start(where)).port,
     taken: (fields) => {
-      log.warn(
-        fields,
-        'the compatible API is not served: another program uses its port; set ' +
-          'compatibleApi.listen to another port',
-      );
+      log.warn(fields, 'compatible-api-not-served');
     },
   });
   if (place === undefined) return undefined;
   const address = `${isTls ? 'https' : 'http'}://${place}`;
-  log.info({ address }, 'the compatible API is served');
+  log.info({ address }, 'compatible-api-served');
   return address;
 };

@@ -20,7 +20,7 @@ export class MetricsListener {
     },
     (request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        this.#log.error({ error }, 'metrics could not be written');
+        this.#log.error({ error }, 'metrics-not-written');
         response.destroy();
       });
     },
@@ -56,7 +56,7 @@ export class MetricsListener {
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => {
-          this.#log.warn({ error }, 'the metrics listener failed');
+          this.#log.warn({ error }, 'metrics-listener-failed');
         });
         resolve();
       });

@@ -1,12 +1,12 @@
 import pino from 'pino';
 import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 import type { LevelledLog, LogLevel } from '../../contracts/log.ts';
-import { eventCodeOf } from '../../contracts/log-events.ts';
+import { sentenceOf } from '../../contracts/log-events.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 
 /**
  * Log of the process as JSON lines, or as text on a terminal. Each line has `level`, `time` (ISO
- * 8601, UTC), the constant fields, `eventCode`, the fields, and the event as `msg`.
+ * 8601, UTC), the constant fields, `eventCode`, the fields, and the sentence of the event as `msg`.
  */
 export interface ProcessLog extends LevelledLog {
   /** Writes the buffered lines before the process ends. */
@@ -81,12 +81,16 @@ const loggerTo = (
       hooks: {
         // Only called for lines that are written.
         logMethod(args, method, levelNumber) {
-          const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
-          const eventCode = eventCodeOf(event);
-          const all = eventCode === undefined ? fields : { eventCode, ...fields };
+          const [fields, eventCode] = args as unknown as [
+            Readonly<Record<string, unknown>>,
+            string,
+          ];
+          const all = { eventCode, ...fields };
           const label = pino.levels.labels[levelNumber];
-          if (label !== undefined && isPlain(fields)) ofPlainFields[label as LogLevel](all, event);
-          else method.call(this, all, event);
+          const sentence = sentenceOf(eventCode);
+          if (label !== undefined && isPlain(fields))
+            ofPlainFields[label as LogLevel](all, sentence);
+          else method.call(this, all, sentence);
         },
       },
       redact: { paths: SECRET_PATHS, censor: '[secret]' },

@@ -62,18 +62,18 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
     disarm();
     const deadlineMs = STOP_DEADLINE_MS + deps.shutdownDelayMs;
     disarm = deps.after(deadlineMs, () => {
-      log.error({ deadlineMs }, 'stop took too long');
+      log.error({ deadlineMs }, 'stop-took-too-long');
       deps.exit(1);
     });
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     if (signalled) {
-      log.warn({ signal }, 'stopped immediately');
+      log.warn({ signal }, 'stopped-at-once');
       deps.exit(signal === 'SIGINT' ? 130 : 143);
       return;
     }
     signalled = signal;
-    log.info({ signal }, 'stop requested');
+    log.info({ signal }, 'stop-requested');
     armDeadline();
     askToStop?.();
   };
@@ -85,7 +85,7 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   try {
     const failure = await startAndWait(daemon, deps, { asked, armDeadline });
     if (failure) {
-      log.error({ error: failure }, 'daemon failed');
+      log.error({ error: failure }, 'daemon-failed');
       armDeadline();
     }
     deps.onStopped(await daemon.stop());
@@ -107,12 +107,12 @@ const startAndWait = async (
     if (deps.signalled?.()) return undefined;
     const started = await unlessGivenUp(daemon.start(), asked, deps);
     if (!started) return undefined;
-    deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon started');
+    deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon-started');
     deps.onReady(started);
   } catch (cause) {
     armDeadline();
     await daemon.stop().catch((error: unknown) => {
-      deps.log.warn({ error }, 'cleanup after a failed start failed too');
+      deps.log.warn({ error }, 'stop-after-failed-start-failed');
     });
     throw cause;
   }

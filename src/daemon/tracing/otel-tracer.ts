@@ -214,12 +214,10 @@ class ReportedExporter implements SpanExporter {
     const collector = this.#collector;
     if ((error !== undefined) === this.#failing) return;
     this.#failing = error !== undefined;
-    if (error) this.#log.warn({ collector, failure: failureOf(error) }, NOT_TAKEN);
-    else this.#log.info({ collector }, 'the collector accepts traces again');
+    if (error) this.#log.warn({ collector, failure: failureOf(error) }, 'traces-not-accepted');
+    else this.#log.info({ collector }, 'traces-accepted-again');
   }
 }
-
-const NOT_TAKEN = 'traces are not taken; they are dropped';
 
 /** Reason of a failed export. Gives only the collector's status, since its answer is not logged. */
 const failureOf = (error: Error): string =>

@@ -125,7 +125,7 @@ export class KnownInstances {
     }
     for (const [id, vitals] of listed) {
       if (this.#known.has(id) || vitals.kind === 'gone') continue;
-      this.#deps.log.warn({ id }, 'ending a process without a record');
+      this.#deps.log.warn({ id }, 'process-without-record-ended');
       this.#deps.kill(id);
     }
   }
@@ -163,11 +163,7 @@ export class KnownInstances {
         if (this.#known.get(id) === known)
           this.#report({ id, record: stored?.record, vitals: known.vitals, ...more });
       },
-      (error: unknown) =>
-        this.#deps.log.error(
-          { id, error },
-          'the readiness of a sandbox cannot be reported: its record cannot be read',
-        ),
+      (error: unknown) => this.#deps.log.error({ id, error }, 'readiness-not-reported'),
     );
     this.#ending.add(reported);
     void reported.finally(() => this.#ending.delete(reported));
@@ -182,11 +178,7 @@ export class KnownInstances {
     this.#deps.gone(id);
     const reported = this.#deps.records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
-      (error: unknown) =>
-        this.#deps.log.error(
-          { id, error },
-          'the end of a sandbox cannot be reported: its record cannot be read',
-        ),
+      (error: unknown) => this.#deps.log.error({ id, error }, 'sandbox-end-not-reported'),
     );
     this.#ending.add(reported);
     void reported.finally(() => this.#ending.delete(reported));

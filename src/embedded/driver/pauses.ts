@@ -82,10 +82,7 @@ export class Pauses {
       const paused = this.#paused.has(id);
       if (vitals.kind === 'gone' || frozen === paused) continue;
       this.#deps.client.freeze(id, paused).catch((error: unknown) => {
-        this.#deps.log.warn(
-          { id, paused, error },
-          'a sandbox could not be paused or resumed as its record requires',
-        );
+        this.#deps.log.warn({ id, paused, error }, 'sandbox-not-paused');
       });
     }
   }

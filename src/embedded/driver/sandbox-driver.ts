@@ -215,7 +215,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#known.set(id, known);
     this.#known.report({ id, record, vitals: known.vitals });
     const terms = await this.#termsOf(record, definition, known).catch((error: unknown) => {
-      this.#log.debug({ id, error }, 'a sandbox could not be started');
+      this.#log.debug({ id, error }, 'sandbox-not-started');
       return startFailure(error);
     });
     // The start took too long, and the instance was ended in the meantime.

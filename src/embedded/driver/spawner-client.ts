@@ -159,7 +159,7 @@ export class SpawnerClient {
         );
       this.#options.log.info(
         { theirs: hello.protocol, ours: PROTOCOL },
-        'asking a spawner of another version to leave',
+        'spawner-of-other-version',
       );
       await this.#left(link, LEAVE_PATIENCE_MS);
     }
@@ -191,10 +191,10 @@ export class SpawnerClient {
           if (this.#early) this.#early.push({ id, vitals, programsEnded });
           else this.#options.fact(id, vitals, programsEnded);
         },
-        silent: () => log.warn({}, 'the spawner does not answer'),
+        silent: () => log.warn({}, 'spawner-does-not-answer'),
         back: () => this.#isBack(link),
         givenUp: () => {
-          log.error({}, 'the spawner does not recover; ending it and starting another');
+          log.error({}, 'spawner-not-recovered');
           this.#end(link);
         },
         lost: () => this.#lost(link),
@@ -221,7 +221,7 @@ export class SpawnerClient {
   }
 
   #isBack(link: SpawnerLink): void {
-    this.#options.log.info({}, 'the spawner answers again');
+    this.#options.log.info({}, 'spawner-answers-again');
     if (this.#link === link) for (const give of [...this.#waiting]) give(link);
   }
 
@@ -236,7 +236,7 @@ export class SpawnerClient {
     if (this.#link !== link) return;
     this.#link = undefined;
     if (this.#stopped) return;
-    this.#options.log.warn({}, 'the spawner ended; starting another');
+    this.#options.log.warn({}, 'spawner-ended');
     this.#connecting = this.#reconnect();
   }
 
@@ -248,7 +248,7 @@ export class SpawnerClient {
         return;
       } catch (error) {
         if (this.#stopped) return;
-        this.#options.log.error({ error }, 'the spawner cannot be started; trying again');
+        this.#options.log.error({ error }, 'spawner-not-started');
       }
       await new Promise<void>((resolve) => {
         this.#hurry = resolve;

@@ -234,7 +234,7 @@ export class SpawnerLink {
     try {
       for (const frame of this.#reader.feed(chunk)) this.#take(frame);
     } catch (error) {
-      this.#log.error({ error }, 'the daemon cannot follow its spawner');
+      this.#log.error({ error }, 'daemon-not-follow-spawner');
       this.#socket.destroy();
     }
   }

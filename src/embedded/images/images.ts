@@ -150,7 +150,7 @@ export class Images {
         (error: unknown) =>
           this.#options.log.warn(
             { image, reason: error instanceof Error ? error.message : String(error) },
-            'a template names an image that cannot be used',
+            'template-image-not-usable',
           ),
       );
   }
@@ -242,17 +242,11 @@ export class Images {
       this.#failed.delete(image);
       await this.#touch(ready.key);
       if (unpacked)
-        log.info(
-          { image, key: ready.key, durationMs: clock.now() - startedAt },
-          'an image was unpacked',
-        );
+        log.info({ image, key: ready.key, durationMs: clock.now() - startedAt }, 'image-unpacked');
       return ready;
     } catch (error) {
       if (!(error instanceof UnpackFailed)) throw error;
-      log.warn(
-        { image, reason: error.message, detail: error.detail },
-        'an image could not be prepared',
-      );
+      log.warn({ image, reason: error.message, detail: error.detail }, 'image-not-prepared');
       remember(this.#failed, image, {
         stamp: source.stamp,
         reason: error.message,
@@ -270,7 +264,7 @@ export class Images {
       told = now;
       this.#options.log.info(
         { image, layer, layers, percent: total === 0 ? 100 : Math.floor((bytes / total) * 100) },
-        'an image is being unpacked',
+        'image-being-unpacked',
       );
     };
   }
@@ -283,7 +277,7 @@ export class Images {
     const { clock, log } = this.#options;
     if (this.#stop.signal.aborted) return;
     this.#housekeeping = this.#removeUnused().catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) log.error({ error }, 'unused images could not be removed');
+      if (!this.#stop.signal.aborted) log.error({ error }, 'unused-images-not-removed');
     });
     this.#cancel = clock.at(clock.now() + HOUSEKEEPING_MS, () => this.#keepHouse());
   }
@@ -307,7 +301,7 @@ export class Images {
       const away = join(folder, `${UNFINISHED}${v7()}`);
       await rename(join(folder, key), away);
       await removeFolder(away, this.#stop.signal);
-      log.info({ key }, 'an unused image was removed');
+      log.info({ key }, 'unused-image-removed');
     }
   }
 

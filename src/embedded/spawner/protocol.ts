@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { LogEventCode } from '../../contracts/log-events.ts';
 import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { IsolationLevel } from './sandbox/cgroups.ts';
@@ -181,7 +182,7 @@ export type SpawnerMessage =
   | {
       readonly type: 'log';
       readonly level: 'info' | 'warn' | 'error';
-      readonly event: string;
+      readonly event: LogEventCode;
       readonly fields: Readonly<Record<string, unknown>>;
     };
 

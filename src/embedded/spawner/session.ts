@@ -113,7 +113,7 @@ export class Session {
       this.send({
         type: 'log',
         level: 'error',
-        event: 'the spawner can not follow its daemon',
+        event: 'daemon-message-not-read',
         fields: { error: String(error) },
       });
       this.close();

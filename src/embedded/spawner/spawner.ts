@@ -1,5 +1,6 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import type { LogEventCode } from '../../contracts/log-events.ts';
 import type { Vitals } from '../../model/sandbox.ts';
 import { BareHomes } from './sandbox/bare-homes.ts';
 import { findCgroups, type Cgroups } from './sandbox/cgroups.ts';
@@ -136,7 +137,7 @@ export class Spawner {
 
   #say(
     level: 'info' | 'warn' | 'error',
-    event: string,
+    event: LogEventCode,
     fields: Readonly<Record<string, unknown>> = {},
   ): void {
     this.#session?.send({ type: 'log', level, event, fields });
@@ -316,7 +317,7 @@ export class Spawner {
     try {
       this.#notes.writeReady(id);
     } catch (error) {
-      this.#log.warn("a sandbox's readiness cannot be recorded", { id, error: String(error) });
+      this.#log.warn('readiness-not-recorded', { id, error: String(error) });
     }
   }
 

@@ -96,8 +96,7 @@ export class Watcher {
 
   #hear(line: string): void {
     if (line.startsWith('gone ')) this.#gone(line.slice('gone '.length));
-    else if (line.startsWith('error '))
-      this.#log.error('the launcher cannot watch a process', { line });
+    else if (line.startsWith('error ')) this.#log.error('process-not-watched', { line });
   }
 
   #gone(key: string): void {
@@ -110,7 +109,7 @@ export class Watcher {
     if (this.#process !== child) return;
     this.#process = undefined;
     if (this.#stopped) return;
-    this.#log.warn('the launcher that watches processes ended; starting it again', { why });
+    this.#log.warn('watch-launcher-ended', { why });
     this.#restart = setTimeout(() => this.start(), RESTART_PAUSE_MS);
   }
 }

@@ -43,11 +43,7 @@ export const keptClock = (
   const startAt = timeNow(file, found);
   const aheadMs = Math.round(startAt - found.wall);
   if (Math.abs(aheadMs) > WORTH_MS) {
-    log.warn(
-      { aheadMs, file },
-      "the machine's clock was set; the daemon keeps its own time. To use the machine's " +
-        'time, stop the daemon and remove this file',
-    );
+    log.warn({ aheadMs, file }, 'machine-clock-set');
   }
   const clock = systemClock(startAt);
   let cancel = (): void => {};
@@ -61,7 +57,7 @@ export const keptClock = (
       );
       renameSync(`${file}.new`, file);
     } catch (error) {
-      log.error({ error }, 'the time cannot be saved');
+      log.error({ error }, 'time-not-saved');
     }
   };
   const again = (): void => {

@@ -211,9 +211,7 @@ export class Database {
       return;
     this.#log.info(
       { commitMs: this.#commitMs },
-      place === 'thread'
-        ? 'the disk is slow: commits move to a separate thread'
-        : "the disk is fast again: commits move to the daemon's thread",
+      place === 'thread' ? 'disk-slow' : 'disk-fast-again',
     );
     this.#moving = this.#move(place);
   }

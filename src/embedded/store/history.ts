@@ -39,7 +39,7 @@ export class SqliteHistory implements History {
         return forgotten.some((rows) => rows.length > 0);
       },
       failed: (error) => {
-        options.log.warn({ error }, 'history not deleted');
+        options.log.warn({ error }, 'history-not-deleted');
       },
     });
   }

@@ -168,7 +168,7 @@ export class KeptAnswers {
     // If this write fails, the row remains until the next start, which finds it expired or evicts
     // it.
     this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
-      this.#deps.log.warn({ error }, 'stored response not deleted');
+      this.#deps.log.warn({ error }, 'stored-response-not-deleted');
     });
   }
 

@@ -170,7 +170,7 @@ class Followers<T extends { readonly revision: Revision }> {
       try {
         report(change);
       } catch (error) {
-        log.error({ kind, error }, 'a changed record could not be applied');
+        log.error({ kind, error }, 'record-change-not-applied');
       }
     };
     let early: RecordChange<T>[] | undefined = [];

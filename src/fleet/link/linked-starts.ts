@@ -169,7 +169,6 @@ export class LinkedStarts {
       before && now - before.lastAt < GONE_MS ? before : { since: now, isTold: false };
     const isSure = now - since >= SURE_MS;
     this.#rivals.set(clusterId, { since, lastAt: now, isTold: isTold || isSure });
-    if (isSure && !isTold)
-      log.warn({ clusterId }, 'a cluster runs twice; the copy that linked first keeps its link');
+    if (isSure && !isTold) log.warn({ clusterId }, 'cluster-runs-twice');
   }
 }

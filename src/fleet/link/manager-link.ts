@@ -243,10 +243,7 @@ export class ManagerLink {
 
   #noteRemade(count: number): void {
     if (this.#keysRemade === 0)
-      this.#terms.log.warn(
-        { ...this.#named },
-        'a cluster stores promoted keys again: its pepper has changed',
-      );
+      this.#terms.log.warn({ ...this.#named }, 'cluster-stores-promoted-keys-again');
     this.#keysRemade = count;
   }
 

@@ -94,7 +94,7 @@ export class ManagerLinks implements FleetLinks {
     }
     const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
     void this.#begin(request, { socket, head, came }).catch((error: unknown) => {
-      this.#deps.log.warn({ error }, 'a link was refused');
+      this.#deps.log.warn({ error }, 'link-refused');
       socket.destroy();
     });
   }
@@ -156,10 +156,7 @@ export class ManagerLinks implements FleetLinks {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
     return await link?.report(globalId).catch((error: unknown) => {
       if (!link.isOver && !this.#unreported.has(link))
-        this.#deps.log.warn(
-          { clusterId, error },
-          'a cluster does not report the state of a template',
-        );
+        this.#deps.log.warn({ clusterId, error }, 'global-template-not-reported');
       this.#unreported.add(link);
       return undefined;
     });
@@ -264,8 +261,7 @@ export class ManagerLinks implements FleetLinks {
 
   /** Does not log a cluster that runs twice: `LinkedStarts` reports it. */
   #refuse(error: unknown): void {
-    if (this.refused.note(error) !== 'runs-twice')
-      this.#deps.log.warn({ error }, 'a link was refused');
+    if (this.refused.note(error) !== 'runs-twice') this.#deps.log.warn({ error }, 'link-refused');
   }
 
   #enter(link: ManagerLink, { clusterId, replica }: LinkedWorker): void {
@@ -275,7 +271,7 @@ export class ManagerLinks implements FleetLinks {
     links.set(replica, link);
     this.#open.set(clusterId, links);
     link.tellReplicas(); // their number may have changed since the welcome
-    this.#deps.log.info({ clusterId, replica }, 'a cluster is linked');
+    this.#deps.log.info({ clusterId, replica }, 'cluster-linked');
   }
 
   #forget(link: ManagerLink, { clusterId, replica }: LinkedWorker, why: string): void {
@@ -283,7 +279,7 @@ export class ManagerLinks implements FleetLinks {
     if (links?.get(replica) !== link) return;
     links.delete(replica);
     if (links.size === 0) this.#open.delete(clusterId);
-    this.#deps.log.warn({ clusterId, replica, why }, 'the link to a cluster is cut');
+    this.#deps.log.warn({ clusterId, replica, why }, 'link-cut');
   }
 }
 

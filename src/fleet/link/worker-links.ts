@@ -99,7 +99,7 @@ export class WorkerLinks {
     links.get(to.replica)?.end('another link took its place', 'cut');
     links.set(to.replica, link);
     this.#open.set(to.managerKey, links);
-    this.#log.info({ manager, replica: to.replica }, 'linked to a manager');
+    this.#log.info({ manager, replica: to.replica }, 'manager-linked');
   }
 
   ended(link: WorkerLink, { managerKey, replica }: ManagerReplica): void {
@@ -257,7 +257,7 @@ class Dialler {
   /** Logs the reason of a missing link; a repeated reason is logged once. */
   #tell(why: string): void {
     if (this.#told !== why)
-      this.#deps.log.warn({ manager: this.address, why }, 'no link to a manager');
+      this.#deps.log.warn({ manager: this.address, why }, 'manager-not-linked');
     this.#told = why;
   }
 

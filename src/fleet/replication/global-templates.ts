@@ -53,7 +53,7 @@ export class GlobalTemplates implements GlobalTemplateSource {
     const record = this.#deps.catalog.get(this.#names.get(globalId) ?? '');
     if (!record || !isGlobalHere(record) || record.globalId !== globalId) return undefined;
     if (charactersOf(record) > MOST_OF_ONE) {
-      this.#deps.log.warn({ template: record.name }, 'a template is too large to be global');
+      this.#deps.log.warn({ template: record.name }, 'global-template-too-large');
       return undefined;
     }
     const { name, version, createdAt, document, earlier } = record;

@@ -89,10 +89,7 @@ export class PromotedCopies
     const noteRemade = (): void => {
       remade += 1;
       if (remade > 1) return;
-      log.warn(
-        { manager },
-        "promoted keys were stored with a different pepper than this daemon's; storing them again",
-      );
+      log.warn({ manager }, 'promoted-keys-stored-again');
     };
     return {
       ...visit,
@@ -129,14 +126,14 @@ export class PromotedCopies
 
   protected override failed(origin: RecordOrigin, error: unknown): void {
     const fields = { keyId: origin.id, error };
-    if (this.wanted(origin)) this.#deps.log.warn(fields, 'a promoted key cannot be stored');
-    else this.#deps.log.warn(fields, 'a copy of a promoted key cannot be removed');
+    if (this.wanted(origin)) this.#deps.log.warn(fields, 'promoted-key-not-stored');
+    else this.#deps.log.warn(fields, 'promoted-key-not-removed');
   }
 
   protected override async look(): Promise<void> {
     this.#tellOfLapsed();
     await this.#confirm().catch((error: unknown) => {
-      this.#deps.log.warn({ error }, 'a promoted key cannot be stored');
+      this.#deps.log.warn({ error }, 'promoted-key-not-stored');
     });
   }
 
@@ -145,10 +142,7 @@ export class PromotedCopies
     for (const { manager, since } of unheardManagers(this.#copies.values(), trust)) {
       if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
       this.#lapsed.add(manager);
-      log.warn(
-        { manager, since: new Date(since).toISOString() },
-        'promoted keys are refused: nothing was received from their manager for too long',
-      );
+      log.warn({ manager, since: new Date(since).toISOString() }, 'promoted-keys-expired');
     }
   }
 

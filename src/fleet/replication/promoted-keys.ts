@@ -116,12 +116,7 @@ export class PromotedKeys implements PromotedKeySource {
     const { pepper, log } = this.#deps;
     const { keyId } = record;
     if (openedVerifier(record, pepper) !== undefined) return void this.#unreported.delete(keyId);
-    if (!this.#unreported.has(keyId))
-      log.warn(
-        { keyId },
-        'a promoted key cannot be sent to workers: it was made with a different pepper than this ' +
-          "daemon's, or its record was changed by hand",
-      );
+    if (!this.#unreported.has(keyId)) log.warn({ keyId }, 'promoted-key-not-sent');
     this.#unreported.add(keyId);
   }
 

@@ -132,7 +132,7 @@ export class TemplateCopies
 
   protected override failed(_origin: RecordOrigin, error: unknown): void {
     if (error instanceof CopyInUse || isOvertaken(error)) return;
-    this.#deps.log.warn({ error }, 'templates of the manager could not be written');
+    this.#deps.log.warn({ error }, 'global-templates-not-written');
   }
 
   protected override async keep(wanted: WantedRecord<ToldTemplate>): Promise<Tried | CopyProblem> {
@@ -141,7 +141,7 @@ export class TemplateCopies
     const { name, version } = wanted.told;
     this.#deps.log.warn(
       { template: name, version, why: kept.message },
-      'a template of the manager could not be stored',
+      'global-template-not-stored',
     );
     return kept;
   }
@@ -163,10 +163,7 @@ export class TemplateCopies
     if (known) await templates.update({ ...copy, revision: known.revision });
     else await templates.create(copy);
     driver.expect(read.definition);
-    log.info(
-      { template: copy.name, version: copy.version },
-      'a template of the manager was stored',
-    );
+    log.info({ template: copy.name, version: copy.version }, 'global-template-stored');
     return 'taken';
   }
 

@@ -67,7 +67,7 @@ export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gatewa
       passUpgrade(deps, { cluster, request, socket, head, requestId }).catch((error: unknown) => {
         if (socket.destroyed || error instanceof ClientGone) return;
         if (errorAnswer(error, requestId).body.errorCode === 'INTERNAL')
-          deps.log.error({ requestId, error }, 'an upgrade could not be forwarded');
+          deps.log.error({ requestId, error }, 'upgrade-not-forwarded');
         refuseUpgrade(socket, error, { requestId, clock: deps.clock });
       });
     },
@@ -115,7 +115,7 @@ const answerEndpoint = async (
     if (response.headersSent || response.destroyed) return void response.destroy();
     const refused = errorAnswer(error, requestId);
     if (refused.body.errorCode === 'INTERNAL')
-      log.error({ requestId, error }, 'a request to an endpoint failed');
+      log.error({ requestId, error }, 'request-endpoint-failed');
     giveError(request, response, { answer: refused, requestId });
   } finally {
     forgetKey();

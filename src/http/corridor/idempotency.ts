@@ -111,7 +111,7 @@ const answerOpening = async (
     // A failed write does not fail the request, since its effect is done.
     const keeping = opening.keep(text).then(
       () => request.settle(),
-      (error: unknown) => log.warn({ error }, 'response not stored for repeated requests'),
+      (error: unknown) => log.warn({ error }, 'response-not-stored'),
     );
     if (!effectTells && opening.place === undefined) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
@@ -141,7 +141,7 @@ const giveUp = async (
   // If this fails, the key's lease expires soon. The answer is sent in any case.
   const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => opening.giveUp())
-    .catch((error: unknown) => log.warn({ error }, 'request not released for a retry'));
+    .catch((error: unknown) => log.warn({ error }, 'request-not-released'));
   if (!pendingOutcome) await givenUp;
 };
 

@@ -295,8 +295,8 @@ const note = (
     errorCode,
     durationMs: clock.now() - startedAt,
   };
-  if (errorCode !== undefined) log.info(fields, 'endpoint refused');
-  else log.debug(fields, 'endpoint');
+  if (errorCode !== undefined) log.info(fields, 'endpoint-refused');
+  else log.debug(fields, 'endpoint-request');
 };
 
 const refuse = (
@@ -321,9 +321,9 @@ const refuse = (
   const answer = errorAnswer(error, seen.requestId);
   const { status, body } = answer;
   if (body.errorCode === 'INTERNAL')
-    deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
+    deps.log.error({ requestId: seen.requestId, error }, 'request-endpoint-failed');
   else if (!(error instanceof Refusal))
-    deps.log.warn({ requestId: seen.requestId, error }, 'an endpoint could not be reached');
+    deps.log.warn({ requestId: seen.requestId, error }, 'endpoint-not-reached');
   note(deps, seen, { status, errorCode: body.errorCode });
   giveError(request, response, { answer: answer, requestId: seen.requestId });
 };

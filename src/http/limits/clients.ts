@@ -67,7 +67,7 @@ export const clientsOf = ({
   const addresses = clientAddresses(trustedProxies);
   const badKeys = new BadKeys(clock, operations);
   const tooMany = (address: string, waitSeconds: number): Refusal => {
-    log.debug({ address }, 'too many rejected keys');
+    log.debug({ address }, 'too-many-rejected-keys');
     return tooManyBadKeys(waitSeconds);
   };
   const lookUp: Clients['lookUp'] = async (request, look) => {

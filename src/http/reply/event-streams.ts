@@ -128,7 +128,7 @@ export class EventStreams {
         }
       }
     } catch (error) {
-      if (!signal.aborted) this.#options.log.error({ error }, 'event stream failed');
+      if (!signal.aborted) this.#options.log.error({ error }, 'event-stream-failed');
     } finally {
       cancelHeartbeat();
       forgetKey();

@@ -135,6 +135,6 @@ export const createApp = ({
     );
   app.use(surface?.otherwise ?? nothingMatched(deps.clients));
   // Too late for an error body: the connection broke while the answer was written.
-  app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
+  app.on('error', (error: unknown) => log.debug({ error }, 'answer-failed'));
   return app;
 };

@@ -26,7 +26,7 @@ export const requestId =
     if (!log.detailed) return next();
     log.trace(
       { requestId: id, method: context.method.slice(0, 32), path: context.path.slice(0, 256) },
-      'request began',
+      'request-began',
     );
     return inRequest(id, next);
   };
@@ -44,7 +44,7 @@ export const errors =
       if (wasCutShort(context.res)) {
         log.debug(
           { requestId: context.state.requestId, route: context.state.route, error },
-          'request ended because the daemon is stopping',
+          'cut-short',
         );
         context.state.errorCode = 'UNAVAILABLE';
         context.respond = false;
@@ -53,7 +53,7 @@ export const errors =
       if (error instanceof ClientGone || context.res.destroyed) {
         log.debug(
           { requestId: context.state.requestId, route: context.state.route, error },
-          'client gone',
+          'client-gone',
         );
         leaveUnanswered(context);
         return;
@@ -69,8 +69,8 @@ export const errors =
         route: context.state.route,
         error,
       };
-      if (errorCode === 'INTERNAL') log.error(fields, 'request failed');
-      else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be completed');
+      if (errorCode === 'INTERNAL') log.error(fields, 'request-failed');
+      else if (!(error instanceof Refusal)) log.warn(fields, 'request-not-completed');
       if ((status === 429 || status === 503) && context.state.caller)
         await admission.hold(context.state.caller);
       const told = shown(answer, context.req);
@@ -107,9 +107,9 @@ export const accessLog =
       user: state.caller?.user,
       durationMs: Math.round(tookMs),
     };
-    if (status >= 500) log.warn(fields, 'request');
-    else if (status >= 400) log.info(fields, 'request');
-    else log.debug(fields, 'request');
+    if (status >= 500) log.warn(fields, 'request-answered');
+    else if (status >= 400) log.info(fields, 'request-answered');
+    else log.debug(fields, 'request-answered');
   };
 
 /** Refuses HTTP/1.1 requests without a Host, and all requests while the daemon stops. */
@@ -148,7 +148,7 @@ export const notes =
       try {
         for (const note of each) note(context, tookMs);
       } catch (error) {
-        log.error({ requestId: context.state.requestId, error }, 'a request could not be logged');
+        log.error({ requestId: context.state.requestId, error }, 'request-not-logged');
       }
     });
   };

@@ -86,15 +86,12 @@ export class TlsFiles {
       changed({ cert, key });
       this.#identity = { cert, key };
       this.#isWell();
-      log.info({ certFile, until: new X509Certificate(cert).validTo }, 'serving a new certificate');
+      log.info({ certFile, until: new X509Certificate(cert).validTo }, 'serves-new-certificate');
     } catch (error) {
       if (seen === this.#refused) return;
       this.#refused = seen;
       this.#problem = NOT_USED;
-      log.error(
-        { certFile, keyFile, error },
-        'a new certificate cannot be used; still serving the old certificate',
-      );
+      log.error({ certFile, keyFile, error }, 'new-certificate-not-used');
     }
   }
 

@@ -91,13 +91,13 @@ export class TerminalSession {
 
   start(): void {
     const { stream, exit } = this.#opened.terminal;
-    this.#log.info({ ...this.#fields }, 'terminal opened');
+    this.#log.info({ ...this.#fields }, 'terminal-opened');
     // binaryType is nodebuffer
     this.#ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary));
     this.#ws.on('ping', (data) => this.#onPing(data));
     this.#ws.on('pong', (data) => this.#onPong(data));
     this.#ws.on('error', (error) =>
-      this.#log.info({ ...this.#fields, error: error.message }, 'terminal connection failed'),
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal-connection-failed'),
     );
     this.#ws.on('close', (code) => this.#onClosed(code));
     stream.on('data', this.#onOutput);
@@ -109,7 +109,7 @@ export class TerminalSession {
       this.#outputEnded = true;
     });
     stream.on('error', (error) =>
-      this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'),
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal-stream-failed'),
     );
     exit.then(
       (code) => this.#onExit(code),
@@ -142,7 +142,7 @@ export class TerminalSession {
   }
 
   #cut(): void {
-    this.#log.info({ ...this.#fields }, 'terminal peer is dead');
+    this.#log.info({ ...this.#fields }, 'terminal-peer-dead');
     this.#ws.terminate();
   }
 
@@ -152,7 +152,7 @@ export class TerminalSession {
     for (const callOff of this.#timers.values()) callOff();
     this.#opened.terminal.stream.off('data', this.#onOutput);
     this.#opened.close();
-    this.#log.info({ ...this.#fields, code }, 'terminal closed');
+    this.#log.info({ ...this.#fields, code }, 'terminal-closed');
     this.#settleClosed();
   }
 
@@ -222,7 +222,7 @@ export class TerminalSession {
     try {
       act(this.#opened.terminal);
     } catch (error) {
-      this.#log.info({ ...this.#fields, type, error: String(error) }, 'terminal control failed');
+      this.#log.info({ ...this.#fields, type, error: String(error) }, 'terminal-control-failed');
       this.#complain(`${type} failed`);
     }
   }

@@ -117,12 +117,12 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     if (refusal)
       deps.log.info(
         { entity: 'terminal', requestId, errorCode: refusal.code, ...cause },
-        'terminal refused',
+        'terminal-refused',
       );
     else
       deps.log.error(
         { entity: 'terminal', requestId, error: String(error) },
-        'terminal did not open',
+        'terminal-did-not-open',
       );
     refuseUpgrade(socket, error, { requestId, clock: deps.clock });
   };
@@ -199,7 +199,7 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     serving.catch((error: unknown) => {
       deps.log.error(
         { entity: 'terminal', requestId: requestIds.get(request), error: String(error) },
-        'terminal upgrade failed',
+        'terminal-upgrade-failed',
       );
       socket.destroy();
     });

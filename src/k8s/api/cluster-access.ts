@@ -126,7 +126,7 @@ const keptFresh = (
         current = authorization;
       },
       (error: unknown) => {
-        log.error({ error }, "the API server's credentials cannot be read");
+        log.error({ error }, 'api-server-credentials-not-read');
       },
     );
   };

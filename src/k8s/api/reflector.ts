@@ -1,3 +1,4 @@
+import type { LogEventCode } from '../../contracts/log-events.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import { Deferred } from '../../lib/deferred.ts';
@@ -79,7 +80,7 @@ export class Reflector<T> {
       this.#storeWentBack(why);
     });
     deps.mirror.onFailed((error, key) => {
-      this.#mishap(error, key, 'a change that was not taken in');
+      this.#mishap(error, key, 'object-change-not-applied');
     });
   }
 
@@ -187,7 +188,7 @@ export class Reflector<T> {
     this.#trust.failed(error);
     log.warn(
       { path, error, revision: this.revision, relist: this.#trust.listDue !== undefined },
-      'reflector restarts',
+      'reflector-restarts',
     );
   }
 
@@ -237,14 +238,14 @@ export class Reflector<T> {
       return versionOf(object, this.#deps.trim);
     } catch (error) {
       if (error instanceof ApiUnreachable) throw error;
-      this.#mishap(error, identityOf(object).key, 'an object that can not be read');
+      this.#mishap(error, identityOf(object).key, 'object-not-read');
       return undefined;
     }
   }
 
-  #mishap(error: unknown, key: string, what: string): void {
+  #mishap(error: unknown, key: string, event: LogEventCode): void {
     this.counters.mishaps += 1;
-    this.#deps.log.error({ path: this.#deps.path, key, error }, what);
+    this.#deps.log.error({ path: this.#deps.path, key, error }, event);
   }
 
   /** `cut`: we ended the watch. */
@@ -322,10 +323,7 @@ export class Reflector<T> {
   #storeWentBack(why: string): void {
     if (!this.#trust.wentBack(why)) return;
     this.#mirror.distrust();
-    this.#deps.log.error(
-      { path: this.#deps.path, why },
-      'the store of the API server went back to an earlier state; listing everything again',
-    );
+    this.#deps.log.error({ path: this.#deps.path, why }, 'api-server-store-went-back');
     this.#watch?.controller.abort();
   }
 

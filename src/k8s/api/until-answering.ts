@@ -32,8 +32,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
     const error = await unlessAborted(stopped, problemOf(deps.api));
     const waitedMs = Math.round(performance.now() - began);
     if (error === undefined) {
-      if (saidAt > Number.NEGATIVE_INFINITY)
-        log.info({ server, waitedMs }, 'the API server answers');
+      if (saidAt > Number.NEGATIVE_INFINITY) log.info({ server, waitedMs }, 'api-server-answers');
       return;
     }
     const why = error instanceof Error ? error.message : 'no error said why';
@@ -43,7 +42,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
     waits(`the start waits for the API server at ${server}: ${why}`);
     if (performance.now() - saidAt >= SAY_AGAIN_MS) {
       saidAt = performance.now();
-      log.warn({ server, waitedMs, error }, 'waiting for the API server');
+      log.warn({ server, waitedMs, error }, 'waiting-for-api-server');
     }
     await pause(pauseMs, stopped);
   }

@@ -137,8 +137,7 @@ export class PodLogs {
         }
         await pause(pauseMs, either);
       } catch (error) {
-        if (!either.aborted)
-          this.#log.debug({ pod: target.name, error }, 'a log cannot be followed right now');
+        if (!either.aborted) this.#log.debug({ pod: target.name, error }, 'log-not-followed');
         await pause(pauseMs, either);
       } finally {
         silence.end();
@@ -221,7 +220,7 @@ export class PodLogs {
     try {
       return await presenceOf(this.#api, target);
     } catch (error) {
-      this.#log.debug({ pod: target.name, error }, 'a Pod cannot be read right now');
+      this.#log.debug({ pod: target.name, error }, 'pod-not-read');
       return undefined;
     }
   }

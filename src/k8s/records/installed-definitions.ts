@@ -75,7 +75,7 @@ export class InstalledDefinitions {
         this.#why =
           'whether the custom resource definitions are older than this replica can not be seen: ' +
           'it lacks the right to list them';
-      log.warn({ error: String(error) }, 'the custom resource definitions could not be read');
+      log.warn({ error: String(error) }, 'definitions-not-read');
     }
     if (this.#stopped) return;
     this.#callOff = clock.at(clock.now() + AGAIN_MS, () => {

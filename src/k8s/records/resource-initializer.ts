@@ -107,7 +107,7 @@ export class ResourceInitializer<T> {
         if (isRefused(error, 409) || isRefused(error, 404)) return;
         this.#deps.log.warn(
           { kind: this.#deps.resource.kind, key, error },
-          'an object made by hand cannot be initialized yet',
+          'object-not-initialized',
         );
       });
     }, delayMs).unref();
@@ -202,7 +202,7 @@ export class ResourceInitializer<T> {
     if (fault)
       log.warn(
         { kind: resource.kind, namespace, name, reason: fault.reason, message: fault.message },
-        'an object made by hand cannot be used',
+        'object-not-usable',
       );
     const condition: Omit<Condition, 'lastTransitionTime'> = {
       type: READY,

@@ -194,10 +194,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       try {
         report(change);
       } catch (error) {
-        this.#log.error(
-          { kind: this.#resource.kind, error },
-          'a changed record could not be applied',
-        );
+        this.#log.error({ kind: this.#resource.kind, error }, 'record-change-not-applied');
       }
     };
     for (const record of this.#shown.values()) follower({ kind: 'put', record });

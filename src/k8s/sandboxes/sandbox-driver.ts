@@ -317,7 +317,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   #run(work: string, running: Promise<unknown>): void {
     running.catch((error: unknown) => {
-      if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background work failed');
+      if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background-work-failed');
     });
   }
 }

@@ -43,10 +43,7 @@ export class SilentNodes {
       }),
     );
     if (known) return;
-    log.warn(
-      { node: nodeName, forMs: SILENT_MS },
-      'a node does not answer; its idle instances are not handed out for now',
-    );
+    log.warn({ node: nodeName, forMs: SILENT_MS }, 'node-does-not-answer');
     changed(nodeName);
   }
 

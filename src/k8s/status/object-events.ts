@@ -74,7 +74,7 @@ export class ObjectEvents {
     if (told.allowance.waitMs(clock.now()) > 0) return;
     told.allowance.spend(1, clock.now());
     this.#write(object, told.words, condition).catch((error: unknown) => {
-      log.warn({ kind: object.kind, name: object.name, error }, 'an event could not be written');
+      log.warn({ kind: object.kind, name: object.name, error }, 'object-event-not-written');
     });
   }
 

@@ -114,7 +114,7 @@ export class StatusWriter implements StatusPublisher {
       this.#due.add(entry);
       if (!this.#running)
         this.#run().catch((error: unknown) => {
-          this.#deps.log.error({ error }, 'writing of statuses stopped');
+          this.#deps.log.error({ error }, 'statuses-not-written');
         });
     });
   }
@@ -145,10 +145,7 @@ export class StatusWriter implements StatusPublisher {
       entry.failures += 1;
       // Another write came first, or the object is gone; the next check sees it.
       if (!isRefused(error, 409) && !isRefused(error, 404) && entry.failures === 1)
-        log.warn(
-          { entity: entry.kind, uid: entry.uid, error },
-          'the status of an object could not be written',
-        );
+        log.warn({ entity: entry.kind, uid: entry.uid, error }, 'object-status-not-written');
       const pause = Math.min(LONGEST_PAUSE_MS, EVERY_MS * 2 ** (entry.failures - 1));
       this.#lookAt(entry, clock.now() + pause);
     }

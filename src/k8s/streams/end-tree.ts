@@ -36,10 +36,7 @@ const endLater = async (links: PodLinks, target: PodTarget, left: Leftover): Pro
     if ((await isOver(links, target)) || (await isEnded(links, target, left))) return;
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
-  links.log.info(
-    { pod: target.name, pid: left.pid },
-    'a command in the Pod may still run: it could not be ended for certain',
-  );
+  links.log.info({ pod: target.name, pid: left.pid }, 'command-not-ended');
 };
 
 const isEnded = async (

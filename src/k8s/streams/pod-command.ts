@@ -126,7 +126,7 @@ export const runAgent = async (
     socket.close();
     return status && 'exitCode' in status ? status.exitCode : undefined;
   } catch (error) {
-    links.log.debug({ pod: target.name, error }, 'a command could not be run in the Pod');
+    links.log.debug({ pod: target.name, error }, 'pod-command-failed');
     return undefined;
   } finally {
     clearTimeout(timer);

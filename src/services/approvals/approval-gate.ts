@@ -182,7 +182,7 @@ export class ApprovalGate {
     try {
       await this.#deps.approvals.remove(record);
     } catch (error) {
-      this.#deps.log.warn({ id: record.id, error }, 'approval not withdrawn');
+      this.#deps.log.warn({ id: record.id, error }, 'approval-not-withdrawn');
     }
   }
 

@@ -90,7 +90,7 @@ export class Grant {
       const { mirror, clock } = this.#deps;
       await settleApproval(mirror, clock.now())(this.id);
     } catch (error) {
-      this.#deps.log.warn({ id: this.id, error }, 'use of an approval not recorded');
+      this.#deps.log.warn({ id: this.id, error }, 'approval-use-not-recorded');
     }
   }
 
@@ -118,7 +118,7 @@ export class Grant {
     try {
       await this.#deps.approvals.update(givenBack(taken));
     } catch (error) {
-      this.#deps.log.warn({ id: this.id, error }, 'approval not returned for another use');
+      this.#deps.log.warn({ id: this.id, error }, 'approval-not-returned');
     }
   }
 }

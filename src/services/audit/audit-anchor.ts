@@ -104,12 +104,10 @@ export class AuditAnchor {
       const line = `${new Date(clock.now()).toISOString()} ${replica} ${end.seq}:${end.hash}`;
       await unlessAborted(late.signal, place(line, late.signal));
       this.#told = end.seq;
-      if (this.#problem !== undefined)
-        log.info({ seq: end.seq }, 'the latest audit entry is sent to audit.anchor again');
+      if (this.#problem !== undefined) log.info({ seq: end.seq }, 'audit-anchor-sent-again');
       this.#problem = undefined;
     } catch (error) {
-      if (this.#problem === undefined)
-        log.warn({ error }, 'the latest audit entry cannot be sent to audit.anchor');
+      if (this.#problem === undefined) log.warn({ error }, 'audit-anchor-not-sent');
       this.#problem =
         "the latest audit entry can't be sent to audit.anchor: " +
         `${error instanceof Error ? error.message : String(error)}`;

@@ -189,7 +189,7 @@ export class AuditTrail implements AuditSink {
     if (this.#unwritten.length > 0)
       log.error(
         { lines: this.#unwritten.length, why: this.#failing?.why },
-        'the end of the audit could not be written',
+        'audit-end-not-written',
       );
     else await this.#sync();
     await this.#writer.close();
@@ -242,12 +242,11 @@ export class AuditTrail implements AuditSink {
         this.#tellOfLost();
         this.#syncSoon();
       }
-      if (this.#failing !== undefined)
-        log.info({ seq: this.#end.seq }, 'the audit is written again');
+      if (this.#failing !== undefined) log.info({ seq: this.#end.seq }, 'audit-written-again');
       this.#failing = undefined;
     } catch (error) {
       if (this.#failing === undefined)
-        log.error({ error, lines: this.#unwritten.length }, 'the audit cannot be written');
+        log.error({ error, lines: this.#unwritten.length }, 'audit-not-written');
       this.#failing = {
         why: error instanceof Error && 'code' in error ? String(error.code) : String(error),
         since: this.#failing?.since ?? clock.now(),
@@ -298,7 +297,7 @@ export class AuditTrail implements AuditSink {
       await this.#writer?.sync();
       this.#options.anchor?.moved(end);
     } catch (error) {
-      this.#options.log.warn({ error }, 'the audit may not be on the disk: fsync failed');
+      this.#options.log.warn({ error }, 'audit-not-synced');
     }
   }
 }

@@ -52,7 +52,7 @@ export const logLevels = ({
           until = undefined;
           const from = log.level;
           log.level = configured;
-          log.warn({ from, to: configured }, 'log level reset to the configured level');
+          log.warn({ from, to: configured }, 'log-level-reset');
         });
       }
       log.warn(
@@ -61,7 +61,7 @@ export const logLevels = ({
           to: level,
           ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
         },
-        'log level changed',
+        'log-level-changed',
       );
       return view();
     },

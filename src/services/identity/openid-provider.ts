@@ -81,7 +81,7 @@ export class OpenIdProvider implements IdentityProvider {
       if (!claims) throw new Error('there is no ID token');
       return this.#identityOf(claims);
     } catch (error) {
-      this.#log.warn({ reason: reasonOf(error) }, 'an OpenID Connect login failed');
+      this.#log.warn({ reason: reasonOf(error) }, 'openid-login-failed');
       throw forbidden('the provider’s answer does not identify a person');
     }
   }
@@ -95,10 +95,7 @@ export class OpenIdProvider implements IdentityProvider {
     // such a person's requests are not attributable, so the person decides nothing
     const mustOnlyLook = users.length === 0 || users.length > MOST_USERS;
     if (mustOnlyLook && role !== undefined)
-      this.#log.warn(
-        { claim: userClaim, users: users.length },
-        'a person logged in by OpenID Connect gets read-only access: no user is known for them',
-      );
+      this.#log.warn({ claim: userClaim, users: users.length }, 'openid-person-read-only');
     return {
       identity: `${claims.iss}#${claims.sub}`,
       name: (users[0] ?? claims.sub).slice(0, LONGEST),
@@ -115,7 +112,7 @@ export class OpenIdProvider implements IdentityProvider {
     } catch (error) {
       this.#configured = undefined;
       const reason = reasonOf(error);
-      this.#log.warn({ reason }, 'the OpenID Connect provider cannot be reached');
+      this.#log.warn({ reason }, 'openid-provider-not-reached');
       throw unavailable('the OpenID Connect provider can’t be reached', 10);
     }
   }

@@ -55,10 +55,7 @@ export const loadTemplates = async (
     const known = records.get(name);
     const sourceHash = contentHash(document);
     if (known && isCopy(known)) {
-      deps.log.warn(
-        { template: name },
-        "the file of a template is ignored: the manager's template has its name",
-      );
+      deps.log.warn({ template: name }, 'template-file-ignored');
       continue;
     }
     if (!known)
@@ -96,10 +93,7 @@ const takenOver = (
 ): TemplateRecord => {
   if (isSameData(known.document, document)) return known;
   if (known.sourceHash !== undefined && known.sourceHash !== contentHash(known.document)) {
-    log.warn(
-      { template: known.name, version: known.version },
-      'the file of a template changed and replaces changes made here; the previous version is kept',
-    );
+    log.warn({ template: known.name, version: known.version }, 'template-file-changed');
   }
   return nextVersion(known, document);
 };

@@ -137,7 +137,7 @@ export class WebhookQueue {
     try {
       problem = await this.#attempt(delivery, sending);
     } catch (error) {
-      this.#deps.log.error({ error }, 'a webhook threw');
+      this.#deps.log.error({ error }, 'webhook-threw');
       problem = 'it could not be sent';
     }
     this.#sending.delete(sending);
@@ -203,10 +203,7 @@ export class WebhookQueue {
     this.#dead.unshift(letter);
     this.#dead.length = Math.min(this.#dead.length, MOST_DEAD_LETTERS);
     metrics.count(SENT, { outcome: 'given-up' });
-    log.warn(
-      { id, address: this.address, attempts, problem },
-      'a webhook message was not delivered',
-    );
+    log.warn({ id, address: this.address, attempts, problem }, 'webhook-not-delivered');
     this.#revived.delete(id);
     void this.#keep({ ...letter, body });
   }
@@ -215,7 +212,7 @@ export class WebhookQueue {
     try {
       await this.#deps.deadLetters.keep(this.#name, letter);
     } catch (error) {
-      this.#deps.log.warn({ error, id: letter.id }, 'a dead letter could not be stored');
+      this.#deps.log.warn({ error, id: letter.id }, 'dead-letter-not-stored');
     }
   }
 
@@ -225,7 +222,7 @@ export class WebhookQueue {
     try {
       await this.#deps.deadLetters.forget(this.#name, id);
     } catch (error) {
-      this.#deps.log.warn({ error, id }, 'a dead letter could not be deleted');
+      this.#deps.log.warn({ error, id }, 'dead-letter-not-deleted');
     }
   }
 
@@ -244,7 +241,7 @@ export class WebhookQueue {
       if (isTaken) await marks.keepAnswer(mark, this.#owner(), 'taken');
       else await marks.giveUpRequest(mark, this.#owner());
     } catch (error) {
-      log.warn({ error }, 'the outcome of a webhook message could not be recorded');
+      log.warn({ error }, 'webhook-outcome-not-recorded');
     }
   }
 

@@ -58,7 +58,7 @@ export class PoolRenewal {
     this.#waiting.add(uid);
     if (!this.#running)
       this.#run().catch((error: unknown) => {
-        this.#deps.log.error({ error }, 'rendering of pools stopped');
+        this.#deps.log.error({ error }, 'pools-not-rendered');
       });
   }
 
@@ -108,7 +108,7 @@ export class PoolRenewal {
       );
       if (record?.unresolved) this.#tryAgain(uid, UNRESOLVED_AGAIN_MS);
     } catch (error) {
-      log.warn({ entity: 'pool', uid, error }, 'a pool could not be rendered or written');
+      log.warn({ entity: 'pool', uid, error }, 'pool-not-rendered-or-written');
       this.#tryAgain(uid, AGAIN_MS);
     }
   }
@@ -203,7 +203,7 @@ const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolReco
     if (isSameData(unresolved, record.unresolved)) return record;
     deps.log.warn(
       { entity: 'pool', uid: record.uid, name: record.name, why: error.message },
-      'a pool cannot be rendered and stays unchanged',
+      'pool-not-rendered',
     );
     return { ...record, unresolved };
   }

@@ -94,7 +94,7 @@ export class Holdings {
   async removeHome(): Promise<void> {
     if (!this.#bare) return;
     await removeHome(this.#bare.home).catch((error: unknown) =>
-      this.#deps.log.warn("a sandbox's folder could not be removed", {
+      this.#deps.log.warn('sandbox-folder-not-removed', {
         id: this.#id,
         error: String(error),
       }),

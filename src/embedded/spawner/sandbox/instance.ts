@@ -100,7 +100,7 @@ export class Instance {
     try {
       instance.#start(terms);
     } catch (error) {
-      deps.log.warn('a sandbox could not be started', { id, error: String(error) });
+      deps.log.warn('sandbox-not-started', { id, error: String(error) });
       instance.#failStart(startFailure(error));
     }
     return instance;
@@ -323,7 +323,7 @@ export class Instance {
     clearTimeout(this.#deadline);
     this.#settle();
     this.#reclaim().catch((error: unknown) =>
-      this.#deps.log.error('an ended sandbox could not be cleaned up', {
+      this.#deps.log.error('ended-sandbox-not-cleaned-up', {
         id: this.id,
         error: String(error),
       }),

@@ -100,7 +100,7 @@ export class Instances {
     }
     for (const home of deps.homes.others(new Set(this.#instances.keys()))) {
       await removeHome(home).catch((error: unknown) =>
-        deps.log.warn("a former sandbox's folder could not be removed", { error: String(error) }),
+        deps.log.warn('former-sandbox-folder-not-removed', { error: String(error) }),
       );
     }
   }

@@ -114,9 +114,7 @@ export class LogPump {
       env: {},
       cwd: '/',
     });
-    child.once('error', (error) =>
-      log.error('the launcher that keeps logs cannot be started', { error: error.message }),
-    );
+    child.once('error', (error) => log.error('log-launcher-not-started', { error: error.message }));
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
     if (!stat) return this.#again();
     let complaint = '';
@@ -126,8 +124,7 @@ export class LogPump {
         complaint = (complaint + String(bytes)).slice(0, COMPLAINT_LIMIT);
       });
     child.once('exit', () => {
-      if (complaint !== '')
-        log.error('the launcher that keeps logs failed', { complaint: complaint.trim() });
+      if (complaint !== '') log.error('log-launcher-failed', { complaint: complaint.trim() });
     });
     child.stdin?.on('error', () => {});
     // End of file on stdin means that the spawner is gone.

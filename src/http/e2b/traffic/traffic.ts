@@ -304,8 +304,8 @@ const note = (
   });
   const durationMs = clock.now() - startedAt;
   const fields = { requestId, method, status, durationMs };
-  if (errorCode === undefined) log.debug(fields, 'sandbox traffic');
-  else log.info({ ...fields, errorCode }, 'sandbox traffic refused');
+  if (errorCode === undefined) log.debug(fields, 'sandbox-traffic');
+  else log.info({ ...fields, errorCode }, 'sandbox-traffic-refused');
 };
 
 const refuse = (
@@ -330,7 +330,7 @@ const refuse = (
   const answer = errorAnswer(error, seen.requestId);
   const { errorCode } = answer.body;
   if (errorCode === 'INTERNAL')
-    deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
+    deps.log.error({ requestId: seen.requestId, error }, 'sandbox-traffic-failed');
   const shown = asGone(errorCode, shownError(answer));
   note(deps, seen, { status: shown.status, errorCode });
   // The code interpreter's SDKs show only the reason phrase of an error.

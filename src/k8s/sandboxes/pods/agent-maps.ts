@@ -102,7 +102,7 @@ export class AgentMaps {
     const [found] = answer.items ?? [];
     if (!found || isAgentMap(found, program)) return found !== undefined;
     await api.remove(path, { uid: found.metadata.uid }, { query });
-    log.warn({ namespace, name }, "removed a ConfigMap that had the agent's name but was not it");
+    log.warn({ namespace, name }, 'config-map-not-the-agent');
     return false;
   }
 
@@ -113,7 +113,7 @@ export class AgentMaps {
     if (this.#tidied.size >= MOST_KNOWN) this.#tidied.clear();
     this.#tidied.set(namespace, now);
     this.#tidy(namespace).catch((error: unknown) => {
-      this.#deps.log.warn({ namespace, error }, 'old agents could not be removed');
+      this.#deps.log.warn({ namespace, error }, 'old-agents-not-removed');
     });
   }
 

@@ -56,11 +56,7 @@ export class DoubtedPods {
     this.#cancels.set(key, () => undefined);
     this.#resolve(key)
       .catch((error: unknown) => {
-        if (!this.#stopped)
-          this.#deps.log.warn(
-            { key, error },
-            'a Pod that is missing from the watch could not be checked',
-          );
+        if (!this.#stopped) this.#deps.log.warn({ key, error }, 'unconfirmed-pod-not-read');
       })
       .finally(() => {
         this.#cancels.delete(key);
@@ -100,10 +96,7 @@ export class DoubtedPods {
     const pod = pods.get(key);
     const poolUid = pod && mirror.sandbox(pod.id)?.record.poolUid;
     if (!pod?.isUnlabelled || poolUid === undefined) return;
-    log.warn(
-      { id: pod.id, namespace, label: POOL_LABEL },
-      'a Pod lacked the label that the watch selects by; the label was restored',
-    );
+    log.warn({ id: pod.id, namespace, label: POOL_LABEL }, 'pod-label-restored');
     pods.learn(
       versionOf(
         await api.patch(path, {

@@ -165,7 +165,7 @@ export class PodReflectors {
 
   #refused(namespace: string, followed: Followed): void {
     const { log, changed } = this.#deps;
-    if (!followed.reflector.refused) log.warn({ namespace }, lacksRights(`namespace ${namespace}`));
+    if (!followed.reflector.refused) log.warn({ namespace }, 'pods-not-readable');
     if ((followed.isListed && followed.reflector.stale === undefined) || followed.isUnseen) return;
     followed.isUnseen = true;
     changed(namespace);

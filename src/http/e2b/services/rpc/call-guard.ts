@@ -138,6 +138,6 @@ export const toldOf = (
 ): ConnectError => {
   const told = rpcErrorOf(error);
   if (told) return told;
-  log.error({ error, requestId }, 'request failed');
+  log.error({ error, requestId }, 'request-failed');
   return new ConnectError('internal error', Code.Internal);
 };
