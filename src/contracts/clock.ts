@@ -9,6 +9,19 @@ export interface Clock {
   at(moment: number, due: () => void): () => void;
 }
 
+/** Resolves after `ms`, or at once if the signal aborts. Leaves no timer. Never rejects. */
+export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = (): void => {
+      callOff();
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const callOff = clock.at(clock.now() + ms, end);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+
 /** Settles like `work`; resolves with undefined if `work` takes longer. Drops a later result. */
 export const within = async <T>(
   clock: Clock,

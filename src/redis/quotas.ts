@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/clock.ts';
+import { type Clock, pause } from '../contracts/clock.ts';
 import {
   RESERVATION_MS,
   WRITE_MS,
@@ -136,9 +136,7 @@ export class RedisQuotas implements Quotas {
     ) {
       if (clock.now() >= until) throw this.unknown(tenant);
       this.expectUse(tenant);
-      await new Promise<void>((resolve) => {
-        clock.at(clock.now() + LOOK_EVERY_MS, resolve);
-      });
+      await pause(clock, LOOK_EVERY_MS);
     }
   }
 

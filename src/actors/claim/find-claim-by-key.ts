@@ -1,5 +1,5 @@
 import type { Supervisor } from '../sandbox/supervisor.ts';
-import type { Clock } from '../../contracts/clock.ts';
+import { type Clock, pause } from '../../contracts/clock.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import {
   idempotencyInFlight,
@@ -88,9 +88,7 @@ const fenceLater = async (
   namespace: string,
 ): Promise<void> => {
   for (const until = clock.now() + SETTLE_MS; clock.now() < until;) {
-    await new Promise<void>((resolve) => {
-      clock.at(clock.now() + FENCE_AGAIN_MS, resolve);
-    });
+    await pause(clock, FENCE_AGAIN_MS);
     if (
       await supervisor.fence(id, namespace).then(
         () => true,

@@ -1,6 +1,5 @@
-import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../../contracts/clock.ts';
+import { type Clock, pause } from '../../contracts/clock.ts';
 import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
@@ -49,7 +48,7 @@ export const askAgain = async ({
 }: LostClaim): Promise<Answer> => {
   const until = clock.now() + AGAIN_MS;
   for (let asked = 0; asked < MOST_ASKED;) {
-    await unlessAborted(signal, passed(clock, PAUSE_MS * 2 ** asked)).catch(() => undefined);
+    await pause(clock, PAUSE_MS * 2 ** asked, signal);
     const withinMs = until - clock.now();
     if (signal.aborted || withinMs <= 0) break;
     const way = wayIn(fleet, clusterId);
@@ -76,8 +75,3 @@ const wayIn = (
     throw error;
   }
 };
-
-const passed = (clock: Clock, ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    clock.at(clock.now() + ms, resolve);
-  });

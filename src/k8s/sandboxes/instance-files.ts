@@ -1,6 +1,6 @@
 import { AgentAway, AgentCall } from '../../contracts/agent/agent-call.ts';
 import { AgentFiles, type CallTerms } from '../../contracts/agent/agent-files.ts';
-import type { Clock } from '../../contracts/clock.ts';
+import { type Clock, pause } from '../../contracts/clock.ts';
 import { FileRefused, type FilePlace } from '../../contracts/files.ts';
 import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
@@ -65,15 +65,8 @@ export class InstanceFiles extends AgentFiles {
         const mayAgain = tries < MOST_TRIES && this.#deps.clock.now() < until;
         if (!isLost || !REPEATABLE.has(tokens[0]) || !mayAgain) throw error;
       }
-      await this.#pause();
+      await pause(this.#deps.clock, TRY_AGAIN_MS, terms.signal);
     }
-  }
-
-  #pause(): Promise<void> {
-    const { clock } = this.#deps;
-    return new Promise((resolve) => {
-      clock.at(clock.now() + TRY_AGAIN_MS, resolve);
-    });
   }
 
   async #try(

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../contracts/clock.ts';
+import { type Clock, pause } from '../../../contracts/clock.ts';
 import type { PullSecretOwner, PullSecrets } from '../../../contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../../../model/pools/pool-source.ts';
 
@@ -18,9 +18,7 @@ export const tiePasswords = async (
       return await pullSecrets.keep(owner, registries);
     } catch (error) {
       if (pauseMs > LONGEST_PAUSE_MS) throw error;
-      await new Promise<void>((resolve) => {
-        clock.at(clock.now() + pauseMs, resolve);
-      });
+      await pause(clock, pauseMs);
     }
   }
 };
