@@ -8,7 +8,7 @@ import { readName } from '../../http/corridor/local-names.ts';
 import { AnsweredElsewhere } from '../../http/corridor/pass.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import type { WayToCluster } from '../replication/fleet-operations.ts';
-import { errorCodeIn, hadNoEffect } from './fleet-names.ts';
+import { errorCodeIn, hadNoEffect, poolNameIn } from './fleet-names.ts';
 import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimOverClusters extends Omit<Away, 'way' | 'waitMs'> {
@@ -39,24 +39,22 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
  * env's members change.
  */
 export const claimPlacesOf = (
-  { fleet: { surface, fleet }, operations }: Pick<ClaimOverClustersDeps, 'fleet' | 'operations'>,
+  { fleet: deps, operations }: Pick<ClaimOverClustersDeps, 'fleet' | 'operations'>,
   { operationId }: Pick<Route, 'operationId'>,
   claim: { readonly caller: Caller; readonly body: unknown; readonly isHeld: boolean },
 ): ClaimPlaces | undefined => {
   if (operationId !== 'claimSandbox') return undefined;
-  const poolName = surface ? surface.poolOf(claim.body) : poolNameIn(claim.body);
+  const poolName = poolOf(deps, claim.body);
   if (poolName === undefined) return undefined;
   const [best, ...others] = operations
     .claimPlaces(claim.caller, poolName)
-    .filter(({ clusterId }) => surface?.serves(clusterId) ?? true);
+    .filter(({ clusterId }) => deps.surface?.serves(clusterId) ?? true);
   if (best) return [best, ...others];
-  return claim.isHeld ? [placeNamed(poolName, fleet.clusterId)] : undefined;
+  return claim.isHeld ? [placeNamed(poolName, deps.fleet.clusterId)] : undefined;
 };
 
-const poolNameIn = (body: unknown): string | undefined => {
-  const { poolName } = (body ?? {}) as { readonly poolName?: unknown };
-  return typeof poolName === 'string' ? poolName : undefined;
-};
+const poolOf = ({ surface }: Pick<FleetDeps, 'surface'>, body: unknown): string | undefined =>
+  surface ? surface.poolOf(body) : poolNameIn(body);
 
 /**
  * Claims by the name of an env over clusters: at the best place, then, if it refuses, at one other
@@ -196,7 +194,7 @@ const claimHere = async (
     fleet: { clusterId },
   } = fleet;
   const asked = request.body as object;
-  const isNamed = (surface ? surface.poolOf(asked) : poolNameIn(asked)) === poolName;
+  const isNamed = poolOf(fleet, asked) === poolName;
   const named = surface ? `${clusterId}::${poolName}` : poolName;
   return await claim({ ...request, waitMs, body: isNamed ? asked : claimOf(fleet, asked, named) });
 };

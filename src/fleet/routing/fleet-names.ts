@@ -149,6 +149,12 @@ const poolIn = (clusterId: string, name: string): string => `${clusterId}::${nam
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Returns the `poolName` of a body or a query. */
+export const poolNameIn = (asked: unknown): string | undefined => {
+  const { poolName } = (asked ?? {}) as { readonly poolName?: unknown };
+  return typeof poolName === 'string' ? poolName : undefined;
+};
+
 export const errorCodeIn = (body: object): string | undefined =>
   'errorCode' in body && typeof body.errorCode === 'string' && ERROR_CODE.test(body.errorCode)
     ? body.errorCode

@@ -10,7 +10,7 @@ import { nameKindOf, readName } from '../../http/corridor/local-names.ts';
 import { hasBody } from '../../http/corridor/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import type { Context } from '../../http/reply/context.ts';
-import { isMerged, shownInFleet } from './fleet-names.ts';
+import { isMerged, poolNameIn, shownInFleet } from './fleet-names.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { type SurfaceInFleet, answerFrom, readObject } from './passed-answer.ts';
@@ -48,12 +48,9 @@ export const wayByPool = (
   ...asked: readonly unknown[]
 ): WayToCluster | undefined => {
   for (const each of asked) {
-    const { poolName } = (each ?? {}) as { readonly poolName?: unknown };
     const cluster = surface
       ? surface.clusterOf(each)
-      : typeof poolName === 'string'
-        ? readName('pool', poolName)?.cluster
-        : undefined;
+      : readName('pool', poolNameIn(each) ?? '')?.cluster;
     if (cluster !== undefined && cluster !== fleet.clusterId) return passing.wayTo(fleet, cluster);
   }
   return undefined;
