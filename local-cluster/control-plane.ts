@@ -34,7 +34,8 @@ import { findPrograms } from './control-plane/programs.ts';
 import { clusterRights } from './control-plane/sandpool-rights.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { REAL_NODE, RealNode } from './real-node.ts';
-import { ARCHITECTURE_LABEL, OWN_ARCHITECTURE } from '../src/k8s/sandboxes/pods/agent-programs.ts';
+import { ARCHITECTURE_LABEL } from '../src/k8s/sandboxes/pods/agent-programs.ts';
+import { ownArchitecture } from '../src/lib/own-architecture.ts';
 import { builtAgent } from './built-agent.ts';
 import { watchedFolder } from './watched-folder.ts';
 
@@ -395,7 +396,7 @@ const aNode = (name: string): object => ({
     labels: {
       'kubernetes.io/hostname': name,
       'kubernetes.io/os': 'linux',
-      [ARCHITECTURE_LABEL]: OWN_ARCHITECTURE,
+      [ARCHITECTURE_LABEL]: ownArchitecture(),
     },
   },
 });

@@ -1,4 +1,9 @@
-import { getOwn } from './get-own.ts';
+/**
+ * Gets an entry by a name from users. Ignores inherited properties: every object has a
+ * `constructor`.
+ */
+export const getOwn = <T>(entries: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(entries, name) ? entries[name] : undefined;
 
 /** Compares JSON-like data. An undefined field equals an absent field. */
 export const isSameData = (one: unknown, other: unknown): boolean => {

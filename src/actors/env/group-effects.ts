@@ -1,6 +1,6 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import type {
   Asks,
   GroupContext,

@@ -12,7 +12,7 @@ import type { GroupMemory } from '../../machines/autoscaling/memory.ts';
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { shardOf } from '../../model/shards.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
 import type { ActorRuntime, OutboxEntry } from '../runtime/actor-runtime.ts';
 import type { EnvMirror } from '../runtime/record-mirror.ts';

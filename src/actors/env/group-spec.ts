@@ -2,7 +2,7 @@ import { NO_MEMORY } from '../../machines/autoscaling/memory.ts';
 import type { GroupSpec, GroupWords } from '../../machines/autoscaling/group-events.ts';
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 
 /**
  * Reads a group from its env's record: members' bounds and priorities, and the memory of the

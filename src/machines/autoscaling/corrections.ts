@@ -1,5 +1,5 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
 import type { Moment } from './modes.ts';
 import { boundsOf, changesOf, cut, raised, sumOf, unservedOf, type Slot } from './slots.ts';

@@ -11,7 +11,7 @@ import {
   takenOver,
   type GroupMemory,
 } from './memory.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 
 /** Interval of evaluations. */
 export const EVALUATION_MS = 5_000;

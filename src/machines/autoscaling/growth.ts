@@ -1,5 +1,5 @@
 import type { GroupCounts, GrowthLimit, TroubleReason } from '../../model/envs/scaling-decision.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import type { GroupMemory } from './memory.ts';
 import { bufferOf, neededIdle, stepOf, type Moment } from './modes.ts';
 import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './slots.ts';

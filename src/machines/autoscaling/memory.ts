@@ -4,7 +4,7 @@ import type {
   ScalingDecision,
   TroubleReason,
 } from '../../model/envs/scaling-decision.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import type { MemberObservation } from './observation.ts';
 import { lowered, sampled, type SlidingWindow } from './window.ts';
 

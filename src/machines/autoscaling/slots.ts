@@ -1,6 +1,6 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { GroupCounts, ScalingChange } from '../../model/envs/scaling-decision.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 

@@ -1,5 +1,5 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import { getOwn } from '../../lib/get-own.ts';
+import { getOwn } from '../../lib/plain-data.ts';
 import type { GrowthLimit } from '../../model/envs/scaling-decision.ts';
 import type { EnvCondition } from '../../model/envs/env-condition.ts';
 import type { MemberConfig, MemberState, TemplateRef } from '../../model/envs/env.ts';

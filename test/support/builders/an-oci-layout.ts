@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { pack, type Header } from 'tar-stream';
+import { ownArchitecture } from '../../../src/lib/own-architecture.ts';
 
 /** One entry of a layer: a header, and the file's content. */
 export type TarEntry = Partial<Header> & {
@@ -37,7 +38,6 @@ export const TAR = 'application/vnd.oci.image.layer.v1.tar';
 export const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 export const CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const REF_NAME = 'org.opencontainers.image.ref.name';
-export const THIS_ARCHITECTURE = { x64: 'amd64' }[process.arch as string] ?? process.arch;
 
 export const digestOf = (bytes: Buffer): string =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
@@ -77,7 +77,7 @@ export const writeLayout = (folder: string, parts: LayoutParts = {}): string => 
   }));
   const config = blob(
     json({
-      architecture: parts.architecture ?? THIS_ARCHITECTURE,
+      architecture: parts.architecture ?? ownArchitecture(),
       os: parts.os ?? 'linux',
       config: parts.config,
       rootfs: {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
+import { ownArchitecture } from '../../../lib/own-architecture.ts';
 import { readBounded } from './bounded-file.ts';
 import type { Compression } from './decompression.ts';
 import { ImageRefused } from './image-refused.ts';
@@ -46,7 +47,7 @@ const REF_NAME = 'org.opencontainers.image.ref.name';
 
 export const thisPlatform = (): Platform => ({
   os: 'linux',
-  architecture: { x64: 'amd64', ia32: '386' }[process.arch as string] ?? process.arch,
+  architecture: ownArchitecture(),
 });
 
 /** Finds the image by tag or digest, or the only image. Throws ImageRefused. */

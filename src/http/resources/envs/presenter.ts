@@ -1,6 +1,6 @@
 import type { AutoscalingGroup } from '../../../model/envs/autoscaling-group.ts';
 import type { EnvRecord, MemberConfig } from '../../../model/envs/env.ts';
-import { getOwn } from '../../../lib/get-own.ts';
+import { getOwn } from '../../../lib/plain-data.ts';
 import type { CompletedDecision } from '../../../model/envs/scaling-decision.ts';
 import { accessField } from '../../../model/tenant.ts';
 import type { TemplateSpec } from '../../../model/templates/template.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { arch } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { DefinitionRefused } from '../../../contracts/sandbox-driver.ts';
+import { ownArchitecture } from '../../../lib/own-architecture.ts';
 import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
 /** The agent (native/README.md), built for one processor architecture. */
@@ -27,9 +27,7 @@ export interface PlacedAgent {
 /** The label of every node with its architecture. */
 export const ARCHITECTURE_LABEL = 'kubernetes.io/arch';
 
-const NAMES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-/** Architecture of this machine, as in nodes' labels. */
-export const OWN_ARCHITECTURE = NAMES[arch] ?? arch;
+const ARCHITECTURES = ['amd64', 'arm64'] as const;
 /** Size limit of a ConfigMap. */
 const MOST_BYTES = 1 << 20;
 const ID_LENGTH = 16;
@@ -44,19 +42,18 @@ export const agentProgram = (bytes: Buffer): AgentProgram => ({
  * native/build on this machine. Throws if none is found, or one is too large.
  */
 export const readAgents = (native = new URL('../../../../native/', import.meta.url)): Agents => {
+  const own = ownArchitecture();
   const built = fileURLToPath(new URL('build-output/launcher', native));
-  const found = Object.values(NAMES).flatMap((name): [string, AgentProgram][] => {
+  const found = ARCHITECTURES.flatMap((name): [string, AgentProgram][] => {
     const file = fileURLToPath(new URL(`launcher-${name}`, native));
-    const path = [file, ...(name === OWN_ARCHITECTURE ? [built] : [])].find((each) =>
-      existsSync(each),
-    );
+    const path = [file, ...(name === own ? [built] : [])].find((each) => existsSync(each));
     return path === undefined ? [] : [[name, agentProgram(readFileSync(path))]];
   });
   if (found.length === 0) throw new Error(`the agent of Pods is missing: ${built}`);
   for (const [name, { bytes }] of found)
     if (bytes.length > MOST_BYTES)
       throw new Error(`the agent of Pods for ${name} has more than ${MOST_BYTES} bytes`);
-  return { own: OWN_ARCHITECTURE, programs: new Map(found) };
+  return { own, programs: new Map(found) };
 };
 
 /**
