@@ -21,20 +21,22 @@ export const keysOf = (prefix: string) => {
   const ofBucket = (bucket: number): string => `${prefix}:{activity-${bucket}}`;
   return {
     /**
-     * Hash: `:run`, `:total`, `:version`, and `amount|version|parts` by name
-     * (scripts/usage-entry.ts).
+     * Hash: `:run`, `:since`, `:total`, `:version`, and `amount|version|parts` by name
+     * (lua/include/usage_entry.lua).
      */
     usage: (tenant: Tenant, resource: QuotaResource): string =>
       `${ofTenant(tenant)}:usage:${resource}`,
     /** Sorted set by time: names reserved and not yet settled. */
     pendingReservations: (tenant: Tenant, resource: QuotaResource): string =>
       `${ofTenant(tenant)}:unsettled:${resource}`,
-    /** Sorted set of a pool's waiters, and hash of live replicas: scripts/claims.ts. */
+    /**
+     * Sorted set of a pool's waiters, and hash of live replicas (lua/include/waiting_order.lua).
+     */
     waiting: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting:${uid}`,
     waitingSeen: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting-seen:${uid}`,
     /** Text `time|token|run` of a running rebuild. */
     rebuild: (tenant: Tenant): string => `${ofTenant(tenant)}:rebuild`,
-    /** Hash: `body`, `owner` and `until` while in flight, `instance`, `answer`. */
+    /** Hash: `body`; `owner`, `until`, `instance` and `place` until it has an `answer`. */
     request: (tenant: Tenant, mark: string): string => `${ofTenant(tenant)}:request:${mark}`,
     /** Sorted set of the keys of a tenant's requests, by the moment at which they are forgotten. */
     requests: (tenant: Tenant): string => `${ofTenant(tenant)}:requests`,
@@ -51,9 +53,9 @@ export const keysOf = (prefix: string) => {
     /** Hash: `:run`, `:since`, and by id the time of the last activity. */
     activity: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:marks`,
     activityBucket: (bucket: number): string => `${ofBucket(bucket)}:marks`,
-    /** Text: the end as JSON. */
     /** Sorted set of replicas with work in the sandbox, by expiry. */
     working: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:working:${id}`,
+    /** Text: the end as JSON. */
     ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
     /**
      * Unused tokens by their SHA-256. `tokens`: a hash; `tokenTimes`: a sorted set by time;

@@ -214,7 +214,7 @@ export class RedisQuotas implements Quotas {
 export const holderOf = (replica: string, attempt: string | undefined): string =>
   attempt === undefined ? replica : `${replica}/${attempt}`;
 
-/** Parses `amount|version|parts` (scripts/usage-entry.ts). */
+/** Parses `amount|version|parts` (lua/include/usage_entry.lua). */
 const usagePartOf = (name: string, text: string): UsagePart => {
   const [amount = '0', version = '', parts = ''] = text.split('|');
   return {

@@ -17,8 +17,9 @@ const PROOF_MS = STEADY_MS + 1_000;
 /**
  * One pool: pending until it was filled once, active, deleting, removed. Requests launches and
  * retirements so that the instances reach `replicas` and never exceed it, and unclaimed ones reach
- * the record's revision. The arithmetic is in decisions.ts. Decides only while it leads. Never
- * retires running sandboxes; only a deletion with `force` ends them.
+ * the record's revision. The decisions are in decisions.ts, their arithmetic in arithmetic.ts.
+ * Decides only while it leads. Never retires running sandboxes; only a deletion with `force` ends
+ * them.
  */
 export const poolMachine = setup({
   types: {

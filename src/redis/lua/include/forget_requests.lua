@@ -35,7 +35,7 @@ local function forget_oldest(requests, answers, most)
       forgotten = forgotten + 1
       bytes = tonumber(redis.call('HGET', answers, ':bytes'))
     else
-      from = from + 1 -- in progress
+      from = from + 1 -- has no answer
     end
   end
   return bytes
