@@ -315,8 +315,7 @@ export class SandboxHost {
     const { parts, runtime } = this.#deps;
     const { pools } = parts();
     if (report.type === 'INSTANCE_STARTED' && pools.knowsToStart(poolUid, report.revision)) return;
-    if (report.type !== 'INSTANCE_STARTED' && this.#leads(poolUid))
-      runtime.measures.start(report, event);
+    if (this.#leads(poolUid)) runtime.measures.start(report, event);
     pools.send(poolUid, report);
   }
 
