@@ -76,12 +76,3 @@ export interface RecentAudit {
    */
   before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]>;
 }
-
-/** Returns the fields that identify a caller in an audit line. */
-export const whoOf = ({
-  namespace,
-  team,
-  user,
-  role,
-  keyId,
-}: NonNullable<AuditEntry['caller']>) => ({ namespace, team, user, role, keyId });

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import {
-  whoOf,
-  type AuditEntry,
-  type AuditLine,
-  type AuditSink,
-  type CountedEntry,
-  type RecentAudit,
+import type {
+  AuditEntry,
+  AuditLine,
+  AuditSink,
+  CountedEntry,
+  RecentAudit,
 } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
@@ -14,7 +13,7 @@ import type { AuditAnchor } from './audit-anchor.ts';
 import { CHAIN_START, type ChainEnd, chainLine } from './audit-chain.ts';
 import { readAuditTail, readHead } from './audit-folder.ts';
 import { type AuditFiles, AuditWriter } from './audit-writer.ts';
-import { MinuteLines } from './minute-lines.ts';
+import { MinuteLines, whoOf } from './minute-lines.ts';
 
 export interface AuditTrailOptions {
   readonly files: AuditFiles;

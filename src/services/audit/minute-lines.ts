@@ -1,4 +1,4 @@
-import { whoOf, type AuditEntry, type CountedEntry } from '../../contracts/audit.ts';
+import type { AuditEntry, CountedEntry } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 
 type Who = NonNullable<AuditEntry['caller']>;
@@ -108,3 +108,12 @@ export class MinuteLines {
 }
 
 const SHARED = ' ';
+
+/** Returns the fields that identify a caller in an audit line. */
+export const whoOf = ({
+  namespace,
+  team,
+  user,
+  role,
+  keyId,
+}: NonNullable<AuditEntry['caller']>) => ({ namespace, team, user, role, keyId });
