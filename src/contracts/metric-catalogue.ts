@@ -93,7 +93,7 @@ export const METRICS = {
     160,
   ),
   sandpool_pool_replicas: gauge(
-    'Replicas that a pool wants, for the same pools.',
+    'Replicas that a pool wants, for the 50 pools with the most replicas.',
     ['pool_namespace', 'pool'],
     60,
   ),
@@ -328,7 +328,8 @@ export const METRICS = {
     8,
   ),
   sandpool_manager_dials_failed_total: counter(
-    'Failed dials to that address since the admin last allowed managers.',
+    'On a worker, by address of fleet.managers: failed dials to it since the admin last ' +
+      'allowed managers.',
     ['manager'],
     8,
   ),
