@@ -206,6 +206,7 @@ export class ClaimAttempts {
       return { instance: opening?.took(admission.opened), isUnsure: false };
     if (admission === 'look-first') return { instance: undefined, isUnsure: true };
     if (admission === 'full') throw sandboxQuotaExceeded(limit);
+    // Compared here too, because an `await` would delay every claim.
     if (admission === 'admitted' && clock.now() - since > RESERVATION_MS)
       await requireReserved(this.#deps, {
         tenant: owner,
@@ -252,11 +253,11 @@ export interface ClaimWriteDeps {
  * `lost`: the caller may try another instance. The caller must withdraw or move the reservation of
  * `left`; without `left`, it is reconciled in the background.
  */
-export type WriteOutcome =
+type WriteOutcome =
   | { readonly kind: 'claimed'; readonly view: SandboxView }
   | { readonly kind: 'lost'; readonly left: InstanceId | undefined };
 
-export interface ClaimWrite {
+interface ClaimWrite {
   readonly instance: HeldInstance;
   /** See QuotaEntry. */
   readonly attempt: string;
@@ -270,10 +271,7 @@ const RECONCILE_MS = 60_000;
  * Writes the claim of a reserved instance. A claim under an Idempotency-Key tries another instance
  * only after it is certain that this write never lands. So one key never gets two sandboxes.
  */
-export const writeClaim = async (
-  deps: ClaimWriteDeps,
-  write: ClaimWrite,
-): Promise<WriteOutcome> => {
+const writeClaim = async (deps: ClaimWriteDeps, write: ClaimWrite): Promise<WriteOutcome> => {
   const { supervisor, clock } = deps;
   const {
     instance: { id },

@@ -172,7 +172,7 @@ export class HeldInstance {
  */
 export type EndOfWaiting = 'over' | 'gone' | 'deleted' | 'stopping';
 
-export interface ClaimQueueDeps {
+interface ClaimQueueDeps {
   readonly clock: Clock;
   /** Acquires an idle instance of the pool. */
   readonly acquire: (poolUid: string) => HeldInstance | undefined;
@@ -186,7 +186,7 @@ const LAST_PAUSE_MS = 250;
  * without a candidate gets the next idle instance at once. The admission decides the order over all
  * replicas; if it refuses a claim, the queue pauses briefly.
  */
-export class ClaimQueue {
+class ClaimQueue {
   readonly #deps: ClaimQueueDeps;
   readonly #lines = new Map<string, Line>();
   #stopping = false;

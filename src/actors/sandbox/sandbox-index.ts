@@ -383,13 +383,13 @@ export class IdleSet {
 }
 
 /** An idle instance, and the set that contains it. */
-export interface FoundIdle {
+interface FoundIdle {
   readonly among: IdleSet;
   readonly entry: OrderedEntry;
 }
 
 /** Finds the longest idle instance of several sets. Each set prefers these buckets. */
-export const longestOf = (
+const longestOf = (
   sets: readonly IdleSet[],
   preferred: readonly number[],
 ): FoundIdle | undefined => {

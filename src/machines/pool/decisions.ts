@@ -271,7 +271,7 @@ interface Condition {
   readonly since: number;
 }
 
-export interface ConditionsInput {
+interface ConditionsInput {
   readonly rollout: RolloutState;
   /** Starts fail in a row, and keep it from having what it should. */
   readonly failing: boolean;
@@ -285,7 +285,7 @@ export interface ConditionsInput {
 }
 
 /** The conditions of a pool. */
-export const conditionsOf = (input: ConditionsInput): readonly Word[] => [
+const conditionsOf = (input: ConditionsInput): readonly Word[] => [
   progressOf(input),
   degradationOf(input),
   resolutionOf(input),
@@ -295,7 +295,7 @@ export const conditionsOf = (input: ConditionsInput): readonly Word[] => [
 export const firstConditions = ({ createdAt, conditions }: PoolRecord): readonly PoolCondition[] =>
   conditions ?? [COMPLETE, AS_EXPECTED, RESOLVED].map((word) => ({ ...word, since: createdAt }));
 
-export const isRemarkable = ({ type, status }: PoolCondition): boolean =>
+const isRemarkable = ({ type, status }: PoolCondition): boolean =>
   status !== (type === 'TemplateResolved' ? 'True' : 'False');
 
 /**
