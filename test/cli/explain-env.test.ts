@@ -141,7 +141,7 @@ describe('sandpool envs explain', () => {
   it('shows how long a group cools down and keeps its instances', () => {
     expect(explainEnv(aStory({ decisions: [aDecision()] })))
       .to.include('it does not grow again for 20s (1m in all)')
-      .and.include('no instance is removed for 1m20s, which is 2m from the last growth');
+      .and.include('no instance is removed for 1m20s: until 2m after the last growth');
     expect(explainEnv(aStory({ decisions: [aDecision({ at: before(61) })] }))).to.not.include(
       'is cooling down',
     );
@@ -248,7 +248,7 @@ describe('sandpool envs explain', () => {
         'member small is saturated: its last instances could not start, and it is skipped for 1m30s',
       )
       .and.include('member big is Draining')
-      .and.include('; 1 claim more waited');
+      .and.include('; 1 claim waiting or refused');
   });
 
   it('identifies a disabled group, one that never shrinks, and a member without a group', () => {

@@ -99,8 +99,8 @@ const explainLeaf = (action: Actions['action']): Command => {
       '--key <keyId>',
       'as a request by this key; otherwise --role, --team and --gated describe the key',
     )
-    .addOption(new Option('--role <role>', 'team of the key').choices(['user', 'admin']))
-    .option('--team <team>', 'role of the key')
+    .addOption(new Option('--role <role>', 'role of the key').choices(['user', 'admin']))
+    .option('--team <team>', 'team of the key')
     .option('--gated', 'as if the key were gated')
     .option('--body <json>', 'body of the request; none by default')
     .option('--server <url>', 'the daemon that knows the key [SANDPOOL_SERVER]')

@@ -81,7 +81,7 @@ const setLeaf = (action: ServiceAction): Command =>
       'maximum number of claimed sandboxes',
       wholeNumber(0, HIGHEST_LIMIT.sandboxes),
     )
-    .option('--pools <n>', 'owned', wholeNumber(0, HIGHEST_LIMIT.pools))
+    .option('--pools <n>', 'maximum number of pools', wholeNumber(0, HIGHEST_LIMIT.pools))
     .option(
       '--replicas <n>',
       'maximum number of replicas, over all pools',

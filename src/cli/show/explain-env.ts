@@ -108,7 +108,7 @@ const nowWords = (members: readonly ObservedMember[]): string => {
     sum((member) => member.idleCount),
     sum((member) => member.pendingRequests),
   ];
-  const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} more waited`;
+  const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} waiting or refused`;
   return (
     `now it has ${desired}: ${running} running, ${idle} idle, ` +
     `${Math.max(0, desired - running - idle)} on the way${asked}`
@@ -150,8 +150,8 @@ const timeWords = ({
       : []),
     ...(protecting > 0
       ? [
-          `no instance is removed for ${rounded(protecting)}, which is ` +
-            `${inSeconds(down.protectionWindowSeconds)} from the last growth`,
+          `no instance is removed for ${rounded(protecting)}: until ` +
+            `${inSeconds(down.protectionWindowSeconds)} after the last growth`,
         ]
       : []),
     down.idleTimeoutSeconds === 0

@@ -226,7 +226,7 @@ export const ConfigSchema = z
         1_048_576,
         1_125_899_906_842_624,
         'Maximum size of all log files together, in bytes. Beyond it, the oldest files of the ' +
-          'sandbox with the most logs are deleted.',
+          'user with the most logs are deleted.',
       ),
     }),
     answers: z.strictObject({

@@ -151,7 +151,7 @@ const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): 
         )}\n`;
   const extent =
     first === undefined || last === undefined
-      ? 'not a line of an audit'
+      ? 'no audit lines'
       : `lines ${first} to ${last.seq}, the last with hash ${last.hash}`;
   const ended =
     crashes === 0
