@@ -321,8 +321,7 @@ const kinds = (): readonly Kind[] => [
     plural: 'sandboxenvs',
     shortNames: ['sbe'],
     scope: 'Namespaced',
-    description:
-      'A template with what differs from it, and the pools that are made and sized by it.',
+    description: 'A template with overrides, and the pools that it makes and sizes.',
     spec: envSpec(),
     resolved: structuralOf(ResolvedEnvSchema),
     conditions: true,

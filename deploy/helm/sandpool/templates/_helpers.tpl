@@ -88,7 +88,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.clusterId }}{{ $_ := set $own "clusterId" .Values.clusterId }}{{ end }}
 {{- if include "sandpool.inFleet" . }}
 {{- if not .Values.clusterId }}{{ fail "clusterId must name this cluster where it is in a fleet" }}{{ end }}
-{{- if and (eq .Values.role "manager") .Values.fleet.managers }}{{ fail "fleet.managers must be empty where role is manager: a manager is no worker of another one" }}{{ end }}
+{{- if and (eq .Values.role "manager") .Values.fleet.managers }}{{ fail "fleet.managers must be empty if role is manager: a manager cannot be a worker of another manager" }}{{ end }}
 {{- if and .Values.fleet.managers (not .Values.fleet.joinTokenSecret) }}{{ fail "fleet.joinTokenSecret must name a Secret with the key token, which sandpool clusters join-token prints at the manager" }}{{ end }}
 {{- $_ := set $own "role" .Values.role }}
 {{- $fleet := dict "managers" .Values.fleet.managers "addresses" .Values.fleet.addresses }}
