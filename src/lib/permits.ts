@@ -25,7 +25,11 @@ export class Permits<Kind extends string> {
    * permits left.
    */
   full(keys: Readonly<Record<Kind, string>>): Pick<Counted<Kind>, 'kind' | 'most'> | undefined {
-    return this.#kinds.find(({ kind, most, taken }) => (taken.get(keys[kind]) ?? 0) >= most);
+    return this.#kinds.find((counted) => isFull(counted, keys[counted.kind]));
+  }
+
+  isFull(kind: Kind, key: string): boolean {
+    return this.#kinds.some((counted) => counted.kind === kind && isFull(counted, key));
   }
 
   /**
@@ -48,6 +52,9 @@ export class Permits<Kind extends string> {
     };
   }
 }
+
+const isFull = ({ most, taken }: Counted<string>, key: string): boolean =>
+  (taken.get(key) ?? 0) >= most;
 
 const giveBack = (taken: Map<string, number>, key: string): void => {
   const left = (taken.get(key) ?? 1) - 1;

@@ -11,6 +11,8 @@ describe('permits', () => {
 
     expect(() => permits.take({ sandbox: 'a', tenant: 'red' }, refuse)).to.throw('sandbox has 1');
     expect(() => permits.take({ sandbox: 'c', tenant: 'blue' }, refuse)).to.throw('tenant has 2');
+    expect(permits.isFull('sandbox', 'a')).to.equal(true);
+    expect(permits.isFull('tenant', 'red')).to.equal(false);
     giveBack();
     expect(permits.full({ sandbox: 'a', tenant: 'blue' })).to.equal(undefined);
   });

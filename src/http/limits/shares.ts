@@ -13,17 +13,18 @@ export const overloaded = (): Refusal =>
  * wait, such as commands and streams, take no slot.
  */
 export class Places {
-  readonly #most: number;
-  readonly #permits: Permits<'kind' | 'tenant'>;
-  #underWay = 0;
+  readonly #permits: Permits<'all' | 'kind' | 'tenant'>;
 
   constructor(most: number) {
-    this.#most = most;
-    this.#permits = new Permits({ kind: Math.ceil(most / 4), tenant: Math.ceil(most / 2) });
+    this.#permits = new Permits({
+      all: most,
+      kind: Math.ceil(most / 4),
+      tenant: Math.ceil(most / 2),
+    });
   }
 
   get areTaken(): boolean {
-    return this.#underWay >= this.#most;
+    return this.#permits.isFull('all', '');
   }
 
   /** Runs `work` in a slot. Rejects with UNAVAILABLE if no slot is free. */
@@ -31,13 +32,11 @@ export class Places {
     { operation, tenant }: { readonly operation: string; readonly tenant: string },
     work: () => Promise<T> | T,
   ): Promise<T> {
-    if (this.areTaken) throw overloaded();
-    const release = this.#permits.take({ kind: `${operation} ${tenant}`, tenant }, overloaded);
-    this.#underWay += 1;
+    const kind = `${operation} ${tenant}`;
+    const release = this.#permits.take({ all: '', kind, tenant }, overloaded);
     try {
       return await work();
     } finally {
-      this.#underWay -= 1;
       release();
     }
   }

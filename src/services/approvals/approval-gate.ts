@@ -224,7 +224,6 @@ class ApprovalWaits {
   readonly #places = new Permits({ all: MOST, tenant: MOST_OF_TENANT });
   /** Callbacks by approval. */
   readonly #waiting = new Map<string, Set<() => void>>();
-  #count = 0;
 
   constructor({ mirror, clock }: { readonly mirror: ApprovalMirror; readonly clock: Clock }) {
     this.#mirror = mirror;
@@ -236,7 +235,7 @@ class ApprovalWaits {
   }
 
   get size(): number {
-    return this.#count;
+    return [...this.#waiting.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   /**
@@ -247,11 +246,9 @@ class ApprovalWaits {
     const release = this.#places.take({ all: '', tenant }, (kind, most) =>
       kind === 'all' ? tooManyOpen() : tooManyWait(most),
     );
-    this.#count += 1;
     try {
       await this.#told(id, waitMs, signal());
     } finally {
-      this.#count -= 1;
       release();
     }
   }

@@ -47,10 +47,7 @@ export const followActor = (deps: FollowActorDeps): DebugOperations['followActor
       tooManyStreams('you have', most),
     );
     const following = new Following(deps, { kind, key, shard: shardOf(shardKey) });
-    let open = true;
     const close = (): void => {
-      if (!open) return;
-      open = false;
       following.close();
       release();
     };
