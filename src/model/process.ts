@@ -55,6 +55,5 @@ export type ProcessOutput =
 /** Limits for every driver; docs/internals/bounds.md. */
 export const LIVE_PROCESSES = 64;
 export const ENDED_PROCESSES = 64;
-export const ENDED_FOR_MS = 600_000;
 export const KEPT_OUTPUT_BYTES = 1 << 20;
 export const INPUT_BYTES = 64 << 10;

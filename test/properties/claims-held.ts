@@ -104,6 +104,7 @@ export const aClaimWorld = async () => {
               caller: alice,
               credential: 'secret',
               opensItself: true,
+              isElsewhere: false,
               earlier: undefined,
               pendingOutcome: () => pendingRequests.settled({ key, body: 'body' }),
               settle: async () => undefined,

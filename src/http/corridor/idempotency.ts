@@ -47,7 +47,7 @@ export interface MarkedRequest {
   /** The caller's API key. The encryption key of stored answers is derived from it. */
   readonly credential: string;
   /** Another cluster may carry out the effect. */
-  readonly isElsewhere?: boolean;
+  readonly isElsewhere: boolean;
   /** The operation claims the key itself, and finds the result of an earlier attempt. */
   readonly opensItself: boolean;
   /**
@@ -77,7 +77,7 @@ export const answerOnce = async (
 ): Promise<WrittenAnswer> => {
   const { mark, caller, credential, byManager } = request;
   const opening = deps.operations.idempotentRequest(mark, caller, byManager);
-  opening.isRouted = request.isElsewhere === true;
+  opening.isRouted = request.isElsewhere;
   try {
     return await answerOpening(deps, request, opening);
   } catch (error) {

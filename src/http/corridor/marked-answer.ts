@@ -2,7 +2,6 @@ import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
 import { managersFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { AskedByManager } from '../../actors/request/idempotent-request.ts';
-import type { Admission } from '../limits/admission.ts';
 import type { Context } from '../reply/context.ts';
 import { withoutBase } from '../limits/request-head.ts';
 import type { Pass } from './pass.ts';
@@ -15,10 +14,6 @@ import {
   type WrittenAnswer,
 } from './idempotency.ts';
 import type { Answer, AnyRequest, Route } from './route.ts';
-
-export interface CarryOutDeps extends IdempotencyDeps {
-  readonly admission: Admission;
-}
 
 export interface Marked {
   readonly context: Context;
@@ -36,14 +31,14 @@ export interface Marked {
    * a result.
    */
   readonly isElsewhere: boolean;
-  /** Runs the row's handler. */
+  /** Runs the later stages, and returns their answer. */
   readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
 /** Runs a request once under its key, even if repetitions reach other replicas. */
 export const answerMarked = async (
   row: Route,
-  deps: CarryOutDeps,
+  deps: IdempotencyDeps,
   { isElsewhere, byManager, mayBeDone: isSaid = false, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes, pass, perform } = marked;

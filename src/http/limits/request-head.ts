@@ -69,10 +69,7 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
 export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
   headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 
-/** Base paths. The API is the same under each. */
-export const BASES = ['', '/v1'] as const;
-
 /** `/v1` if the client used it, else empty. */
-export const askedBase = (path: string): '' | '/v1' => (path.startsWith('/v1/') ? '/v1' : '');
+export const askedBase = (path: string): string => (path.startsWith('/v1/') ? '/v1' : '');
 
 export const withoutBase = (path: string): string => path.slice(askedBase(path).length);

@@ -160,7 +160,8 @@ export class Turns {
     if (!working || this.#turn === undefined) return;
     const now = this.#now();
     if (now - working.since < COSTLY_MS) return;
-    // at most, all time between the sample and the turn was this process's
+    // Assumes that one processor was busy all the time between sample and turn; other threads may
+    // have used more.
     const before = this.#asked.processorMs + this.#turn - this.#asked.at;
     const ms = Math.min(now - working.since, this.#processorMs() - before);
     if (ms < COSTLY_MS) return;

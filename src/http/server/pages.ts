@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Next } from 'koa';
-import { BASES } from '../limits/request-head.ts';
+import { withoutBase } from '../limits/request-head.ts';
 import type { Context } from '../reply/context.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import type { Route } from '../corridor/route.ts';
@@ -36,21 +36,17 @@ export const pages = (
     '/docs/swagger-ui-bundle.js': () =>
       viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
   };
-  const makerOf = new Map(
-    BASES.flatMap((base) =>
-      Object.entries(makers).map(([path, make]) => [base + path, { path, make }] as const),
-    ),
-  );
+  const makerOf = new Map(Object.entries(makers));
   return async (context: Context, next: Next): Promise<void> => {
-    const found = makerOf.get(context.path);
+    const path = withoutBase(context.path);
+    const make = makerOf.get(path);
     // Other clients than browsers get 404 at `/`.
-    if (!found || (found.path === '/' && !/\btext\/html\b/.test(context.get('Accept'))))
-      return next();
+    if (!make || (path === '/' && !/\btext\/html\b/.test(context.get('Accept')))) return next();
     if (context.method !== 'GET' && context.method !== 'HEAD')
       return methodNotAllowed(context, ['GET', 'HEAD']);
-    const page = made.get(found.path) ?? Promise.resolve(found.make());
-    made.set(found.path, page);
-    context.state.route = found.path;
+    const page = made.get(path) ?? Promise.resolve(make());
+    made.set(path, page);
+    context.state.route = path;
     answer(context, await page);
   };
 };

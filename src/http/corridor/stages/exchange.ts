@@ -34,7 +34,7 @@ export class Exchange {
   /** locate: rejects if that cluster lacks the resource. */
   requireThere: (() => Promise<void>) | undefined;
 
-  /** resolve */
+  /** read */
   params: unknown;
   query: unknown;
 

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../model/tenant.ts';
+import type { IdempotencyDeps } from '../idempotency.ts';
 import { thenLinger } from '../linger.ts';
-import { answerMarked, type CarryOutDeps } from '../marked-answer.ts';
+import { answerMarked } from '../marked-answer.ts';
 import { FREE } from '../pass.ts';
 import type { Answer, AnyRequest } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
@@ -10,7 +11,7 @@ import type { Exchange, Stage } from './exchange.ts';
  * repetitions on any replica.
  */
 export const once =
-  (deps: CarryOutDeps): Stage =>
+  (deps: IdempotencyDeps): Stage =>
   async (exchange, next) => {
     const { row, context, pass, caller, key, elsewhere } = exchange;
     if (key !== undefined && caller && elsewhere?.isKept !== false)
@@ -33,7 +34,7 @@ interface Keyed {
 }
 
 const underKey = async (
-  deps: CarryOutDeps,
+  deps: IdempotencyDeps,
   { exchange, next, key, caller }: Keyed,
 ): Promise<void> => {
   const { row, context, bytes, pass, overLink } = exchange;
