@@ -30,6 +30,7 @@ static void open_folders(const struct list *folders);
 static void become(const struct order *order);
 _Noreturn static void run_bare(const struct order *order);
 _Noreturn static void run_command(char **argv);
+_Noreturn static void wait_for_ever(void);
 
 int run_start(void) {
   struct order order;
@@ -73,6 +74,7 @@ int run_init(char **argv) {
     char *bytes = read_whole(COMMAND_FD, 4 * 1024 * 1024, &length);
     size_t count = 0;
     for (size_t at = 0; at < length; at++) count += bytes[at] == 0;
+    if (count == 0 && getpid() == 1) wait_for_ever();
     argv = calloc(count + 1, sizeof *argv);
     if (!argv || !count) fail("no command", 0);
     char *item = bytes;
@@ -82,6 +84,17 @@ int run_init(char **argv) {
   close(INFO_FD);
   close_from(COMMAND_FD);
   run_command(argv);
+}
+
+/*
+ * Waits as the namespace's init. It handles no signal, so the kernel drops every signal from inside, even SIGKILL. The kernel reaps its
+ * children.
+ */
+static void wait_for_ever(void) {
+  reset_process();
+  signal(SIGCHLD, SIG_IGN);
+  close_from(ORDER_FD);
+  for (;;) pause();
 }
 
 /* A failure appears on the ready pipe; success closes the pipe. */
@@ -94,13 +107,13 @@ static void run_command(char **argv) {
   _exit(exit_code_of_exec(error));
 }
 
-/* The order's args are bwrap's options, then `-- /.sandpool/launcher init`, then the command. */
+/* The order's args are bwrap's options, then `-- /.sandpool/launcher init`, then the command, if there is one. */
 static size_t command_in(const struct list *args) {
-  for (size_t i = 0; i + 3 < args->count; i++) {
+  for (size_t i = 0; i + 3 <= args->count; i++) {
     char **at = args->items + i;
     if (strcmp(at[0], "--") == 0 && strcmp(at[1], LAUNCHER_INSIDE) == 0 && strcmp(at[2], "init") == 0) return i + 3;
   }
-  fail("the order's args must end with -- " LAUNCHER_INSIDE " init COMMAND...", 0);
+  fail("the order's args must end with -- " LAUNCHER_INSIDE " init [COMMAND...]", 0);
 }
 
 static int args_memfd(const char *name, char **items, size_t count) {

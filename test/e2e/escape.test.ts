@@ -416,7 +416,7 @@ describe('escapes from a sandbox of a real daemon', function () {
     });
     const [main, ran, typed] = await within('all three run', () => {
       const all = processesBeside(initOf(daemon.dataDir, id));
-      const found = ['sleep infinity', 'sleep 3302', 'sleep 3303'].map((words) =>
+      const found = ['/.sandpool/launcher init', 'sleep 3302', 'sleep 3303'].map((words) =>
         withCommand(all, words),
       );
       return found.includes(undefined) ? undefined : found.map(Number);

@@ -74,9 +74,22 @@ export const startOrder = (order: StartOrder): Buffer =>
           ...(order.folders ?? []).flatMap((folder) => ['folder', ...folder]),
           'bwrap',
           order.bwrap,
-          ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv]),
+          ...each('arg', order.options),
+          ...each(
+            'arg',
+            waitsForever(order.argv)
+              ? ['--as-pid-1', '--', LAUNCHER_INSIDE, 'init']
+              : ['--', LAUNCHER_INSIDE, 'init', ...order.argv],
+          ),
         ]),
   ]);
+
+/**
+ * Without a program, the launcher itself waits as the sandbox's first process, which no signal from
+ * inside ends. So `kill -9 -1` or `pkill sleep` inside doesn't end such a sandbox.
+ */
+const waitsForever = ([program = '', ...args]: readonly string[]): boolean =>
+  ['sleep', '/bin/sleep', '/usr/bin/sleep'].includes(program) && args.join(' ') === 'infinity';
 
 export const joinOrder = (order: JoinOrder): Buffer => encode(joinTokens(order));
 
