@@ -55,7 +55,8 @@ describe('exec in a real sandbox', function () {
       'HOME=/home/sandbox',
       'LANG=C.UTF-8',
       'LOGNAME=sandbox',
-      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      'PATH=/home/sandbox/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/.sandpool/bin',
+      'PIP_BREAK_SYSTEM_PACKAGES=1',
       'SHELL=/bin/sh',
       'USER=sandbox',
     ]);

@@ -4,6 +4,9 @@ import type { ImageUser } from './orders.ts';
 /** The user of an image that names no user or asks for root. Sandboxes have no root user. */
 export const SANDBOX_USER: ImageUser = { uid: 1_000, gid: 1_000, name: 'sandbox' };
 const SANDBOX_HOME = '/home/sandbox';
+/** E2B's programs call the user and the home so; the home is a link. */
+const SECOND_NAME = 'user';
+const SECOND_HOME = '/home/user';
 
 const MAX_ID = 2 ** 31 - 1;
 
@@ -31,12 +34,19 @@ const groupIdOf = (name: string, group: string): number =>
     `the group ${JSON.stringify(name)}`,
   );
 
-/** Returns the image's passwd, with a line for the sandbox's user added if it is missing. */
+/**
+ * Returns the image's passwd, with a line for the sandbox's user added if it is missing, and one
+ * for its second name `user` unless the image has a user of that name.
+ */
 export const passwdFor = ({ uid, gid, name }: ImageUser, passwd: string): string =>
   withLine(
-    passwd,
-    rows(passwd).some((row) => row[2] === String(uid)),
-    `${name}:x:${uid}:${gid}:${name}:${SANDBOX_HOME}:/bin/sh`,
+    withLine(
+      passwd,
+      rows(passwd).some((row) => row[2] === String(uid)),
+      `${name}:x:${uid}:${gid}:${name}:${SANDBOX_HOME}:/bin/sh`,
+    ),
+    name === SECOND_NAME || rows(passwd).some((row) => row[0] === SECOND_NAME),
+    `${SECOND_NAME}:x:${uid}:${gid}:${SECOND_NAME}:${SECOND_HOME}:/bin/sh`,
   );
 
 export const groupFor = ({ gid, name }: ImageUser, group: string): string =>

@@ -12,12 +12,16 @@ import {
 import { join, posix } from 'node:path';
 import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
 import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
+import { everydayNames, NAMES_INSIDE } from './everyday-names.ts';
 
 /** Uid and gid inside a sandbox without an image. */
 export const INSIDE_ID = 1_000;
 export const HOME = '/home/sandbox';
-/** The home that E2B's programs expect. */
-const THEIR_HOME = '/home/user';
+/** Names that programs expect for the home, and the home as seen from there. */
+const HOME_LINKS = [
+  ['/home/user', 'sandbox'],
+  ['/workspace', 'home/sandbox'],
+] as const;
 /** The launcher's path inside a sandbox. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
@@ -61,13 +65,24 @@ const CAP_SYS_ADMIN = 1n << 21n;
 /** Descriptor of the first folder that the launcher opens for bubblewrap. */
 const FIRST_FOLDER_FD = 16;
 
+const PATH = [
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/sbin',
+  '/usr/bin',
+  '/sbin',
+  '/bin',
+] as const;
+
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  PATH: [`${HOME}/.local/bin`, ...PATH, NAMES_INSIDE].join(':'),
   HOME,
   USER: 'sandbox',
   LOGNAME: 'sandbox',
   SHELL: '/bin/sh',
   LANG: 'C.UTF-8',
+  // Debian's pip refuses to install even into the home. No system is at risk in a sandbox.
+  PIP_BREAK_SYSTEM_PACKAGES: '1',
 };
 
 /**
@@ -115,10 +130,14 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
     Buffer.from(
       'root:x:0:0:root:/:/usr/sbin/nologin\n' +
         `sandbox:x:${INSIDE_ID}:${INSIDE_ID}:sandbox:${HOME}:/bin/sh\n` +
+        `user:x:${INSIDE_ID}:${INSIDE_ID}:user:/home/user:/bin/sh\n` +
         'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n',
     ),
   );
-  put(join(etc, 'group'), Buffer.from(`root:x:0:\nsandbox:x:${INSIDE_ID}:\nnogroup:x:65534:\n`));
+  put(
+    join(etc, 'group'),
+    Buffer.from(`root:x:0:\nsandbox:x:${INSIDE_ID}:\nuser:x:${INSIDE_ID}:\nnogroup:x:65534:\n`),
+  );
   put(join(etc, 'hosts'), Buffer.from('127.0.0.1 localhost sandbox\n::1 localhost\n'));
   put(join(etc, 'hostname'), Buffer.from('sandbox\n'));
   put(join(etc, 'nsswitch.conf'), Buffer.from('passwd: files\ngroup: files\nhosts: files dns\n'));
@@ -146,6 +165,7 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
         join('/etc', name),
         join('/etc', name),
       ]),
+      ...everydayNames(),
     ],
   };
 };
@@ -244,7 +264,7 @@ export const bwrapOptions = ({
     '/dev',
     ...writable('/tmp'),
     ...writable(HOME),
-    ...theirHome(rootfs, mounts),
+    ...homeLinks(rootfs, mounts),
     ...mounts.flatMap((mount) => mounted(mount, mounts, rootfs)),
     ...workingFolder(container.workingDir, rootfs),
     '--ro-bind',
@@ -305,11 +325,15 @@ export const foldersOf = (
 ): readonly (readonly [volume: string, path: string])[] =>
   mounts.flatMap(({ source, subPath }) => (subPath === undefined ? [] : [[source, subPath]]));
 
-/** Links to the home, unless the image or a volume has a folder of that name. */
-const theirHome = ({ system }: Rootfs, mounts: readonly HostMount[]): readonly string[] =>
-  system.includes(THEIR_HOME) || mounts.some(({ target }) => isWithin(target, THEIR_HOME))
-    ? []
-    : ['--symlink', 'sandbox', THEIR_HOME];
+/** Links to the home, unless the image or a volume has something of that name. */
+const homeLinks = ({ system, taken }: Rootfs, mounts: readonly HostMount[]): readonly string[] =>
+  HOME_LINKS.flatMap(([name, home]) =>
+    system.includes(name) ||
+    taken.includes(name.slice(1)) ||
+    mounts.some(({ target }) => isWithin(target, name))
+      ? []
+      : ['--symlink', home, name],
+  );
 
 const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
   Math.floor(memoryBytes * share);

@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { existsSync } from 'node:fs';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+
+/** A wheel with a module and a program, made inside. */
+const WHEEL = `
+import zipfile
+with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as wheel:
+    info = 'hello-1.dist-info/'
+    wheel.writestr('hello.py', 'def main():\\n    print("hello")\\n')
+    wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: hello\\nVersion: 1\\n')
+    wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    wheel.writestr(info + 'entry_points.txt', '[console_scripts]\\nhello = hello:main\\n')
+    wheel.writestr(info + 'RECORD', '')
+`;
+
+describe('what everyday programs find in a sandbox', function () {
+  let spawned: WatchedDriver;
+  let id: string;
+
+  const sh = async (script: string): Promise<string> => {
+    const { stdout, stderr } = await spawned.exec(id, ['sh', '-c', script]);
+    return `${String(stdout)}${String(stderr)}`;
+  };
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+    ({ id } = await spawned.launched());
+  });
+  after(() => spawned.close());
+
+  it('has /workspace and /home/user as names of the home', async () => {
+    expect(
+      await sh(
+        'echo one > /workspace/note; cat /home/user/note /home/sandbox/note; cd /workspace && pwd -P',
+      ),
+    ).to.equal('one\none\n/home/sandbox\n');
+  });
+
+  it('knows its user as `user` too', async () => {
+    expect(await sh('id -u user; id -g user; id -un; echo ~user')).to.equal(
+      '1000\n1000\nsandbox\n/home/user\n',
+    );
+  });
+
+  it('has python if the machine has only python3', async function () {
+    if (!existsSync('/usr/bin/python3')) skipBecause(this, 'needs python3 in /usr/bin');
+    expect(await sh('python -c "import sys; print(sys.version_info[0], sys.prefix)"')).to.match(
+      /^3 \/usr/,
+    );
+    expect(
+      await sh("printf '#!/usr/bin/env python\\nprint(1)\\n' > ~/x; chmod +x ~/x; ~/x"),
+    ).to.equal('1\n');
+  });
+
+  it('installs packages by pip into the home, and into a venv', async function () {
+    if (!existsSync('/usr/bin/pip3')) skipBecause(this, 'needs pip3 in /usr/bin');
+    await spawned.exec(id, ['python3', '-c', WHEEL]);
+    const install = 'install -q --no-index --no-cache-dir --disable-pip-version-check';
+
+    expect(await sh(`pip ${install} --user /tmp/hello-1-py3-none-any.whl && hello`)).to.equal(
+      'hello\n',
+    );
+    expect(
+      await sh(
+        `python -m venv --without-pip /tmp/venv && pip --python /tmp/venv/bin/python ${install} /tmp/hello-1-py3-none-any.whl && /tmp/venv/bin/hello`,
+      ),
+    ).to.equal('hello\n');
+  });
+});
