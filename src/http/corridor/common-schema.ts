@@ -69,10 +69,8 @@ export const queryInteger = (least: number, most: number) =>
     .transform(Number)
     .pipe(z.int().min(least).max(most));
 
-export const limit = queryInteger(1, 1_000).default(20).describe('How many to show.');
-export const offset = queryInteger(0, 999_999_999)
-  .default(0)
-  .describe('How many to leave out first.');
+export const limit = queryInteger(1, 1_000).default(20).describe('Maximum number of items.');
+export const offset = queryInteger(0, 999_999_999).default(0).describe('Number of items to skip.');
 
 /** `?force` without a value means `true`. */
 export const flag = z
@@ -82,30 +80,30 @@ export const flag = z
 
 /** Selects a cluster of the fleet; all clusters if absent. */
 export const clusterID = maybe(name).describe(
-  'Of this cluster of a fleet; left out, what a manager shows is of all.',
+  'Cluster of a fleet. If absent, a manager answers for all its clusters.',
 );
 
 /** Selects a cluster of the fleet; the manager's own if absent. */
 export const ofCluster = clusterID.describe(
-  "Of this cluster of a fleet; left out, of the manager's own.",
+  "Cluster of a fleet. Default: the manager's own cluster.",
 );
 
 /** For a resource created only on the called cluster. The corridor refuses another id. */
 export const clusterMadeHere = maybe(name).describe(
-  'The cluster that is asked, which is the one where it is left out. No other.',
+  'Must be the cluster that receives the request, which is also the default.',
 );
 
 /** Set by a manager if some clusters did not answer. */
 export const incomplete = maybe(z.literal(true)).describe(
-  'Some clusters of a fleet did not answer; a Warning names them.',
+  'Some clusters of the fleet did not answer; a `Warning` header names them.',
 );
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({
     items: z.array(item),
-    total: z.int().describe('How many there are in all, exactly.'),
-    limit: z.int().describe('As asked.'),
-    offset: z.int().describe('As asked.'),
+    total: z.int().describe('Exact number of items on all pages.'),
+    limit: z.int().describe('`limit` of the request.'),
+    offset: z.int().describe('`offset` of the request.'),
     incomplete,
   });
 
@@ -119,9 +117,9 @@ export const textMap = (longestValue: number) =>
 export const access = z
   .enum(ACCESSES)
   .describe(
-    "`team`: every user of the owner's team sees it and claims from it, under their own " +
-      "key and quota; only the owner and admins change it. `user`: it is the owner's alone. " +
-      'The default is `user`.',
+    "`team`: every user of the owner's team can see it and claim from it, with their own " +
+      'key and quota; only the owner and admins can change it. `user`: only the owner can use ' +
+      'it. Default: `user`.',
   );
 
 /** Formats milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */

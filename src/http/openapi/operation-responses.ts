@@ -85,7 +85,7 @@ const isContent = ({ media }: Route): boolean => media?.only === 'application/oc
 
 const DESCRIPTION: Readonly<Record<number, string>> = {
   200: 'Done.',
-  201: 'Made.',
+  201: 'Created.',
   206: 'The part that `Range` names.',
 };
 

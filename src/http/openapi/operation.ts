@@ -42,6 +42,11 @@ const streamedBody = (types: readonly string[]): Json => ({
   content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
 });
 
+const CATALOGUE = {
+  name: 'Catalogue',
+  description: 'Instance types, volumes, features and clusters of this deployment.',
+};
+
 /** Tags by first path segment, without `/admin`. */
 export const TAGS: Readonly<
   Record<string, { readonly name: string; readonly description: string }>
@@ -52,24 +57,24 @@ export const TAGS: Readonly<
   },
   sandboxpools: { name: 'Pools', description: 'Sets of pre-started instances.' },
   'sandbox-templates': { name: 'Templates', description: 'Definitions from which pools are made.' },
-  instancetypes: { name: 'Catalogue', description: 'What this deployment offers.' },
+  instancetypes: CATALOGUE,
   envs: {
     name: 'Envs',
-    description: 'A template with overrides, and the pools that it makes and sizes.',
+    description: 'A template with overrides, and the pools that are created from it and sized.',
   },
-  volumes: { name: 'Catalogue', description: 'What this deployment offers.' },
-  'feature-gates': { name: 'Catalogue', description: 'What this deployment offers.' },
-  clusters: { name: 'Catalogue', description: 'What this deployment offers.' },
+  volumes: CATALOGUE,
+  'feature-gates': CATALOGUE,
+  clusters: CATALOGUE,
   managers: {
     name: 'Managers',
     description: 'Managers that a worker of a fleet accepts; for admin keys.',
   },
   statistics: { name: 'Statistics', description: 'Counts over all tenants; for admin keys.' },
-  'api-keys': { name: 'API keys', description: 'Who may call.' },
+  'api-keys': { name: 'API keys', description: 'Keys that authorize callers.' },
   quotas: { name: 'Quotas', description: 'Quotas and usage of a user.' },
-  approvals: { name: 'Approvals', description: 'Requests that wait for a person.' },
+  approvals: { name: 'Approvals', description: 'Decisions of people on requests.' },
   events: { name: 'Events', description: 'Events of sandboxes and pools.' },
-  audit: { name: 'Audit', description: 'Who changed what; for admin keys.' },
+  audit: { name: 'Audit', description: 'Records of changes; for admin keys.' },
   debug: { name: 'Debug', description: 'Internal state, for operators; for admin keys.' },
   healthz: { name: 'Health', description: 'Whether the daemon is running and can do its work.' },
   readyz: { name: 'Health', description: 'Whether the daemon is running and can do its work.' },

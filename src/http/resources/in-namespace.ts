@@ -5,12 +5,12 @@ import type { Caller } from '../../model/tenant.ts';
 import { refuseAdminFields } from '../corridor/admin-fields.ts';
 import type { Route, RouteRequest } from '../corridor/route.ts';
 import { maybe, MAX_REFERENCE, text } from '../corridor/common-schema.ts';
-import { ADMINS_ALONE } from './sandboxes/schema.ts';
+import { FOR_ADMINS } from './sandboxes/schema.ts';
 
 const NAMESPACE = {
   namespace: maybe(text(MAX_REFERENCE)).describe(
-    'The namespace of what the path names, as lists show it; without it, that of the key. ' +
-      `${ADMINS_ALONE}`,
+    'Namespace of the resource in the path, as lists show it. Default: the namespace of the ' +
+      `key. ${FOR_ADMINS}`,
   ),
 };
 

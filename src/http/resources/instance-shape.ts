@@ -4,13 +4,19 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 
 /** Instance fields in lists, besides its size. Absent from older daemons. */
 export const InstanceShape = {
-  containerImages: z.record(z.string(), z.string()).optional().describe('By container.'),
+  containerImages: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Images by container name.'),
   network: z.enum(['none', 'host']).optional(),
-  ports: z.record(z.string(), z.int()).optional().describe('By name.'),
+  ports: z.record(z.string(), z.int()).optional().describe('Port numbers by name.'),
   ephemeralStorage: z
     .string()
     .optional()
-    .describe('What its containers may write to the disk of their node, where that is limited.'),
+    .describe(
+      'Maximum that its containers may write to the disk of their node. Absent if it is not ' +
+        'limited.',
+    ),
 };
 
 export const presentInstanceShape = ({

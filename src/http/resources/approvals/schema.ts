@@ -8,12 +8,14 @@ const status = z.enum(APPROVAL_STATUSES);
 const scope = z.enum(APPROVAL_SCOPES);
 
 export const ApprovalPath: PathParams<{ approvalId: string }> = {
-  schema: z.object({ approvalId: z.uuid().describe('The `approvalId` of the refusal.') }),
+  schema: z.object({
+    approvalId: z.uuid().describe('`approvalId` in the `detail` of the refused request.'),
+  }),
   otherwise: approvalNotFound,
 };
 
 export const ApprovalListQuery = z.object({
-  status: maybe(status).describe('Of this status alone.'),
+  status: maybe(status).describe('Only approvals with this status.'),
   limit,
   offset,
 });
@@ -21,40 +23,43 @@ export const ApprovalListQuery = z.object({
 export const DecideApprovalBody = z.object({
   decision: z.enum(['approve', 'deny']),
   scope: maybe(scope).describe(
-    '`once`: for one effect. `session`: for the same operation with that key and ' +
-      '`X-Session-Id`, for 8 hours at most; not where `onceOnly`. Left out: `once`.',
+    '`once`: for one request. `session`: for the same operation with this key and ' +
+      '`X-Session-Id`, for at most 8 hours; not possible if `onceOnly` is true. Default: ' +
+      '`once`.',
   ),
-  reason: maybe(text(1_024)).describe('For who asked.'),
+  reason: maybe(text(1_024)).describe('Shown to the requester.'),
 });
 
 const approvalFields = {
   id: z.string(),
   principal: z
     .object({ team: z.string(), user: z.string(), keyId: z.string() })
-    .describe('Who asked.'),
+    .describe('The requester.'),
   sessionId: maybe(z.string()).describe('The `X-Session-Id` of the request.'),
-  operation: z.string().describe('What the request comes to, by its operationId.'),
-  onceOnly: z.boolean().describe('It is never approved for a whole session.'),
+  operation: z.string().describe('operationId of the request.'),
+  onceOnly: z.boolean().describe('Whether the request cannot be approved for a whole session.'),
   method: z.string(),
-  path: z.string().describe('In its one normal form, without `/v1`.'),
-  query: maybe(z.string()).describe('Sorted.'),
-  namespace: z.string().describe('Of what the path names.'),
+  path: z.string().describe('Normalized path, without `/v1`.'),
+  query: maybe(z.string()).describe('Query with sorted parameters.'),
+  namespace: z.string().describe('Namespace of the resource in the path.'),
   route: z
     .string()
     .describe(
-      'The API (`REST` or `compatible`), method and path pattern that the request came to; the ' +
-        'approval is for that alone.',
+      'API (`REST` or `compatible`), method and path pattern of the request. The approval ' +
+        'applies only to this route.',
     ),
   ignoredFields: maybe(z.array(z.string())).describe(
-    'Fields of the body that the route ignores; 16 at most.',
+    'Fields of the body that the route ignores, at most 16.',
   ),
-  headers: z.record(z.string(), z.string()).describe('Those that a repetition must share.'),
+  headers: z
+    .record(z.string(), z.string())
+    .describe('Headers that must be the same when the request is repeated.'),
   summary: z.string(),
   createdAt: timestamp,
-  expiresAt: timestamp.describe('When the pending one, or the grant, ends.'),
+  expiresAt: timestamp.describe('When the pending approval, or the grant, expires.'),
   status,
   scope: maybe(scope),
-  decidedBy: maybe(z.string()).describe('The operator.'),
+  decidedBy: maybe(z.string()).describe('Operator who decided.'),
   decidedAt: maybe(timestamp),
   reason: maybe(z.string()),
 };
@@ -65,9 +70,9 @@ export const ApprovalInFull = z
   .object({
     ...approvalFields,
     body: maybe(z.string()).describe(
-      'What was sent, exactly; to operators’ console sessions alone, and while it may still be ' +
-        'needed.',
+      'The exact body of the request. Only in operators’ console sessions, and as long as ' +
+        'it may be needed.',
     ),
-    bodyBase64: maybe(z.string()).describe('The same, where it is no UTF-8 text.'),
+    bodyBase64: maybe(z.string()).describe('The body in base64, if it is not UTF-8 text.'),
   })
   .meta({ id: 'ApprovalInFull' });

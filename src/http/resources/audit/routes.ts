@@ -11,7 +11,7 @@ export const auditRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET',
     path: '/admin/audit',
     access: 'admin',
-    summary: 'Who changed what lately, the newest first',
+    summary: 'List audit records, newest first',
     query: AuditQuery,
     answers: { 200: AuditPage },
     refusals: ['FEATURE_DISABLED', 'UNAVAILABLE'],

@@ -11,22 +11,24 @@ import {
 
 const quantities = z
   .record(z.string(), z.string())
-  .describe('By resource, such as `cpu` and `memory`.');
+  .describe('Quantities by resource, such as `cpu` and `memory`.');
 
 /** A list without pages. */
 const listOf = <T extends z.ZodType>(item: T) =>
-  z.object({ total: z.int().describe('How many there are.'), items: z.array(item) });
+  z.object({ total: z.int().describe('Number of items.'), items: z.array(item) });
 
 const InstanceType = z
   .object({
     name: z.string(),
-    showName: z.string().describe('For people.'),
+    showName: z.string().describe('Display name.'),
     description: z.string(),
     baseResources: z
       .object({ requests: quantities, limits: quantities })
-      .describe('Of an instance with the multiplier 1.'),
+      .describe('Resources of an instance with multiplier 1.'),
     maxMultiplier: z.int().describe('The largest multiplier.'),
-    extensions: z.record(z.string(), z.string()).describe('Data, never interpreted.'),
+    extensions: z
+      .record(z.string(), z.string())
+      .describe('Additional data. Sandpool does not interpret it.'),
   })
   .meta({ id: 'InstanceType' });
 export const InstanceTypeList = listOf(InstanceType).meta({ id: 'InstanceTypeList' });
@@ -34,8 +36,8 @@ export const InstanceTypeList = listOf(InstanceType).meta({ id: 'InstanceTypeLis
 const Volume = z
   .object({
     claimName: z.string(),
-    displayName: z.string().describe('For people.'),
-    capacity: z.string().describe('A resource quantity; empty where it is not known.'),
+    displayName: z.string().describe('Display name.'),
+    capacity: z.string().describe('A resource quantity. Empty if unknown.'),
     accessModes: z.array(z.string()).describe('Such as `ReadWriteOnce` and `ReadWriteMany`.'),
     storageClass: z.string(),
     phase: z.literal('Bound'),
@@ -45,7 +47,9 @@ export const VolumeList = listOf(Volume).meta({ id: 'VolumeList' });
 
 export const FeatureGates = z
   .object({
-    volumes: z.boolean().describe('`GET /volumes` has what `overrides.volumes` may mount.'),
+    volumes: z
+      .boolean()
+      .describe('`GET /volumes` lists volumes, and `overrides.volumes` can mount them.'),
     instanceType: z.boolean().describe('Pools may name an `instanceType`.'),
     approvals: z.boolean(),
     envs: z.boolean(),
@@ -54,7 +58,9 @@ export const FeatureGates = z
     terminal: z.boolean(),
     exec: z.boolean(),
     pause: z.boolean().describe('`PUT /sandboxes/{sandboxId}/state` pauses sandboxes.'),
-    files: z.boolean().describe('`GET /sandboxes/{sandboxId}/files` and what is beside it.'),
+    files: z
+      .boolean()
+      .describe('`GET /sandboxes/{sandboxId}/files` and the related operations work.'),
     processes: z.boolean().describe('`/sandboxes/{sandboxId}/processes` runs processes.'),
     logs: z.boolean(),
     quotas: z.boolean(),
@@ -64,58 +70,63 @@ export const FeatureGates = z
   .meta({ id: 'FeatureGates' });
 
 const latencyMs = maybe(z.number()).describe(
-  'Of the last heartbeat, there and back, in ms; left out where none came back yet.',
+  'Round-trip time of the last heartbeat, in milliseconds. Absent before the first one.',
 );
 
 const ClusterRoute = z
   .object({
-    manager: z.string().describe('The replica that answers: links are of each replica.'),
+    manager: z.string().describe("Manager's replica that answers. Each replica has its own links."),
     links: z
       .array(
         z.object({
-          linkID: z.string().describe('As `Sandpool-Link` of an answer that came over it.'),
-          replica: z.string().describe("The cluster's replica that opened it."),
-          status: z
-            .enum(LINK_STATUSES)
-            .describe('What is new goes over those that are `Open`, in turn.'),
+          linkID: z
+            .string()
+            .describe('Value of `Sandpool-Link` in answers that came over this link.'),
+          replica: z.string().describe('Replica of the cluster that opened the link.'),
+          status: z.enum(LINK_STATUSES).describe('New requests use the `Open` links in turn.'),
           openedAt: timestamp,
           takesTemplates: z
             .boolean()
-            .describe('False: of a version that knows no global templates, and is told of none.'),
+            .describe(
+              "`false` if the replica's version does not support global templates; it " +
+                'receives none.',
+            ),
           keysRemade: maybe(z.int()).describe(
-            'How many copies of promoted keys the replica says it made anew since then, as they ' +
-              'had been kept with another pepper than it has; left out where none.',
+            'Number of copies of promoted keys that the replica reported as stored again ' +
+              'since `openedAt`, because its pepper had changed. Absent if there are none.',
           ),
           latencyMs,
         }),
       )
-      .describe('The first 16.'),
+      .describe('At most 16 links.'),
   })
   .meta({ id: 'ClusterRoute' });
 
 const Cluster = z
   .object({
-    clusterID: z.string().describe("As it stands before a sandbox's id or a pool's name."),
-    isLocal: z.boolean().describe('Whether it is the one that answers.'),
+    clusterID: z.string().describe('Prefix of the cluster in sandbox ids and pool names.'),
+    isLocal: z.boolean().describe('Whether this cluster answers the request.'),
     status: z.enum(['Connected', 'Disconnected']),
     lastHeartbeat: maybe(timestamp).describe(
-      'When it was heard of last; left out where it was not since the daemon started.',
+      'When the last heartbeat arrived. Absent if none has arrived since the daemon started.',
     ),
     links: maybe(z.int()).describe(
-      'How many there are of its replicas to the one that answers. At a manager, of its workers.',
+      'Number of links between its replicas and the replica that answers; for a manager, of ' +
+        'the links of its workers.',
     ),
     latencyMs: maybe(z.number()).describe(
-      'Of the last heartbeat there and back, in ms, over the fastest link that is open.',
+      'Round-trip time of the last heartbeat over the fastest open link, in milliseconds.',
     ),
-    route: maybe(ClusterRoute).describe('How a manager reaches it.'),
+    route: maybe(ClusterRoute).describe('How the manager reaches it.'),
     invitedUntil: maybe(timestamp).describe(
-      'It has never joined, and may by its join token until then; left out of those that have. ' +
-        'Until it does it is no cluster: nothing is asked of it, and its names are ' +
-        'CLUSTER_NOT_FOUND.',
+      'The cluster has never joined, and can join with its join token until this time. ' +
+        'Until it joins, it receives no requests, and its names are answered with ' +
+        'CLUSTER_NOT_FOUND. Absent if it has joined.',
     ),
     copyRefusedAt: maybe(timestamp).describe(
-      'When a daemon on a copy of its data folder last asked for a link, and was refused since ' +
-        'the other one is linked; left out where none asks.',
+      "When a daemon with a copy of the cluster's data folder last asked for a link. It was " +
+        'refused because the other daemon is linked. Absent if no such daemon has asked ' +
+        'recently.',
     ),
   })
   .meta({ id: 'Cluster' });
@@ -131,7 +142,7 @@ export const SandboxStatistics = z
       total: z.int().describe('The sum of `byStatus`.'),
       byStatus: z
         .partialRecord(z.enum(SANDBOX_STATUSES), z.int())
-        .describe('A status that nobody has is left out.'),
+        .describe('A status without sandboxes is omitted.'),
       byNamespace: z.record(z.string(), z.int()),
     }),
     incomplete,

@@ -25,8 +25,7 @@ import {
 const KINDS =
   '`sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an ' +
   'open one).';
-const NO_SECRETS =
-  'Bounded, and without secrets: definitions, variables and passwords are left out.';
+const NO_SECRETS = 'Limited in size, and without definitions, variables and passwords.';
 
 const kind = z.enum(ACTOR_KINDS);
 
@@ -41,16 +40,17 @@ const cursor = z
 
 export const ActorsQuery = z.object({
   clusterID,
-  kind: maybe(kind).describe(`Of this kind alone: ${KINDS}`),
+  kind: maybe(kind).describe(`Only actors of this kind: ${KINDS}`),
   state: maybe(text(MAX_REFERENCE, 1)).describe(
-    'In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it ' +
-      'has no actor, which threw again and again.',
+    'Only actors in this state or inside it, such as `stopping` or `idle.available`. ' +
+      '`broken`: the actor threw repeatedly.',
   ),
   pool: maybe(text(MAX_REFERENCE, 1)).describe(
-    "Of this pool: its uid, `{namespace}/{name}`, or a name in the caller's namespace.",
+    "Only actors of this pool: its uid, `{namespace}/{name}`, or a name in the caller's " +
+      'namespace.',
   ),
   limit,
-  cursor: maybe(cursor).describe('Where to go on: the `next` of an earlier page.'),
+  cursor: maybe(cursor).describe('`next` of the previous page.'),
 });
 
 export const ActorPath: PathParams<{ kind: ActorKind; key: string }> = {
@@ -58,7 +58,8 @@ export const ActorPath: PathParams<{ kind: ActorKind; key: string }> = {
     kind: kind.describe(KINDS),
     key: text(MAX_REFERENCE, 1).describe(
       "A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a " +
-        "member or group, also with the namespace before it; an approval's id. Slashes as `%2F`.",
+        "member or group, optionally after its namespace; an approval's id. Slashes are " +
+        '`%2F`.',
     ),
   }),
   otherwise: actorNotFound,
@@ -73,34 +74,41 @@ export const MachinePath: PathParams<{ kind: ActorKind }> = {
 export const MachineQuery = z.object({
   clusterID: ofCluster,
   format: maybe(z.enum(['json', 'mermaid'])).describe(
-    'Left out: what `Accept` asks for, else JSON.',
+    'Default: the type that `Accept` prefers, or JSON.',
   ),
 });
 
 const replica = maybe(name);
-const A_REPLICA = 'A name that `GET /debug/shards` shows.';
+const A_REPLICA = 'a name from `GET /debug/shards`.';
 
 export const ActorQuery = z.object({
-  replica: replica.describe(`Whose view: ${A_REPLICA} Left out: whoever leads the actor.`),
+  replica: replica.describe(
+    `Replica whose view to show, ${A_REPLICA} Default: the replica that leads the actor.`,
+  ),
 });
 export const ShardsQuery = z.object({ clusterID: ofCluster });
 export const ReplicaQuery = z.object({
   clusterID: ofCluster,
-  replica: replica.describe(`Of which replica: ${A_REPLICA} Left out: the one that answers.`),
+  replica: replica.describe(`Replica to describe, ${A_REPLICA} Default: the replica that answers.`),
 });
 
 const summaryFields = {
   kind,
-  key: z.string().describe('Names it among its kind.'),
-  name: z.string().describe('As people call it.'),
+  key: z.string().describe('Unique among actors of this kind.'),
+  name: z.string().describe('Display name.'),
   state: z
     .string()
-    .describe('As `stopping.waiting`; of several regions each, with spaces between them.'),
-  since: timestamp.optional().describe('Left out where that is forgotten.'),
+    .describe(
+      'Such as `stopping.waiting`. If the machine has several regions, the state of each, ' +
+        'separated by spaces.',
+    ),
+  since: timestamp
+    .optional()
+    .describe('When it entered the state. Absent if the transition is no longer stored.'),
   status: z
     .string()
     .optional()
-    .describe("As the API shows it: a sandbox's status, a pool's phase."),
+    .describe("A sandbox's status or a pool's phase, as the API shows it."),
   paused: z.literal(true).optional().describe('Present if the sandbox is Running and paused.'),
 };
 
@@ -111,10 +119,10 @@ export const ActorPage = z
       .string()
       .optional()
       .describe(
-        'The `cursor` of the page after this one. Left out: there is none. A page may be ' +
-          'shorter than its limit, or empty, and not be the last.',
+        '`cursor` of the next page. Absent on the last page. Other pages may be shorter ' +
+          'than `limit`, or empty.',
       ),
-    replica: z.string().describe('Who answers: what it hosts is shown.'),
+    replica: z.string().describe('Replica that answers. The page shows the actors that it hosts.'),
     incomplete,
   })
   .meta({ id: 'ActorPage' });
@@ -124,75 +132,84 @@ const jsonFields = z.record(z.string(), json);
 
 export const ActorTransition = z
   .object({
-    number: z.int().describe("Counts the actor's transitions, from 1."),
+    number: z.int().describe("Number of the actor's transition, from 1."),
     time: timestamp,
-    event: z.string().describe('What the machine was sent.'),
-    cause: z.string().optional().describe('What brought that, where it says so.'),
-    from: z.string().optional().describe('Left out of the first: it was made then.'),
+    event: z.string().describe('Event that the machine received.'),
+    cause: z
+      .string()
+      .optional()
+      .describe('Source of the event. Absent if the event does not give it.'),
+    from: z
+      .string()
+      .optional()
+      .describe('Absent in the first transition, which created the actor.'),
     to: z.string(),
-    stoodMs: z.int().describe('How long it had stood in `from`, in milliseconds.'),
+    stoodMs: z.int().describe('Time spent in `from`, in milliseconds.'),
   })
   .meta({ id: 'ActorTransition' });
 
 export const ActorReport = z
   .object({
     ...summaryFields,
-    why: z.array(z.string()).describe('Why it stands where it stands, in plain words.'),
+    why: z.array(z.string()).describe('Reasons for the current state, in plain words.'),
     leader: z.object({
       shard: z.int(),
       replica: z
         .string()
         .optional()
-        .describe('Who holds the lease of its shard, as far as is known.'),
+        .describe('Replica that holds the lease of its shard. Absent if unknown.'),
       epoch: z
         .int()
         .optional()
-        .describe('Of that lease, where the replica that is shown holds it.'),
+        .describe('Epoch of that lease. Absent unless the replica in `seenBy` holds the lease.'),
     }),
-    context: jsonFields.describe(`What the machine knows. ${NO_SECRETS}`),
+    context: jsonFields.describe(`Context of the state machine. ${NO_SECRETS}`),
     deadlines: z
       .array(
         z.object({
           what: z.string(),
           time: timestamp,
-          inMs: z.int().describe('Negative: it is late.'),
+          inMs: z.int().describe('Milliseconds until `time`. Negative if it is overdue.'),
         }),
       )
-      .describe('What it waits for, and until when.'),
-    transitions: z.array(ActorTransition).describe('The last 50, the oldest first.'),
+      .describe('Times for which the actor waits.'),
+    transitions: z.array(ActorTransition).describe('The last 50, oldest first.'),
     pending: z
       .array(
         z.object({
           intent: z.string(),
-          forMs: z.int().describe('Since when, in milliseconds.'),
+          forMs: z.int().describe('Age of the intent, in milliseconds.'),
           epoch: z
             .int()
             .optional()
             .describe(
-              'Of the lease under which it is carried out; left out where a request waits for it.',
+              'Epoch of the lease under which the intent is carried out. Absent if a ' +
+                'request waits for it.',
             ),
         }),
       )
-      .describe('What it asked for, and nobody has answered yet.'),
+      .describe('Intents of the machine without an answer yet.'),
     record: z.object({
-      known: jsonFields.describe(`As the actor knows it. ${NO_SECRETS}`),
+      known: jsonFields.describe(`The record as the actor knows it. ${NO_SECRETS}`),
       stored: jsonFields
         .optional()
-        .describe(
-          'As it stands in the store at this moment. Left out: there is none, or `unread`.',
-        ),
-      unread: z.string().optional().describe('Why it could not be read.'),
+        .describe('The record in the store. Absent if there is none, or if `unread` is set.'),
+      unread: z.string().optional().describe('Why the store could not be read.'),
       differs: z
         .array(z.object({ field: z.string(), actor: json, record: json }))
-        .describe('What the two do not say alike. A mirror may be behind for a moment.'),
+        .describe(
+          "Fields that differ between `known` and `stored`. The actor's view may lag for a " +
+            'moment.',
+        ),
     }),
     seenBy: z.object({
-      replica: z.string().describe('Whose view this is.'),
+      replica: z.string().describe('Replica whose view this is.'),
       note: z
         .string()
         .optional()
         .describe(
-          'Why it is not that of whoever leads the actor, or of the replica that was named.',
+          'Why this is not the view of the replica that leads the actor, or of the ' +
+            'requested replica.',
         ),
     }),
   })
@@ -201,24 +218,24 @@ export const ActorReport = z
 export const MachineReport = z
   .object({
     kind,
-    actors: z.int().describe('How many this replica hosts.'),
+    actors: z.int().describe('Number of actors that this replica hosts.'),
     states: z.array(
       z.object({
-        path: z.string().describe('With dots; the machine itself is the empty one.'),
+        path: z.string().describe('Path of the state, with dots. Empty for the machine itself.'),
         type: z.enum(['atomic', 'compound', 'parallel', 'final', 'history']),
-        initial: z.string().optional().describe('Where it begins.'),
-        count: z.int().describe('How many actors stand in it, or inside it.'),
+        initial: z.string().optional().describe('Initial substate.'),
+        count: z.int().describe('Number of actors in this state or inside it.'),
         onEntry: z.array(z.string()),
         ways: z
           .array(
             z.object({
-              event: z.string().optional().describe('Left out: it is taken at once.'),
+              event: z.string().optional().describe('Absent if the transition is taken at once.'),
               guard: z.string().optional(),
-              to: z.string().optional().describe('Left out: it stays.'),
+              to: z.string().optional().describe('Absent if the state stays the same.'),
               actions: z.array(z.string()),
             }),
           )
-          .describe('Of several for one event the first is taken whose guard holds.'),
+          .describe('Transitions. Of several for one event, the first whose guard holds is taken.'),
       }),
     ),
   })

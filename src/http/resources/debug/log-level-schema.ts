@@ -7,16 +7,19 @@ const level = z.enum(LOG_LEVELS);
 export const SetLogLevelBody = z.object({
   level,
   forSeconds: maybe(z.int().min(1).max(86_400)).describe(
-    'For so long; then it is that of the settings again. Left out: until the daemon starts again.',
+    'Duration in seconds. Afterwards the level of the settings applies again. If absent, ' +
+      'the new level applies until the daemon restarts.',
   ),
 });
 
 export const LogLevelReport = z
   .object({
-    replica: z.string().describe('Whose log this is: that of who answers.'),
-    level: level.describe('The least that is logged now.'),
-    configured: level.describe('That of the settings.'),
-    until: timestamp.optional().describe('Then it is `configured` again.'),
+    replica: z.string().describe('Replica that answers, whose log this is.'),
+    level: level.describe('Lowest level that is logged now.'),
+    configured: level.describe('Level of the settings.'),
+    until: timestamp
+      .optional()
+      .describe('When `configured` applies again. Absent if the change has no time limit.'),
   })
   .meta({ id: 'LogLevelReport' });
 

@@ -2,43 +2,43 @@ import { z } from 'zod';
 import { timestamp } from '../../corridor/common-schema.ts';
 
 const Shard = z.object({
-  shard: z.int().describe('Its number, from 0.'),
+  shard: z.int().describe('Number of the shard, from 0.'),
   leading: z
     .boolean()
     .describe(
-      'Whether the answering replica leads it: it holds the lease, and its mirror has caught up.',
+      'Whether the answering replica leads the shard: it holds the lease, and its mirror is ' +
+        'up to date.',
     ),
   replica: z
     .string()
     .optional()
     .describe(
-      'Who holds its lease, as the answering replica last heard; left out while nobody does.',
+      'Replica that holds the lease, as last seen by the answering replica. Absent if no ' +
+        'replica holds it.',
     ),
 });
 
 export const ShardReport = z
   .object({
-    replica: z.string().describe('Who answers.'),
-    replicas: z.array(z.string()).describe('The live ones, by name.'),
-    shards: z.array(Shard).describe('All of them.'),
+    replica: z.string().describe('Replica that answers.'),
+    replicas: z.array(z.string()).describe('Names of the live replicas.'),
+    shards: z.array(Shard).describe('All shards.'),
   })
   .meta({ id: 'ShardReport' });
 
-const replica = z.string().describe('Of which replica this is.');
+const replica = z.string().describe('Replica that this describes.');
 
 const Outbox = z.object({
-  queued: z.int().describe('Asked for, and not begun.'),
+  queued: z.int().describe('Number of intents that have not started.'),
   running: z
     .record(
       z.string(),
       z.object({
         count: z.int(),
-        oldestMs: z
-          .int()
-          .describe('How long the oldest of them has been under way, in milliseconds.'),
+        oldestMs: z.int().describe('Time since the oldest of them started, in milliseconds.'),
       }),
     )
-    .describe('Begun and not answered, by what was asked for.'),
+    .describe('Intents in progress, by kind.'),
 });
 
 export const QueuesReport = z
@@ -46,42 +46,48 @@ export const QueuesReport = z
     replica,
     shards: z
       .array(
-        z.object({ shard: z.int(), epoch: z.int().describe('Moves each time the lease is won.') }),
+        z.object({
+          shard: z.int(),
+          epoch: z.int().describe('Grows each time the lease is acquired.'),
+        }),
       )
-      .describe('That it leads.'),
+      .describe('Shards that the replica leads.'),
     outboxes: z
       .object({ sandboxesAndPools: Outbox, members: Outbox, groups: Outbox })
-      .describe('What state machines have asked for.'),
+      .describe('Intents of state machines.'),
     deadlines: z
-      .object({ count: z.int(), next: timestamp.optional().describe('When the first one is due.') })
-      .describe('What sandboxes and pools wait for.'),
-    claimsWaiting: z.int().describe('Claims of this replica that wait for an instance.'),
+      .object({
+        count: z.int(),
+        next: timestamp.optional().describe('Time of the first deadline. Absent if there is none.'),
+      })
+      .describe('Times for which sandboxes and pools wait.'),
+    claimsWaiting: z.int().describe('Claims on this replica that wait for an instance.'),
     actors: z.object({
       sandboxes: z.int(),
       pools: z.int(),
-      rebuilt: z.int().describe('How many threw, and were made again.'),
+      rebuilt: z.int().describe('Number of actors that threw and were rebuilt.'),
     }),
     webhooks: z
       .array(
         z.object({
-          address: z.string().describe('Its origin alone.'),
-          waiting: z.int().describe('Messages that it did not take yet.'),
+          address: z.string().describe("Origin of the receiver's URL."),
+          waiting: z.int().describe('Messages that the receiver has not accepted yet.'),
           deadLetters: z
             .array(
               z.object({
-                id: z.string().describe('Of the message.'),
+                id: z.string().describe('Id of the message.'),
                 event: z.string(),
                 approvalId: z.string(),
-                at: timestamp.describe('When it was given up.'),
+                at: timestamp.describe('When delivery was abandoned.'),
                 attempts: z.int(),
-                problem: z.string().describe('What the last attempt met with.'),
+                problem: z.string().describe('Error of the last attempt.'),
               }),
             )
-            .describe('The last that were given up, the newest first.'),
+            .describe('The last messages that could not be delivered, newest first.'),
         }),
       )
       .optional()
-      .describe('How it stands with those who are told of approvals; left out where nobody is.'),
+      .describe('Receivers of approval webhooks. Absent if none are configured.'),
   })
   .meta({ id: 'QueuesReport' });
 
@@ -90,41 +96,49 @@ export const DriverReport = z
     replica,
     isolation: z.string().describe('As `GET /readyz` shows it.'),
     warnings: z.array(z.string()),
-    problems: z.array(z.string()).describe('What keeps it from its work now.'),
+    problems: z.array(z.string()).describe('Current problems that prevent it from working.'),
     work: z
       .record(z.string(), z.int())
-      .describe('How many of what it has at hand or under way. Names may come and go.'),
+      .describe('Number of objects and operations in progress, by name. Names may change.'),
   })
   .meta({ id: 'DriverReport' });
 
 const Reflector = z.object({
-  name: z.string().describe('What it mirrors.'),
+  name: z.string().describe('Kind of object that it mirrors.'),
   namespace: z
     .string()
     .optional()
-    .describe(
-      'It mirrors the objects of this namespace only. If absent, it mirrors all namespaces.',
-    ),
+    .describe('Namespace of the mirrored objects. Absent if it mirrors all namespaces.'),
   objects: z.int(),
-  revision: z.string().describe('All changes up to it were taken in. Empty before the first list.'),
+  revision: z
+    .string()
+    .describe('All changes up to this revision are applied. Empty before the first list.'),
   silentMs: z
     .int()
     .optional()
-    .describe('Since the API server last said something about it, in milliseconds.'),
-  stale: z.string().optional().describe("Why it can't be relied on."),
+    .describe(
+      'Time since the API server last sent something, in milliseconds. Absent before the ' +
+        'first answer.',
+    ),
+  stale: z
+    .string()
+    .optional()
+    .describe('Why the mirror is out of date. Absent if it is up to date.'),
   lists: z.int(),
-  relists: z.int().describe('Lists after the first.'),
-  restarts: z.int().describe('Watches that ended otherwise than by their time.'),
+  relists: z.int().describe('Number of lists after the first.'),
+  restarts: z.int().describe('Number of watches that ended before their timeout.'),
   events: z.int(),
-  mishaps: z.int().describe('Objects that could not be read, changes that could not be taken in.'),
+  mishaps: z
+    .int()
+    .describe(
+      'Number of objects that could not be parsed, and of changes that could not be applied.',
+    ),
 });
 
 export const ReflectorsReport = z
   .object({
     replica,
-    reflectors: z
-      .array(Reflector)
-      .describe('None where nobody else writes: on the embedded daemon.'),
+    reflectors: z.array(Reflector).describe('Empty on the embedded daemon, which mirrors nothing.'),
   })
   .meta({ id: 'ReflectorsReport' });
 

@@ -15,13 +15,13 @@ export const PartialUpdateStrategy = z.object({
 /** Without secrets, for records. */
 export const RecordedOverrides = PublicOverrides.extend({
   updateStrategy: maybe(PartialUpdateStrategy).describe(
-    'Of the members that say nothing of it themselves.',
+    'Update strategy of members without their own.',
   ),
 });
 
 /** For requests: with the write-only registry passwords. */
 export const GivenOverrides = RecordedOverrides.extend({
-  imagePullSecret: maybe(ImagePullSecret).describe('Write-only; replaces what was given before.'),
+  imagePullSecret: maybe(ImagePullSecret).describe('Write-only. Replaces the previous value.'),
 });
 
 export const TemplateRefFields = z.object({
@@ -31,11 +31,13 @@ export const TemplateRefFields = z.object({
       .string()
       .regex(/^[1-9][0-9]{0,14}$/, 'must be a version of the template, such as 3')
       .meta({ maxLength: 15 }),
-  ).describe('Pins the env to this version; left out it follows the template.'),
+  ).describe('Pins the env to this version. If absent, the env follows the template.'),
 });
 
 export const Mode = z.enum(ENV_MODES);
-export const EnvDocs = text(65_536).describe('For people, at length; as Markdown, if they like.');
+export const EnvDocs = text(65_536).describe(
+  'Documentation for people, in plain text or Markdown.',
+);
 
 const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });
 const priority = z.int().min(-1_000).max(1_000);
@@ -44,30 +46,36 @@ export const MemberConfigFields = {
   labels: maybe(Labels).describe(DATA),
   annotations: maybe(Annotations).describe(DATA),
   instanceType: maybe(name).describe(
-    'One of `GET /instancetypes`: the size of the first container.',
+    'One of `GET /instancetypes`, for the size of the first container.',
   ),
   multiplier: maybe(z.number().min(0.01).max(1_000)).describe(
-    'Of the instance type; at most its `maxMultiplier`.',
+    'Multiplier of the instance type, at most its `maxMultiplier`.',
   ),
   inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe(
-    'Of the first container; counts before the instance type. A request alone leaves the ' +
-      'limit as it is, or raises it to itself.',
+    'Resources of the first container. Takes precedence over the instance type. A request ' +
+      'without a limit leaves the limit unchanged, or raises it to the request.',
   ),
   scalingGroup: maybe(name).describe(
-    'The autoscaling group that sizes it; of a new member a group of its own name where ' +
-      'it is left out.',
+    'Autoscaling group that sizes the member. Default for a new member: a group with the ' +
+      "member's name.",
   ),
-  minReplicas: maybe(replicas).describe("The member's own bounds, beside those of its group."),
-  maxReplicas: maybe(replicas).describe("The member's own bounds, beside those of its group."),
+  minReplicas: maybe(replicas).describe(
+    'Lower bound of the member, in addition to the bounds of its group.',
+  ),
+  maxReplicas: maybe(replicas).describe(
+    'Upper bound of the member, in addition to the bounds of its group.',
+  ),
   priority: maybe(priority).describe(
-    'Of the members of a group the higher one grows first and shrinks last; 0 where unset.',
+    'Within a group, members with a higher priority grow first and shrink last. Default: 0.',
   ),
-  scaleUpPriority: maybe(priority).describe('The higher one grows first; `priority` where unset.'),
+  scaleUpPriority: maybe(priority).describe(
+    'Members with a higher value grow first. Default: `priority`.',
+  ),
   scaleDownPriority: maybe(priority).describe(
-    'The higher one shrinks first; minus `priority` where unset.',
+    'Members with a higher value shrink first. Default: minus `priority`.',
   ),
   updateStrategy: maybe(PartialUpdateStrategy).describe(
-    "Counts before that of the env's overrides.",
+    "Takes precedence over the update strategy in the env's overrides.",
   ),
 };
 
@@ -79,13 +87,13 @@ export const EnvSpecFields = {
   labels: Labels.default({}).describe(DATA),
   annotations: Annotations.default({}).describe(DATA),
   envDocs: maybe(EnvDocs),
-  overrides: RecordedOverrides.default({}).describe('What differs from the template.'),
+  overrides: RecordedOverrides.default({}).describe('Differences from the template.'),
   members: z
     .array(
       z.object({
         name,
-        clusterID: maybe(name).describe('The local one where it is left out.'),
-        replicas: replicas.default(1).describe('What its pool is made with.'),
+        clusterID: maybe(name).describe('Default: the local cluster.'),
+        replicas: replicas.default(1).describe('Initial size of its pool.'),
         config: z.object(MemberConfigFields).default({}),
       }),
     )

@@ -8,28 +8,33 @@ import { replicas } from '../pools/schema.ts';
 const seconds = (most = 86_400) => z.int().min(0).max(most);
 
 const upFields = {
-  mode: z.enum(SCALE_UP_MODES).describe('How eagerly it grows.'),
+  mode: z
+    .enum(SCALE_UP_MODES)
+    .describe('How fast the group grows: `Conservative` costs least, `Aggressive` waits least.'),
   cooldownSeconds: seconds().describe(
-    'Least time between two scale-ups; what `minReplicas` is short of, and an instance ' +
-      'for each claim that waits, is made at once.',
+    'Minimum time between two scale-ups. The group reaches `minReplicas`, and adds an ' +
+      'instance for each waiting claim, without this delay.',
   ),
-  idleThresholdSeconds: seconds().describe('How long too few must have been idle.'),
+  idleThresholdSeconds: seconds().describe(
+    'How long too few instances must be idle before the group grows.',
+  ),
   idleZeroQuietWindowSeconds: seconds().describe(
-    'With nothing idle it grows where a claim came in this time; 0: always.',
+    'If no instance is idle, the group grows only if a claim came within this time. 0: it ' +
+      'always grows.',
   ),
   saturationCooldownSeconds: seconds().describe(
-    'For how long a member that could not grow is left out.',
+    'How long a member that could not grow is skipped.',
   ),
 };
 const downFields = {
   idleTimeoutSeconds: seconds().describe(
-    'What stayed idle for so long is surplus; 0: it never scales down.',
+    'Instances that were idle for this long are surplus. 0: the group never scales down.',
   ),
   stabilizationSeconds: seconds(3_600).describe(
-    'It goes down to the highest size that it wanted in this time.',
+    'The group shrinks to the largest size that it wanted within this time.',
   ),
   protectionWindowSeconds: seconds().describe(
-    'No scale-down so soon after a scale-up, and no instance younger than this goes.',
+    'No scale-down for this long after a scale-up. Instances younger than this are kept.',
   ),
 };
 
@@ -38,9 +43,9 @@ export const AutoscalingGroupFields = {
   name,
   enabled: z
     .boolean()
-    .describe("Off: its members keep their size, and their pools' `replicas` are yours."),
-  minReplicas: replicas.describe('Over all its members together.'),
-  maxReplicas: replicas.describe('Over all its members together.'),
+    .describe('`false`: the members keep their sizes, and you set the `replicas` of their pools.'),
+  minReplicas: replicas.describe('Minimum size of all its members together.'),
+  maxReplicas: replicas.describe('Maximum size of all its members together.'),
   scaleUpPolicy: z.object(upFields),
   scaleDownPolicy: z.object(downFields),
 };
@@ -88,8 +93,12 @@ const counts = {
   desired: z.int(),
   running: z.int(),
   idle: z.int(),
-  starting: z.int().describe('What should be there and is not, as far as it comes.'),
-  pendingRequests: z.int().describe('Claims that waited, and users refused and not served since.'),
+  starting: z.int().describe('Missing instances that are expected to start.'),
+  pendingRequests: z
+    .int()
+    .describe(
+      'Waiting claims, and users whose claim was refused and who have not got an instance since.',
+    ),
 };
 const changeFields = {
   member: z.string(),
@@ -97,25 +106,29 @@ const changeFields = {
   to: z.int(),
   outcome: z
     .enum(['done', 'overtaken', 'refused'])
-    .describe('`overtaken`: its size was another one meanwhile, and was left alone.'),
+    .describe('`overtaken`: the pool had another size by then, and was not changed.'),
   refusedFor: maybe(z.enum(TROUBLE_REASONS)),
 };
 export const ScalingDecisionShape = z
   .object({
-    id: z.int().describe('Grows from decision to decision.'),
+    id: z.int().describe('Higher than the ids of earlier decisions.'),
     at: timestamp,
     cause: z
       .enum(SCALING_CAUSES)
       .describe(
-        'Claims, too many idle for too long, bounds that were kept, or starts that failed.',
+        '`demand`: claims; `surplus`: too many instances were idle for too long; `limits`: ' +
+          'bounds were enforced; `failure`: instances failed to start.',
       ),
-    seen: z.object(counts).describe('Over all members.'),
-    wanted: z.int().describe('What there should be by demand; limits not regarded.'),
+    seen: z.object(counts).describe('Sums over all members.'),
+    wanted: z.int().describe('Size by demand, before limits.'),
     changes: z
       .array(z.object(changeFields))
-      .describe('Empty: the group could not grow; told once for each reason.'),
-    reason: z.string().describe('In words.'),
-    limitedBy: z.array(z.string()).describe('Why it is not more.'),
+      .describe(
+        'Changes of members. Empty if the group could not grow, which is listed once for each ' +
+          'reason.',
+      ),
+    reason: z.string().describe('For people.'),
+    limitedBy: z.array(z.string()).describe('Reasons why the size is not larger.'),
   })
   .meta({ id: 'ScalingDecision' });
 export const ScalingDecisionList = z

@@ -32,14 +32,19 @@ import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
 import { Annotations, DATA, Labels, PoolShape, replicas } from '../pools/schema.ts';
 
 export const EnvPath: PathParams<{ name: string }> = {
-  schema: z.object({ name: z.string().refine(isDnsLabel).describe("An env of the caller's.") }),
+  schema: z.object({
+    name: z.string().refine(isDnsLabel).describe("Name of one of the caller's envs."),
+  }),
   otherwise: envNotFound,
 };
 
 export const MemberPath: PathParams<{ name: string; pool: string }> = {
   schema: z.object({
-    name: z.string().refine(isDnsLabel).describe("An env of the caller's."),
-    pool: z.string().refine(isDnsLabel).describe("A member of it, by its pool's name."),
+    name: z.string().refine(isDnsLabel).describe("Name of one of the caller's envs."),
+    pool: z
+      .string()
+      .refine(isDnsLabel)
+      .describe("Name of a member of the env, which is also its pool's name."),
   }),
   otherwise: memberNotFound,
   names: { pool: 'pool' },
@@ -47,8 +52,8 @@ export const MemberPath: PathParams<{ name: string; pool: string }> = {
 
 export const GroupPath: PathParams<{ name: string; groupName: string }> = {
   schema: z.object({
-    name: z.string().refine(isDnsLabel).describe("An env of the caller's."),
-    groupName: z.string().refine(isDnsLabel).describe('An autoscaling group of it.'),
+    name: z.string().refine(isDnsLabel).describe("Name of one of the caller's envs."),
+    groupName: z.string().refine(isDnsLabel).describe('Name of an autoscaling group of the env.'),
   }),
   otherwise: groupNotFound,
 };
@@ -56,7 +61,7 @@ export const GroupPath: PathParams<{ name: string; groupName: string }> = {
 const shell = {
   access: maybe(access),
   templateRef: TemplateRefFields,
-  overrides: GivenOverrides.default({}).describe('What differs from the template.'),
+  overrides: GivenOverrides.default({}).describe('Differences from the template.'),
   labels: Labels.default({}).describe(DATA),
   annotations: Annotations.default({}).describe(DATA),
 };
@@ -69,8 +74,8 @@ export const CreateEnvBody = z.object({
   envDocs: maybe(EnvDocs),
 });
 export const ReplaceEnvBody = z.object({
-  name: maybe(z.string()).describe('Must be what it is.'),
-  mode: maybe(Mode).describe('Must be what it is.'),
+  name: maybe(z.string()).describe('Cannot change. If present, it must be the current value.'),
+  mode: maybe(Mode).describe('Cannot change. If present, it must be the current value.'),
   ...shell,
 });
 
@@ -90,9 +95,9 @@ const patchOverrides = z.object({
       maxUnavailable: orNull(PartialUpdateStrategy.shape.maxUnavailable.unwrap()),
     }),
   ),
-  imagePullSecretConfigured: orNull(z.boolean()).describe('Answered; not heeded in requests.'),
+  imagePullSecretConfigured: orNull(z.boolean()).describe('Only in answers. Ignored in requests.'),
   imagePullSecret: orNull(ImagePullSecret).describe(
-    'Write-only; null removes what was given before.',
+    'Write-only. Replaces the previous value; null removes it.',
   ),
 });
 const patchTexts = (longest: number) =>
@@ -107,23 +112,25 @@ export const PatchEnvBody = z.object({
 });
 
 export const EnvListQuery = z.object({
-  all: maybe(flag).describe('Of every tenant. Admins alone.'),
+  all: maybe(flag).describe('Envs of all tenants. Only for admins.'),
   limit,
   offset,
 });
 export const DeleteEnvQuery = z.object({
-  force: flag.default(false).describe('End its running sandboxes too. `?force` alone is true.'),
+  force: flag
+    .default(false)
+    .describe('Also end its running sandboxes. `?force` without a value means true.'),
 });
 
 const memberSpec = {
   ...MemberConfigFields,
   replicas: maybe(replicas).describe(
-    'What its pool is made with; of a new member 1, or what its bounds have nearest to it.',
+    'Size of its pool. Default for a new member: 1, or the nearest value within its bounds.',
   ),
 };
 export const AddMemberBody = z.object({
-  name: maybe(name).describe('Of the member and its pool; generated where it is left out.'),
-  clusterID: maybe(name).describe('One of `GET /clusters`; the local one where it is left out.'),
+  name: maybe(name).describe('Name of the member and of its pool. Generated if absent.'),
+  clusterID: maybe(name).describe('One of `GET /clusters`. Default: the local cluster.'),
   ...memberSpec,
 });
 export const UpdateMemberBody = z.object(memberSpec);
@@ -131,12 +138,12 @@ export const UpdateMemberBody = z.object(memberSpec);
 const Member = z.object({ name: z.string(), config: z.object(MemberConfigFields) });
 
 const EnvSpec = z.object({
-  access: maybe(access).describe('Left out where it is `user`.'),
+  access: maybe(access).describe('Absent if it is `user`.'),
   templateRef: TemplateRefFields,
   mode: Mode,
   defaults: z
     .object({ instanceType: maybe(z.string()), multiplier: maybe(z.number()) })
-    .describe("The template's: the size of members that name none."),
+    .describe('Size of members without their own, from the template.'),
   clusters: z.array(z.object({ clusterID: z.string(), members: z.array(Member) })),
   autoscaling: z.object({ groups: z.array(AutoscalingGroupShape) }),
   overrides: RecordedOverrides,
@@ -150,7 +157,9 @@ const observed = {
   idleCount: z.int(),
   runningCount: z.int(),
   desiredReplicas: z.int(),
-  currentReplicas: z.int().describe('Starting, idle, unavailable and running.'),
+  currentReplicas: z
+    .int()
+    .describe('Number of instances that are starting, idle, unavailable or running.'),
   scalingGroup: maybe(z.string()),
   autoscalingEnabled: z.boolean(),
   templateVersion: maybe(z.string()),
@@ -161,10 +170,13 @@ const ObservedMember = z
     pendingRequests: z
       .int()
       .describe(
-        'Claims that wait, and users refused for want of an idle instance and not served since.',
+        'Waiting claims, and users whose claim was refused because no instance was idle, ' +
+          'and who have not got one since.',
       ),
-    saturatedUntil: maybe(timestamp).describe("It can't grow until then."),
-    scaleUpHeadroom: z.int().describe('By how much it may grow.'),
+    saturatedUntil: maybe(timestamp).describe(
+      'The member cannot grow until this time. Absent if it can.',
+    ),
+    scaleUpHeadroom: z.int().describe('Number of replicas by which it may grow.'),
     updateRevision: maybe(z.string()),
     updatedReplicas: z.int(),
   })
@@ -175,7 +187,7 @@ const cluster = <T extends z.ZodType>(member: T) =>
     clusterID: z.string(),
     isLocal: z.boolean(),
     lastSnapshotTime: maybe(timestamp).describe(
-      'When it was so. Left out of a cluster that did not answer since the manager started.',
+      'Time of this snapshot. Absent if the cluster has not answered since the manager started.',
     ),
     observedMembers: z.array(member),
   });
@@ -184,7 +196,7 @@ const EnvConditionShape = z
   .object({
     type: z.enum(ENV_CONDITIONS),
     status: z.enum(['True', 'False']),
-    reason: z.string().describe('A word in CamelCase.'),
+    reason: z.string().describe('For programs, in CamelCase.'),
     message: z.string(),
     lastTransitionTime: timestamp.describe('When the status last changed.'),
   })
@@ -216,11 +228,11 @@ const meta = {
   user: z.string(),
   createdAt: timestamp,
   envDocs: maybe(z.string()),
-  poolSizing: maybe(z.enum(POOL_SIZINGS)).describe("The template's."),
+  poolSizing: maybe(z.enum(POOL_SIZINGS)).describe('From the template.'),
 };
 export const EnvShape = z
   .object({ ...meta, spec: EnvSpec, status: status(ObservedMember) })
-  .meta({ id: 'Env', description: 'Counted when it is read.' });
+  .meta({ id: 'Env', description: 'Counts are those at the time of the request.' });
 
 const { updateStrategy: _newer, ...narrowConfig } = MemberConfigFields;
 const narrowOverrides = PublicOverrides.omit({ gateway: true, envd: true, volumes: true });
@@ -250,7 +262,7 @@ export const EnvEditable = z
     labels: z.record(z.string(), z.string()),
     annotations: z.record(z.string(), z.string()),
   })
-  .meta({ id: 'EnvEditable', description: 'What PUT takes: to be changed and given back.' });
+  .meta({ id: 'EnvEditable', description: 'The body for PUT, with the current values.' });
 
 export const EnvEnvelope = z
   .object({ env: EnvShape, editable: EnvEditable })

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { clusterID, flag, maybe, timestamp } from '../../corridor/common-schema.ts';
 
 export const EventsQuery = z.object({
-  all: maybe(flag).describe('Of every tenant. Admins alone.'),
+  all: maybe(flag).describe('Events of all tenants. Only for admins.'),
   begin: maybe(flag).describe(
-    'Also send an event `begin` first, whose id is where the stream begins: who comes again with ' +
-      'it misses nothing. Of a fleet there is one for each cluster.',
+    'First send an event `begin`, whose id is the position where the stream begins. A ' +
+      'client that reconnects with this id misses nothing. A manager sends one for each ' +
+      'cluster.',
   ),
   clusterID,
 });
@@ -17,39 +18,41 @@ export const Event = z
     reason: z
       .string()
       .describe(
-        'One word for programs: `Created`, `Started`, `Unhealthy`, `NodeLeaving`, `Ready`, ' +
+        'For programs: `Created`, `Started`, `Unhealthy`, `NodeLeaving`, `Ready`, ' +
           '`Claimed`, `IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, ' +
-          '`ProgramsEnded`, `Killing`, `Failed`, `Completed`; of a ' +
-          'pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, ' +
-          '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`; of ' +
-          'requests that wait for a person `approval.requested`, `approval.decided`, ' +
-          '`approval.consumed`. There may be more some day.',
+          '`ProgramsEnded`, `Killing`, `Failed`, `Completed`; for a pool `Created`, `Filled`, ' +
+          '`Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, ' +
+          '`Recovered`, `Deleting`, `Deleted`; for approvals `approval.requested`, ' +
+          '`approval.decided`, `approval.consumed`. More reasons may be added.',
       ),
     message: z.string().describe('For people.'),
-    sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),
-    poolName: z.string().optional().describe('Left out where it happened to an approval.'),
-    approvalId: z.string().optional().describe('Where it happened to an approval.'),
-    clusterID: z.string().optional().describe('Where a manager tells it: on which cluster.'),
+    sandboxId: z.string().optional().describe('Absent for events of a pool.'),
+    poolName: z.string().optional().describe('Absent for events of an approval.'),
+    approvalId: z.string().optional().describe('For events of an approval.'),
+    clusterID: z.string().optional().describe('Cluster of the event. Set only by a manager.'),
     namespace: z.string(),
     team: z.string(),
     user: z.string(),
     endReason: z
       .string()
       .optional()
-      .describe('With `Killing`, `Failed` and `Completed`: as in the list of sandboxes.'),
+      .describe(
+        'For `Killing`, `Failed` and `Completed`: the same values as in the list of sandboxes.',
+      ),
     exitCode: z
       .int()
       .optional()
       .describe(
-        'With `Completed`, of the main process, where it ended by itself and the code is known.',
+        'For `Completed`: exit code of the main process, if it ended by itself and the code ' +
+          'is known.',
       ),
   })
   .meta({ id: 'Event' });
 
 export const EventList = z
   .object({
-    items: z.array(Event).describe('The last 50, the oldest first.'),
-    total: z.int().describe('How many these are.'),
+    items: z.array(Event).describe('The last 50, oldest first.'),
+    total: z.int().describe('Number of items.'),
   })
   .meta({ id: 'EventList' });
 

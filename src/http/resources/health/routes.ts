@@ -8,7 +8,7 @@ export const healthRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET',
     path: '/healthz',
     access: 'open',
-    summary: 'Whether the daemon runs',
+    summary: 'Check whether the daemon is running',
     answers: { 200: Health },
     refusals: [],
     handle: () => ok({ status: 'ok' }),
@@ -18,7 +18,7 @@ export const healthRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET',
     path: '/readyz',
     access: 'open',
-    summary: 'Whether the daemon can do its work, and how well it isolates',
+    summary: 'Check whether the daemon can work, and how well it isolates',
     answers: { 200: ReadinessReport, 503: ReadinessReport },
     refusals: [],
     handle: () => {

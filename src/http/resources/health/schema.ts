@@ -4,10 +4,10 @@ export const Health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' 
 export const ReadinessReport = z
   .object({
     status: z.enum(['ready', 'not ready']),
-    problems: z.array(z.string()).describe('What keeps it from being ready; empty when it is.'),
+    problems: z.array(z.string()).describe('Reasons why it is not ready. Empty if it is ready.'),
     warnings: z
       .array(z.string())
-      .describe('What works, but gives less than it should: see [security](security.md#levels).'),
+      .describe('Restrictions that do not prevent work; see [security](security.md#levels).'),
     isolation: z
       .string()
       .describe(

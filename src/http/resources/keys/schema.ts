@@ -17,7 +17,7 @@ import {
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));
 const shortName = maybe(name).describe(
-  'A DNS label, unique in the namespace; else one is made up.',
+  'A DNS label, unique in the namespace. Generated if absent.',
 );
 const description = maybe(text(1_024));
 
@@ -27,15 +27,15 @@ export const CreateApiKeyBody = z.object({
   clusterID: clusterMadeHere,
   description,
   expiresAt: maybe(expiresAt).describe(
-    'At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. ' +
-      'Left out: 90 days (`keys.defaultLifetime`), or when that key ends.',
+    'At most a year ahead (`keys.maxLifetime`), and no later than the calling key expires. ' +
+      'Default: 90 days (`keys.defaultLifetime`), or until the calling key expires.',
   ),
-  team: maybe(name).describe('Admins alone, as in `POST /admin/api-keys`.'),
-  user: maybe(name).describe('The same.'),
-  role: maybe(role).describe('The same.'),
+  team: maybe(name).describe('Only for admins, as in `POST /admin/api-keys`.'),
+  user: maybe(name).describe('Only for admins.'),
+  role: maybe(role).describe('Only for admins.'),
   gated: maybe(z.literal(true)).describe(
-    'For the policy of approvals: rules may hold what it asks. A key that a gated key makes is ' +
-      'gated in any case.',
+    'Requests with this key are subject to the approval policy, whose rules may hold them. ' +
+      'A key that a gated key creates is always gated.',
   ),
 });
 
@@ -46,10 +46,10 @@ export const AdminCreateApiKeyBody = z.object({
   expiresAt: maybe(expiresAt).describe('As in `POST /api-keys`.'),
   team: name.describe('A DNS label. The namespace follows from it (`namespacePattern`).'),
   user: name.describe('A DNS label.'),
-  role: maybe(role).describe('Left out: `"user"`.'),
+  role: maybe(role).describe('Default: `"user"`.'),
   gated: maybe(z.literal(true)).describe(
-    'For the policy of approvals: rules may hold what it asks. A key that a gated key makes is ' +
-      'gated in any case.',
+    'Requests with this key are subject to the approval policy, whose rules may hold them. ' +
+      'A key that a gated key creates is always gated.',
   ),
 });
 
@@ -57,14 +57,20 @@ export const ApiKeyListQuery = z.object({ limit, offset });
 
 const cascade = flag
   .default(false)
-  .describe('Revoke what the key made too, and what that made. `?cascade` alone is true.');
+  .describe(
+    'Also revoke the keys that this key created, and the keys that those created. `?cascade` ' +
+      'without a value means true.',
+  );
 export const DeleteApiKeyQuery = z.object({ cascade });
 export const DeleteApiKeysQuery = z.object({
-  team: name.describe('Of the user.'),
-  user: name.describe('All of whose keys go.'),
+  team: name.describe('Team of the user.'),
+  user: name.describe('User whose keys are revoked.'),
   cascade: flag
     .default(false)
-    .describe('Revoke what these keys made too, also keys of others. `?cascade` alone is true.'),
+    .describe(
+      'Also revoke the keys that these keys created, including keys of other users. ' +
+        '`?cascade` without a value means true.',
+    ),
 });
 
 export const ApiKeyPath: PathParams<{ keyId: string }> = {
@@ -72,7 +78,7 @@ export const ApiKeyPath: PathParams<{ keyId: string }> = {
     keyId: z
       .string()
       .regex(/^[0-9A-Za-z]{12,32}$/)
-      .describe("Of a key of the caller's."),
+      .describe("Id of one of the caller's keys."),
   }),
   otherwise: apiKeyNotFound,
 };
@@ -83,7 +89,7 @@ export const ApiKeyNamePath: PathParams<{ name: string }> = {
     name: z
       .string()
       .refine((value) => value.split('/').length <= 2 && value.split('/').every(isDnsLabel))
-      .describe('`{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone.'),
+      .describe('`{namespace}/{shortName}` with `/` as `%2F`, or only the short name.'),
   }),
   otherwise: apiKeyNotFound,
 };
@@ -97,17 +103,17 @@ export const ApiKeyFullNamePath: PathParams<{ namespace: string; shortName: stri
 };
 
 const keyFields = {
-  keyId: z.string().describe('Its middle part. Logs show it.'),
+  keyId: z.string().describe('The middle part of the key. It appears in logs.'),
   name: z.string().describe('`{namespace}/{name}`.'),
   user: z.string(),
   team: z.string(),
   role,
   description: z.string(),
   createdBy: maybe(z.string()).describe(
-    'The `keyId` of the key that made it, which may be gone by now. Left out: the daemon ' +
-      'made it.',
+    '`keyId` of the key that created this key; that key may no longer exist. Absent if the ' +
+      'daemon created it.',
   ),
-  gated: maybe(z.literal(true)).describe('Rules of the policy may hold what it asks.'),
+  gated: maybe(z.literal(true)).describe('The approval policy may hold requests with this key.'),
   issuedAt: timestamp,
   expiresAt: timestamp,
 };
@@ -121,7 +127,7 @@ export const ApiKeyDeletion = z
   .object({
     keyId: z.string(),
     status: z.literal('deleted'),
-    revoked: maybe(z.int()).describe('With `cascade`: how many keys went, this one too.'),
+    revoked: maybe(z.int()).describe('With `cascade`: number of revoked keys, including this key.'),
   })
   .meta({ id: 'ApiKeyDeletion' });
 export const ApiKeysDeletion = z
@@ -129,7 +135,7 @@ export const ApiKeysDeletion = z
     team: z.string(),
     user: z.string(),
     status: z.literal('deleted'),
-    revoked: z.int().describe('How many keys went.'),
+    revoked: z.int().describe('Number of revoked keys.'),
   })
   .meta({ id: 'ApiKeysDeletion' });
 

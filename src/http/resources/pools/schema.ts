@@ -22,7 +22,9 @@ import { InstanceShape } from '../instance-shape.ts';
 import { PoolSourceChangeFields, PoolSourceFields, RecordedPoolFields } from './source-schema.ts';
 
 export const PoolPath: PathParams<{ name: string }> = {
-  schema: z.object({ name: z.string().refine(isDnsLabel).describe("A pool of the caller's.") }),
+  schema: z.object({
+    name: z.string().refine(isDnsLabel).describe("Name of one of the caller's pools."),
+  }),
   otherwise: ({ name = '' }) => poolNotFound(name),
   names: { name: 'pool' },
 };
@@ -33,7 +35,8 @@ export const UpdateStrategyFields = {
   autoUpdate: z
     .boolean()
     .describe(
-      'Whether changes reach idle instances by themselves; else they wait for sync-template.',
+      'Whether a change replaces idle instances automatically. If not, they are replaced by ' +
+        'sync-template.',
     ),
   maxUnavailable: z
     .string()
@@ -42,8 +45,8 @@ export const UpdateStrategyFields = {
       'must be a string with a number, or with a percentage up to 100%, such as "2" or "25%"',
     )
     .describe(
-      'How many of the unclaimed instances that there should be a rollout may leave away, ' +
-        'starting or unavailable at a time; at least 1.',
+      'How many of the desired unclaimed instances may be missing, starting or unavailable ' +
+        'during a rollout, as a number or percentage. At least 1.',
     ),
 };
 
@@ -56,17 +59,17 @@ export const PoolScaleFields = {
 
 export const Labels = textMap(1_024);
 export const Annotations = textMap(4_096);
-export const DATA = 'At most 64. Data, never interpreted.';
+export const DATA = 'At most 64. Sandpool does not interpret them.';
 
 const spec = {
   ...PoolSourceFields,
   access: maybe(access),
   replicas: maybe(replicas).describe(
-    'See [what replicas counts](decisions/0003-what-replicas-counts.md). Of a new pool 1, ' +
-      'or what the bounds have nearest to it.',
+    'See [what replicas counts](decisions/0003-what-replicas-counts.md). Default for a new ' +
+      'pool: 1, or the nearest value within the bounds.',
   ),
-  minReplicas: PoolScaleFields.minReplicas.describe('Bounds of `replicas`.'),
-  maxReplicas: PoolScaleFields.maxReplicas.describe('Bounds of `replicas`.'),
+  minReplicas: PoolScaleFields.minReplicas.describe('Lower bound of `replicas`.'),
+  maxReplicas: PoolScaleFields.maxReplicas.describe('Upper bound of `replicas`.'),
   updateStrategy: maybe(
     z.object({
       autoUpdate: maybe(UpdateStrategyFields.autoUpdate),
@@ -78,7 +81,8 @@ const spec = {
 export const CreatePoolBody = z.object({
   name: name.describe('A DNS label.'),
   clusterID: maybe(name).describe(
-    'One of `GET /clusters`: where it is made. Left out: on the cluster that is asked.',
+    'One of `GET /clusters`, on which the pool is created. Default: the cluster that ' +
+      'receives the request.',
   ),
   ...spec,
   labels: Labels.default({}).describe(DATA),
@@ -106,40 +110,42 @@ export const UpdatePoolBody = z.object({
       }),
     ),
   ),
-  labels: unsettable(maybe(Labels)).describe(`Instead of those there are. ${DATA}`),
-  annotations: unsettable(maybe(Annotations)).describe(`Instead of those there are. ${DATA}`),
+  labels: unsettable(maybe(Labels)).describe(`Replaces the existing ones. ${DATA}`),
+  annotations: unsettable(maybe(Annotations)).describe(`Replaces the existing ones. ${DATA}`),
 });
 export type PoolChangeBody = z.infer<typeof UpdatePoolBody>;
 
 export const PoolListQuery = z.object({
   clusterID,
-  all: maybe(flag).describe('Of every tenant. Admins alone.'),
-  phase: maybe(z.enum(POOL_PHASES)).describe('In this phase alone.'),
+  all: maybe(flag).describe('Pools of all tenants. Only for admins.'),
+  phase: maybe(z.enum(POOL_PHASES)).describe('Only pools in this phase.'),
   limit,
   offset,
 });
 export const DeletePoolQuery = z.object({
-  force: flag.default(false).describe('End its running sandboxes too. `?force` alone is true.'),
+  force: flag
+    .default(false)
+    .describe('Also end its running sandboxes. `?force` without a value means true.'),
 });
 
 const PoolCondition = z
   .object({
     type: z.enum(POOL_CONDITIONS),
     status: z.enum(['True', 'False']),
-    reason: z.string().describe('A word in CamelCase.'),
-    message: z.string().describe('Empty where there is nothing to say.'),
+    reason: z.string().describe('For programs, in CamelCase.'),
+    message: z.string().describe('For people. May be empty.'),
     lastTransitionTime: timestamp.describe('When the status last changed.'),
   })
   .meta({
     id: 'PoolCondition',
     description:
-      '`Progressing` while unclaimed instances of older revisions are replaced; its ' +
+      '`Progressing` while unclaimed instances of older revisions are being replaced; its ' +
       'reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while ' +
-      'starts fail or instances are unavailable, and where instances can not start as ' +
-      'things are: `Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the ' +
-      "scheduler's or kubelet's words. `TemplateResolved` is false while a change of the " +
-      'template, or of what the pool names, can not be taken: the pool stays on what it ' +
-      'has.',
+      'starts fail or instances are unavailable, and while instances cannot start: ' +
+      '`Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the message of the ' +
+      'scheduler or kubelet. `TemplateResolved` is false while a change of the template, or ' +
+      'of something that the pool names, cannot be applied; the pool keeps its previous ' +
+      'definition.',
   });
 
 /** The template name is shown as an annotation. */
@@ -153,11 +159,11 @@ const EmbeddedTemplate = z.object({
     z.object({
       name: z.string(),
       image: z.string(),
-      command: z.array(z.string()).describe('With its arguments.'),
+      command: z.array(z.string()).describe('Command with its arguments.'),
       workingDir: z.string(),
       env: z
         .array(z.object({ name: z.string() }))
-        .describe('By name alone: their values may be secrets.'),
+        .describe('Names only, because values may be secrets.'),
       resources: z.object({ limits: size, requests: maybe(size) }),
     }),
   ),
@@ -175,56 +181,60 @@ export const PoolShape = z
   .object({
     name: z.string(),
     namespace: z.string(),
-    cpu: z.string().describe('Of each instance.'),
-    memory: z.string().describe('Of each instance.'),
+    cpu: z.string().describe('CPU of each instance.'),
+    memory: z.string().describe('Memory of each instance.'),
     ...InstanceShape,
-    team: z.string().describe("The owner's."),
-    user: z.string().describe("The owner's."),
+    team: z.string().describe('Team of the owner.'),
+    user: z.string().describe('User who owns the pool.'),
     templateVersion: maybe(z.string()).describe(
-      'Of the template that new instances are started from; where that is inline, ' +
+      'Version of the template for new instances. For an inline template, ' +
         '`status.updateRevision`.',
     ),
     createdAt: timestamp,
     labels: z.record(z.string(), z.string()),
     annotations: z
       .record(z.string(), z.string())
-      .describe("`sandpool.dev/template-name` is the template's name."),
+      .describe('`sandpool.dev/template-name` is the name of the template.'),
     spec: z
       .object({
-        replicas: z.int().describe('How many there should be.'),
+        replicas: z.int().describe('Desired number of instances.'),
         minReplicas: maybe(z.int()),
         maxReplicas: maybe(z.int()),
-        access: maybe(access).describe('Left out where it is `user`.'),
+        access: maybe(access).describe('Absent if it is `user`.'),
         updateStrategy: maybe(z.object(UpdateStrategyFields)).describe(
-          'Left out where it is the default: `autoUpdate`, and 25%.',
+          'Absent if it is the default: `autoUpdate`, and 25%.',
         ),
         ...shownSource,
       })
-      .describe('What its owner asked for, as it was asked.'),
+      .describe("The owner's settings, unchanged."),
     status: z.object({
       phase: z.enum(POOL_PHASES),
-      idleReplicas: z.int().describe('Ready to claim.'),
-      unavailableIdleReplicas: z.int().describe('Were ready, and are not now.'),
-      runningReplicas: z.int().describe('Claimed.'),
+      idleReplicas: z.int().describe('Instances that are ready to claim.'),
+      unavailableIdleReplicas: z
+        .int()
+        .describe('Instances that were ready, and are not ready now.'),
+      runningReplicas: z.int().describe('Claimed instances.'),
       startingReplicas: z.int(),
       stoppingReplicas: z.int(),
-      failedReplicas: z.int().describe('Unclaimed ones that died, until they are cleared away.'),
+      failedReplicas: z.int().describe('Unclaimed instances that died and are not cleaned up yet.'),
       updateRevision: z
         .string()
-        .describe('Of what new instances are started from: instances of one revision are alike.'),
+        .describe(
+          'Revision for new instances. Instances of the same revision have the same definition.',
+        ),
       updatedReplicas: z
         .int()
-        .describe('Those of that revision: starting, idle, unavailable or running.'),
+        .describe('Instances of this revision that are starting, idle, unavailable or running.'),
       outdatedReplicas: z
         .int()
-        .describe('Unclaimed ones of older revisions, which a rollout replaces.'),
+        .describe('Unclaimed instances of older revisions, which a rollout replaces.'),
       observedTemplateVersion: maybe(z.string()).describe(
-        'Of the template that the pool was made of last, or could not be made of: then ' +
-          '`TemplateResolved` says why. Left out where that is inline.',
+        'Latest template version that the pool has tried to apply. If that failed, ' +
+          '`TemplateResolved` gives the reason. Absent for an inline template.',
       ),
       template: maybe(EmbeddedTemplate).describe(
-        'What new instances are started from: the fields of the template as the pool took ' +
-          'them over, with its size and overrides. Left out in lists.',
+        "Definition of new instances: the template with the pool's size and overrides. " +
+          'Absent in lists.',
       ),
       conditions: z.array(PoolCondition),
     }),
@@ -233,19 +243,19 @@ export const PoolShape = z
     id: 'Pool',
     description: `
 The counts are exact. Phase: \`Pending\` not yet full since the daemon started · \`Ready\` all
-there · \`Scaling\` instances start or go · \`Degraded\` some are unavailable, starts keep
-failing while something is usable, or can not go on as things are · \`Failed\` starts keep
-failing and nothing is usable · \`Updating\` unclaimed instances of older revisions are replaced,
-within \`maxUnavailable\` · \`Deleting\`.`.trim(),
+instances exist · \`Scaling\` instances are starting or ending · \`Degraded\` some instances are
+unavailable, starts fail while some instances are usable, or starts cannot succeed at present ·
+\`Failed\` starts fail and no instance is usable · \`Updating\` unclaimed instances of older
+revisions are being replaced, within \`maxUnavailable\` · \`Deleting\`.`.trim(),
   });
 
 export const PoolEnvelope = z.object({ template: PoolShape }).meta({ id: 'PoolEnvelope' });
 export const PoolSyncPreview = z
   .object({
-    specYaml: z.string().describe('What instances would be started from.'),
+    specYaml: z.string().describe('The definition that sync-template would apply.'),
     version: z
       .string()
-      .describe("The template's; of an inline template a hash of what would be applied."),
+      .describe('Version of the template. For an inline template, a hash of the definition.'),
   })
   .meta({ id: 'PoolSyncPreview' });
 export const PoolPage = pageOf(PoolShape).meta({ id: 'PoolPage' });

@@ -21,28 +21,29 @@ const relativePath = text(1_024).refine(
 
 const Volume = z.object({
   claimName: text(253, 1).describe('One of `GET /volumes`.'),
-  mountPath: absolutePath.describe('Where it stands inside.'),
+  mountPath: absolutePath.describe('Mount path in the sandbox.'),
   subPath: maybe(relativePath).describe(
-    'A folder of it instead of the whole: a relative path without `..`. A missing one is made.',
+    'Folder of the volume to mount instead of the whole volume: a relative path without ' +
+      '`..`. Created if it is missing.',
   ),
   readOnly: maybe(z.boolean()),
 });
 
 export const PublicOverrides = z.object({
-  image: maybe(text(512, 1)).describe("Instead of the template's, of the first container."),
+  image: maybe(text(512, 1)).describe("Image of the first container, instead of the template's."),
   podCreationImagePolicy: maybe(z.enum(IMAGE_POLICIES)).describe(
-    "`PoolDefaultImage`: new instances take the template's image, whatever `image` says.",
+    "`PoolDefaultImage`: new instances use the template's image, and `image` is ignored.",
   ),
   defaultStartupTimeout: maybe(startupTimeout),
-  defaultIdleTimeout: maybe(timeout).describe('Of sandboxes whose claim names none.'),
-  imagePullSecretConfigured: maybe(z.boolean()).describe('Answered; not heeded in requests.'),
+  defaultIdleTimeout: maybe(timeout).describe('Idle timeout of sandboxes whose claim sets none.'),
+  imagePullSecretConfigured: maybe(z.boolean()).describe('Only in answers. Ignored in requests.'),
   gateway: maybe(z.object({ enabled: maybe(z.boolean()) })).describe(
     '`enabled: false`: endpoints are not published.',
   ),
   envd: maybe(z.object({ verbose: maybe(z.boolean()) })).describe(
-    '`verbose: true`: what Sandpool runs inside says more.',
+    '`verbose: true`: the agent in the sandbox logs more.',
   ),
-  volumes: maybe(z.array(Volume).max(16)).describe('Mounted into every container.'),
+  volumes: maybe(z.array(Volume).max(16)).describe('Volumes mounted into every container.'),
 });
 
 export const ImagePullSecret = z.object({
@@ -59,31 +60,31 @@ const InlineTemplate = SandboxTemplateSchema.shape.spec.refine(
 /** Without secrets, for records. */
 export const RecordedPoolFields = {
   templateName: maybe(text(MAX_REFERENCE)).describe(
-    'One of the [templates](templates.md); required where there is neither `template` nor ' +
+    'One of the [templates](templates.md). Required if there is neither `template` nor ' +
       '`overrides.image`.',
   ),
-  templateVersion: maybe(text(15)).describe(
-    'The version of it that a member of a pinned env is started from.',
-  ),
+  templateVersion: maybe(text(15)).describe('Template version that a member of a pinned env uses.'),
   template: maybe(InlineTemplate).describe(
-    'The `spec` of a [template](templates.md), instead of one by name, at most 256 KiB. ' +
-      'Unknown fields are refused.',
+    "The `spec` of a [template](templates.md), at most 256 KiB, instead of a template's " +
+      'name. Unknown fields are refused.',
   ),
   instanceType: maybe(name).describe(
-    'One of `GET /instancetypes`: the size of the first container.',
+    'One of `GET /instancetypes`, for the size of the first container.',
   ),
   multiplier: maybe(z.number().min(0.01).max(1_000)).describe(
-    'Of the instance type; at most its `maxMultiplier`.',
+    'Multiplier of the instance type, at most its `maxMultiplier`.',
   ),
-  cpu: maybe(cpuAmount).describe('Of the first container; counts before all else that says it.'),
+  cpu: maybe(cpuAmount).describe(
+    'CPU of the first container. Takes precedence over every other setting of it.',
+  ),
   memory: maybe(memoryAmount).describe(
-    'Of the first container; counts before all else that says it.',
+    'Memory of the first container. Takes precedence over every other setting of it.',
   ),
   inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe(
-    'Of the first container; counts before the instance type. A request alone leaves the ' +
-      'limit as it is, or raises it to itself.',
+    'Resources of the first container. Takes precedence over the instance type. A request ' +
+      'without a limit leaves the limit unchanged, or raises it to the request.',
   ),
-  overrides: maybe(PublicOverrides).describe('What differs from the template.'),
+  overrides: maybe(PublicOverrides).describe('Differences from the template.'),
 };
 
 const { templateVersion: _envsAlone, ...requestFields } = RecordedPoolFields;
@@ -93,11 +94,9 @@ export const PoolSourceFields = {
   ...requestFields,
   overrides: maybe(
     PublicOverrides.extend({
-      imagePullSecret: maybe(ImagePullSecret).describe(
-        'Write-only; replaces what was given before.',
-      ),
+      imagePullSecret: maybe(ImagePullSecret).describe('Write-only. Replaces the previous value.'),
     }),
-  ).describe('What differs from the template.'),
+  ).describe('Differences from the template.'),
 };
 
 const given = PublicOverrides.shape;
@@ -122,9 +121,9 @@ export const PoolSourceChangeFields = {
         envd: unsettable(given.envd),
         volumes: unsettable(given.volumes),
         imagePullSecret: unsettable(maybe(ImagePullSecret)).describe(
-          'Write-only; replaces what was given before, and null removes it.',
+          'Write-only. Replaces the previous value; null removes it.',
         ),
       }),
-    ).describe('What differs from the template.'),
+    ).describe('Differences from the template.'),
   ),
 };

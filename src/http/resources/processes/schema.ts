@@ -10,14 +10,11 @@ const PROCESS_ID = /^[A-Za-z0-9-]{1,64}$/;
 
 export const ProcessPath: PathParams<{ sandboxId: string; processId: string }> = {
   schema: z.object({
-    sandboxId: z
-      .string()
-      .refine(isInstanceId)
-      .describe("A sandbox of the caller's, by the id that its claim answered."),
+    sandboxId: z.string().refine(isInstanceId).describe("Id of one of the caller's sandboxes."),
     processId: z
       .string()
       .refine((id) => PROCESS_ID.test(id))
-      .describe('A process of the sandbox, by the id that its start answered.'),
+      .describe('Id of a process of the sandbox.'),
   }),
   otherwise: ({ sandboxId = '' }) =>
     isInstanceId(sandboxId) ? processNotFound() : sandboxNotFound(),
@@ -33,44 +30,47 @@ export const ProcessBody = z.object({
   command: ExecBody.shape.command,
   cwd: ExecBody.shape.cwd,
   env: ExecBody.shape.env,
-  tty: maybe(z.boolean()).describe('Run it on a terminal. It prints to `stdout` alone then.'),
-  cols: maybe(size(1_000)).describe('Columns of the terminal; 80 where it is left out.'),
-  rows: maybe(size(1_000)).describe('Rows of the terminal; 24 where it is left out.'),
+  tty: maybe(z.boolean()).describe(
+    'Run the process on a terminal. All its output is then on `stdout`.',
+  ),
+  cols: maybe(size(1_000)).describe('Columns of the terminal. Default: 80.'),
+  rows: maybe(size(1_000)).describe('Rows of the terminal. Default: 24.'),
   stdin: maybe(z.boolean()).describe(
-    'Keep its input open. Without it, it reads the end of file at once. A terminal’s is ' +
-      'always open.',
+    "Keep the process's input open. Otherwise it reads end of file at once. The input of a " +
+      'terminal is always open.',
   ),
   timeoutSeconds: maybe(z.int().min(1).max(MOST_SECONDS)).describe(
-    'Kill its process group after so long; `exitCode` is 124 then. Left out: never.',
+    'Kill the process group after this many seconds; `exitCode` is then 124. If absent, ' +
+      'there is no limit.',
   ),
-  tag: maybe(text(128)).describe('A word of the caller’s own, which is shown with it.'),
-  container: maybe(name).describe("The container's name; left out, the first one's."),
+  tag: maybe(text(128)).describe('A label of the caller’s, shown with the process.'),
+  container: maybe(name).describe('Name of the container. Default: the first container.'),
 });
 
 export const OutputQuery = z.object({
   from: maybe(text(64)).describe(
-    'Go on behind the event of this id; `latest`: with what comes from now on. Left out: from ' +
-      'the beginning. `Last-Event-ID` wins over it.',
+    'Continue after the event with this id. `latest`: only new output. If absent, from the ' +
+      'beginning. `Last-Event-ID` takes precedence.',
   ),
   pace: maybe(flag).describe(
-    'Have the process wait for this reader, by back-pressure, in place of dropping what it does ' +
+    'Block the process while this reader is slow, instead of dropping output that it does ' +
       'not read in time.',
   ),
   encoding: maybe(z.enum(['base64'])).describe(
-    '`base64`: all that was printed comes as base64, which costs both sides far less. Left out: ' +
-      'as text where it can.',
+    '`base64`: all output is sent as base64, which takes far less work on both sides. If ' +
+      'absent, output is sent as text where possible.',
   ),
 });
 
 export const SignalBody = z.object({
   signal: z
     .enum(PROCESS_SIGNALS)
-    .describe('Sent to its process group, or to the foreground of its terminal.'),
+    .describe('Sent to the process group, or to the foreground process of the terminal.'),
 });
 
 export const SizeBody = z.object({
-  cols: size(1_000).describe('Columns of its terminal.'),
-  rows: size(1_000).describe('Rows of its terminal.'),
+  cols: size(1_000).describe('Columns of the terminal.'),
+  rows: size(1_000).describe('Rows of the terminal.'),
 });
 
 export const StdinBody = z.object({
@@ -79,39 +79,42 @@ export const StdinBody = z.object({
       .string()
       .refine((data) => data.length <= 2 * INPUT_BYTES, `must hold at most ${INPUT_BYTES} bytes`)
       .meta({ maxLength: 2 * INPUT_BYTES }),
-  ).describe('At most 64 KiB, as text or as `encoding` says.'),
-  encoding: maybe(z.enum(['utf8', 'base64'])).describe('Of `data`; `utf8` where it is left out.'),
-  close: maybe(z.boolean()).describe('Nothing comes behind it: the process reads the end.'),
+  ).describe('At most 64 KiB, in the form that `encoding` names.'),
+  encoding: maybe(z.enum(['utf8', 'base64'])).describe('Encoding of `data`. Default: `utf8`.'),
+  close: maybe(z.boolean()).describe(
+    'Close the input after `data`, so that the process reads end of file.',
+  ),
 });
 
 export const Process = z
   .object({
     processId: z.string(),
-    pid: z.int().describe('Its number within the sandbox.'),
+    pid: z.int().describe('Process id within the sandbox.'),
     command: z.array(z.string()).describe('The program and its arguments.'),
     status: z.enum(['Running', 'Exited']),
     exitCode: z
       .int()
       .optional()
       .describe(
-        'Of one that ended: its own, 128 + n after signal n, 127 not found, 126 not executable, ' +
-          '124 timed out.',
+        'Exit code of the process: 128 + n after signal n, 127 not found, 126 not ' +
+          'executable, 124 timed out. Absent while it runs.',
       ),
     signal: z
       .string()
       .optional()
-      .describe('What its `exitCode` says that ended it, such as `KILL`.'),
+      .describe('Signal that ended the process, according to `exitCode`, such as `KILL`.'),
     oomKilled: z
       .literal(true)
       .optional()
       .describe(
-        'It was killed, and memory ran out in its sandbox while it ran. Not known on Kubernetes.',
+        'The process was killed, and its sandbox ran out of memory while it ran. Never set ' +
+          'on Kubernetes.',
       ),
     startedAt: timestamp,
     endedAt: timestamp.optional(),
     tag: z.string().optional(),
-    tty: z.boolean().describe('It has a terminal.'),
-    stdin: z.boolean().describe('It takes input.'),
+    tty: z.boolean().describe('Whether the process has a terminal.'),
+    stdin: z.boolean().describe('Whether the process takes input.'),
   })
   .meta({ id: 'Process' });
 export const ProcessEnvelope = z.object({ process: Process }).meta({ id: 'ProcessEnvelope' });
@@ -125,22 +128,22 @@ export const ProcessDeletion = z
 /** Data of an event, by event name. */
 export const ProcessEvent = z
   .union([
-    ProcessEnvelope.describe('`start` and `end`.'),
+    ProcessEnvelope.describe('Data of `start` and `end`.'),
     z
       .object({
         data: z.string(),
         encoding: z
           .literal('base64')
           .optional()
-          .describe('Given where `data` is base64, and no text.'),
+          .describe('Set if `data` is base64 instead of text.'),
       })
-      .describe('`stdout` and `stderr`.'),
+      .describe('Data of `stdout` and `stderr`.'),
     z
       .object({ bytes: z.int().optional() })
-      .describe('`dropped`: how much of it is not kept any more, where that is known.'),
+      .describe('Data of `dropped`: number of bytes that are no longer stored, if known.'),
     z
       .object({ error: z.string(), errorCode: z.string() })
-      .describe('`error`: the process is removed or lost, and nothing more can be read.'),
+      .describe('Data of `error`: the process was deleted or lost, and nothing more can be read.'),
   ])
   .meta({ id: 'ProcessEvent' });
 

@@ -56,17 +56,17 @@ export const QuotasQuery = z.object({ clusterID });
 export const SetQuotasQuery = z.object({ clusterID: ofCluster });
 
 export const SetQuotasBody = z.object({
-  sandboxes: limit(HIGHEST_LIMIT.sandboxes).describe('How many they may have claimed at one time.'),
-  pools: limit(HIGHEST_LIMIT.pools).describe('How many they may own.'),
+  sandboxes: limit(HIGHEST_LIMIT.sandboxes).describe('Maximum number of claimed sandboxes.'),
+  pools: limit(HIGHEST_LIMIT.pools).describe('Maximum number of pools.'),
   replicas: limit(HIGHEST_LIMIT.replicas).describe(
-    'How many they may ask for, over all their pools.',
+    'Maximum sum of `replicas` over all their pools.',
   ),
   cpu: sizeLimit(
     'cpu',
     'must be a cpu quantity up to 1000000 cores, such as 16 or "500m", or "none"',
   ).describe(
-    'How many cores all instances that their pools ask for may have: a quantity such as ' +
-      '`"16"` or `"500m"`, or a number of cores. `"none"`: what the configuration says.',
+    'Maximum number of cores of all instances that their pools request: a quantity such as ' +
+      '`"16"` or `"500m"`, or a number of cores. `"none"`: the configured limit.',
   ),
   memory: sizeLimit(
     'memory',
@@ -92,18 +92,22 @@ const unitsOf = (resource: 'cpu' | 'memory', given: string | number): number | '
 
 const Quota = z
   .object({
-    name: z.string().describe('Whose: `{team}/{user}`.'),
+    name: z.string().describe('The user, as `{team}/{user}`.'),
     resource: z
       .enum(QUOTA_RESOURCES)
-      .describe('`cpu` and `memory` are told where there is a limit of them.'),
-    limit: z.number().describe('Of `cpu` in cores, of `memory` in bytes; so are the others.'),
+      .describe('`cpu` and `memory` appear only if they are limited.'),
+    limit: z
+      .number()
+      .describe(
+        'In cores for `cpu`, in bytes for `memory`. `used` and `remaining` have the same unit.',
+      ),
     used: z
       .number()
       .describe(
-        'With what requests under way have reserved. May be more than `limit`, where that ' +
-          'was lowered.',
+        'Includes reservations of requests in progress. May exceed `limit` if the limit was ' +
+          'lowered.',
       ),
-    remaining: z.number().describe('How many more will be granted.'),
+    remaining: z.number().describe('Amount that is still available.'),
   })
   .meta({ id: 'Quota' });
 

@@ -11,7 +11,8 @@ import {
 import { duration, MAX_REFERENCE, maybe, text } from '../../corridor/common-schema.ts';
 import { mode, PATH, pathText } from '../files/schema.ts';
 
-export const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';
+export const IDLE_TIMEOUT =
+  'End the sandbox after it was idle for this long. `"0"`, `0` and null mean never.';
 export const idleTimeout = z.union([duration, z.literal(0), z.null()], {
   error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never',
 });
@@ -65,12 +66,12 @@ const claimFile = z.object({
   content: z
     .string()
     .meta({ maxLength: LONGEST_CONTENT })
-    .describe('What is in it: text, or what `encoding` says.'),
+    .describe('Content of the file, in the form that `encoding` names.'),
   encoding: maybe(z.enum(['utf8', 'base64'])).describe(
-    '`base64`: `content` is base64 of the bytes, with its padding. Left out: `utf8`.',
+    '`base64`: `content` is base64 with padding. Default: `utf8`.',
   ),
   mode: maybe(mode).describe(
-    'Permission bits in octal. Left out: those of the file that is replaced, else 0644.',
+    'Permission bits in octal. Default: those of the replaced file, or 0644.',
   ),
 });
 export type ClaimFileBody = z.infer<typeof claimFile>;
@@ -79,18 +80,20 @@ export type ClaimFileBody = z.infer<typeof claimFile>;
 export const ClaimBody = z
   .object({
     poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(
-      'The pool to claim from, or an env: then it is from a member with an idle instance, the ' +
-        'highest `priority` first. Without it the answer is 400 with the message `poolName is ' +
+      'The pool to claim from; or an env, for the member with the highest `priority` that ' +
+        'has an idle instance. Without it the answer is 400 with the message `poolName is ' +
         'required`.',
     ),
-    idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),
+    idleTimeout: maybe(idleTimeout).describe(
+      `${IDLE_TIMEOUT} Default: the template's idle timeout.`,
+    ),
     waitTimeoutSeconds: maybe(z.int().min(0).max(300)).describe(
-      'Wait for so long for an instance where none is idle, first come first served. Left ' +
-        'out or 0: the answer comes at once.',
+      'How long to wait for an instance if none is idle, in seconds, first come, first ' +
+        'served. Default: 0, which does not wait.',
     ),
     autoResume: maybe(z.boolean()).describe(
-      'A call that needs the sandbox running ends its pause. Left out or false: such a call is ' +
-        '409.',
+      'Resume a paused sandbox when a call needs it running. Default: false, and such calls ' +
+        'get 409.',
     ),
     env: maybe(
       variables(MOST_VARIABLE_BYTES).refine(
@@ -98,18 +101,18 @@ export const ClaimBody = z
         `must have names and values of at most ${MOST_VARIABLE_BYTES} bytes together`,
       ),
     ).describe(
-      'Variables of commands and terminals in the sandbox, over those of the template: at most ' +
-        '128, of 64 KiB together. The main process runs already, and does not have them. They ' +
-        'are kept sealed, and never shown.',
+      'Variables for commands and terminals in the sandbox, which take precedence over ' +
+        'those of the template: at most 128, with 64 KiB in total. The main process does not ' +
+        'get them, because it is already running. They are stored encrypted, and never shown.',
     ),
     metadata: maybe(metadata).describe(
-      'What the claim says of its sandbox, by which lists find it: at most 64 pairs, of 4 KiB ' +
-        'together. Shown to whoever sees the sandbox: no place for secrets.',
+      'Labels by which lists find the sandbox: at most 64 pairs, with 4 KiB in total. ' +
+        'Everyone who can see the sandbox sees them, so they must not contain secrets.',
     ),
     files: maybe(z.array(claimFile).max(MOST_FILES)).describe(
-      'Files that are in the sandbox before the answer: at most 16, of 256 KiB together. Folders ' +
-        'that are missing above them are made. Where one can not be written the claim is given ' +
-        'back, and `detail.field` names it.',
+      'Files to write before the answer: at most 16, with 256 KiB in total. Missing parent ' +
+        'folders are created. If a file cannot be written, the claim is undone, and ' +
+        '`detail.field` names the file.',
     ),
   })
   .meta({ required: ['poolName'] });

@@ -17,7 +17,7 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET',
     path: '/sandboxes/{sandboxId}/logs',
     access: 'tenant',
-    summary: 'Read what a sandbox printed, or follow it',
+    summary: 'Read the output of a sandbox, or follow it',
     params: SandboxPath,
     query: LogsQuery,
     answers: { 200: SandboxLogs },

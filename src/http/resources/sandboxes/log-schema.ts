@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { flag, maybe, name, queryInteger } from '../../corridor/common-schema.ts';
 
 export const LogsQuery = z.object({
-  container: maybe(name).describe("The container's name. There is one, so it need not be said."),
-  tailLines: queryInteger(1, 10_000).default(200).describe('The last so many lines.'),
+  container: maybe(name).describe('Name of the container. Not needed, because there is only one.'),
+  tailLines: queryInteger(1, 10_000).default(200).describe('Number of lines from the end.'),
   sinceSeconds: maybe(queryInteger(0, 999_999_999)).describe(
-    'Nothing that was printed longer ago.',
+    'Only lines printed within this many seconds before now.',
   ),
-  timestamps: maybe(flag).describe('Each line with the time at which it was printed before it.'),
+  timestamps: maybe(flag).describe('Start each line with the time at which it was printed.'),
   follow: maybe(flag).describe(
-    'Go on with what it prints, as Server-Sent Events, until the sandbox has ended.',
+    'Also send new lines, as Server-Sent Events, until the sandbox ends.',
   ),
 });
 
@@ -21,14 +21,14 @@ export const SandboxLogs = z
     logs: z
       .string()
       .describe(
-        'Output and errors of the main process, in the order in which they were written. ' +
-          'Bytes that are not UTF-8 show as U+FFFD. At most 1 MiB, the end of it.',
+        'Standard output and standard error of the main process, in the order in which they ' +
+          'were written. Bytes that are not UTF-8 become U+FFFD. At most the last 1 MiB.',
       ),
     truncated: z
       .boolean()
       .describe(
-        'Older lines were asked for than are here: more than `tailLines`, more than 1 ' +
-          'MiB, or no longer kept.',
+        'Older lines are missing: there are more than `tailLines`, more than 1 MiB, or some ' +
+          'are no longer stored.',
       ),
   })
   .meta({ id: 'SandboxLogs' });

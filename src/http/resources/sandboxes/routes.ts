@@ -157,7 +157,7 @@ const deleteSandbox = (operations: Operations): Route =>
     method: 'DELETE',
     path: '/sandboxes/{sandboxId}',
     access: 'tenant',
-    summary: 'Give a sandbox back, which ends it',
+    summary: 'Delete a sandbox',
     params: SandboxPath,
     answers: { 200: SandboxDeletion },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],

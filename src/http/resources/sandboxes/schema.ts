@@ -20,27 +20,24 @@ import { IDLE_TIMEOUT, idleTimeout, metadata, variables } from './claim-schema.t
 
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({
-    sandboxId: z
-      .string()
-      .refine(isInstanceId)
-      .describe("A sandbox of the caller's, by the id that its claim answered."),
+    sandboxId: z.string().refine(isInstanceId).describe("Id of one of the caller's sandboxes."),
   }),
   otherwise: sandboxNotFound,
   names: { sandboxId: 'sandbox' },
 };
 
-export const ADMINS_ALONE = 'Admins alone.';
+export const FOR_ADMINS = 'Only for admins.';
 export const SandboxListQuery = z.object({
   clusterID,
-  poolName: maybe(text(MAX_REFERENCE)).describe('Of this pool alone.'),
-  phase: maybe(z.enum(SANDBOX_STATUSES)).describe('In this phase alone.'),
-  namespace: maybe(text(MAX_REFERENCE)).describe(`Of this namespace. ${ADMINS_ALONE}`),
-  team: maybe(text(MAX_REFERENCE)).describe(`Of this team. ${ADMINS_ALONE}`),
-  user: maybe(text(MAX_REFERENCE)).describe(`Of this user. ${ADMINS_ALONE}`),
-  all: maybe(flag).describe(`Of every tenant. ${ADMINS_ALONE}`),
+  poolName: maybe(text(MAX_REFERENCE)).describe('Only sandboxes of this pool.'),
+  phase: maybe(z.enum(SANDBOX_STATUSES)).describe('Only sandboxes in this phase.'),
+  namespace: maybe(text(MAX_REFERENCE)).describe(`Only sandboxes in this namespace. ${FOR_ADMINS}`),
+  team: maybe(text(MAX_REFERENCE)).describe(`Only sandboxes of this team. ${FOR_ADMINS}`),
+  user: maybe(text(MAX_REFERENCE)).describe(`Only sandboxes of this user. ${FOR_ADMINS}`),
+  all: maybe(flag).describe(`Sandboxes of all tenants. ${FOR_ADMINS}`),
   metadata: maybe(metadata).describe(
-    'By the metadata of the claim, such as `metadata.job=42`: a parameter for each pair, all of ' +
-      'which it must have. Then sandboxes that live are listed, and no finished ones.',
+    'Only live sandboxes with this metadata in their claim, such as `metadata.job=42`. Each ' +
+      'pair is a parameter, and all pairs must match.',
   ),
   limit,
   offset,
@@ -52,13 +49,13 @@ export const IdleTimeoutBody = z.object({
     z.union([seconds, z.null()], {
       error: 'must be a whole number of seconds, 0 to ten years; 0 and null are never',
     }),
-  ).describe('The same in seconds; 0 and null are never.'),
+  ).describe('The same in seconds. 0 and null mean never.'),
 });
 
 export const SandboxStateBody = z.object({
   state: z
     .enum(['paused', 'running'])
-    .describe('`paused`: all of it stands still, and keeps its memory. `running`: it goes on.'),
+    .describe('`paused`: no process runs, and memory is kept. `running`: the processes run again.'),
 });
 
 const argument = text(131_071);
@@ -74,94 +71,102 @@ export const ExecBody = z.object({
         'must be a command as text, or an array of 1 to 1024 arguments, without NUL and ' +
         'each below 128 KiB',
     })
-    .describe('A text is run by `/bin/sh -c`, an array as it stands, without a shell.'),
+    .describe('A text is run by `/bin/sh -c`. An array is run unchanged, without a shell.'),
   timeoutSeconds: z
     .int()
     .min(1)
     .max(300)
     .default(300)
-    .describe('Then its whole process group is killed, and the answer is 200 with `timedOut`.'),
+    .describe(
+      'Time limit in seconds. Then the whole process group is killed, and the answer is 200 ' +
+        'with `timedOut`.',
+    ),
   cwd: maybe(
     text(4_095)
       .refine((path) => path.startsWith('/'), 'must be an absolute path')
       .meta({ pattern: '^/[^\\u0000]*$', maxLength: 4_095 }),
-  ).describe("An absolute path; else the template's `workingDir`."),
+  ).describe("Working folder, as an absolute path. Default: the template's `workingDir`."),
   env: maybe(variables(131_071)).describe(
-    'At most 128 variables, over those of the template. Names hold letters, digits and ' +
-      'underscores.',
+    'At most 128 variables, which take precedence over those of the template. Names consist ' +
+      'of letters, digits and underscores.',
   ),
   stdin: maybe(z.string()).describe(
-    'Its standard input, then end of file. What it has not read at its end is dropped. ' +
-      'Left out: nothing.',
+    'Standard input of the command, followed by end of file. Input that the command does ' +
+      'not read is dropped. Default: empty.',
   ),
   container: maybe(name).describe(
-    "The container's name; left out, the first one's. One that has ended is 409.",
+    'Name of the container. Default: the first container. If it has ended, the answer is 409.',
   ),
 });
 
 const sandboxFields = {
-  sandboxId: z.string().describe('A UUID, version 7. The instance has it from its birth.'),
-  namespace: z.string().describe("The owner's."),
+  sandboxId: z.string().describe('A UUID, version 7. The instance has it from the start.'),
+  namespace: z.string().describe('Namespace of the owner.'),
   poolName: z.string(),
-  podName: z.string().describe("`sb-` and the id: the instance's name as a workload."),
+  podName: z.string().describe("`sb-` and the id: the name of the instance's workload."),
   status: z.enum(SANDBOX_STATUSES),
   claimedAt: timestamp.optional(),
-  team: z.string().describe("The owner's; of an unclaimed instance the pool's."),
-  user: z.string().describe('The same.'),
+  team: z
+    .string()
+    .describe("Team of the owner; of an unclaimed instance, team of the pool's owner."),
+  user: z.string().describe("The owner; of an unclaimed instance, the pool's owner."),
   metadata: z
     .record(z.string(), z.string())
     .optional()
-    .describe('As its claim said, while it lives. Absent where that said nothing.'),
+    .describe('Metadata of the claim, while the sandbox lives. Absent if the claim had none.'),
   paused: z
     .literal(true)
     .optional()
-    .describe('It is Running, and stands still. Absent where it goes on.'),
+    .describe('The sandbox is Running and paused. Otherwise absent.'),
 };
 
 const Sandbox = z.object(sandboxFields).meta({
   id: 'Sandbox',
   description: `
-Status: \`Starting\` its process comes up · \`Idle\` unclaimed, ready or for the moment not ·
-\`Running\` claimed · \`Stopping\` it ends · \`Failed\` an unclaimed one that died, until it is
-cleared away · \`Completed\` finished, in lists alone.`.trim(),
+Status: \`Starting\` its process is starting · \`Idle\` unclaimed, ready or temporarily not ready
+· \`Running\` claimed · \`Stopping\` it is ending · \`Failed\` an unclaimed instance that died and
+is not cleaned up yet · \`Completed\` finished, only in lists.`.trim(),
 });
 
 const SandboxRecord = z
   .object({
     ...sandboxFields,
-    startedAt: timestamp.optional().describe('When its main process started.'),
-    terminatedAt: timestamp.optional().describe('When it ended.'),
+    startedAt: timestamp.optional().describe('When the main process started.'),
+    terminatedAt: timestamp.optional().describe('When the sandbox ended.'),
     recycledAt: timestamp
       .optional()
-      .describe('When what it held was given back and its record closed.'),
+      .describe('When its resources were released and its record was closed.'),
     durationSeconds: z
       .int()
       .optional()
-      .describe('Whole seconds from its claim to its end, or to now.'),
-    cpu: z.string().describe('Its limit, as the template has it.'),
-    memory: z.string().describe('Its limit, as the template has it.'),
-    containerImages: z.record(z.string(), z.string()).describe('Container to image.'),
-    endReason: z.string().optional().describe('Why it ended: see [SandboxRecord](#sandboxrecord).'),
+      .describe('Whole seconds from the claim to the end, or to now.'),
+    cpu: z.string().describe('CPU limit in the template.'),
+    memory: z.string().describe('Memory limit in the template.'),
+    containerImages: z.record(z.string(), z.string()).describe('Images by container name.'),
+    endReason: z
+      .string()
+      .optional()
+      .describe('Why the sandbox ended; see [SandboxRecord](#sandboxrecord).'),
   })
   .meta({
     id: 'SandboxRecord',
     description: `
-A sandbox in a list, with its times and its end. End reasons: \`deleted\` by its owner or an
-admin · \`force-deleted\` with its pool · \`idle-timeout\` · \`max-lifetime\` · \`claim-failed\` a
-file of its claim could not be written · \`exited\` its main process ended, of several containers
-the first one's · \`oom-killed\` that needed more memory than its limit, as far as the cluster
-tells · \`killed\` the cluster ended it, such as by an eviction · \`lost\` it was found dead, its
-exit code unknown · \`start-failed\`, \`start-timeout\`, \`container-ended\`, \`retired\`:
-unclaimed ones.`.trim(),
+A sandbox in a list, with its times and end. End reasons: \`deleted\` by its owner or an admin ·
+\`force-deleted\` with its pool · \`idle-timeout\` · \`max-lifetime\` · \`claim-failed\` a file of
+its claim could not be written · \`exited\` the main process ended; with several containers, that
+of the first · \`oom-killed\` the main process needed more memory than its limit, if the cluster
+reports this · \`killed\` the cluster ended it, such as by an eviction · \`lost\` it was found
+dead, and its exit code is unknown · \`start-failed\`, \`start-timeout\`, \`container-ended\`,
+\`retired\`: only for unclaimed instances.`.trim(),
   });
 
 const SandboxWithIdleTimeout = z
   .object({
     ...sandboxFields,
-    idleTimeout: z.string().describe('`0s` is never.'),
+    idleTimeout: z.string().describe('`0s` means never.'),
     idleExpiresAt: timestamp
       .optional()
-      .describe('When it ends if nothing happens. Absent where it never does.'),
+      .describe('When the sandbox ends if it stays idle. Absent if it never does.'),
   })
   .meta({ id: 'SandboxWithIdleTimeout' });
 
@@ -171,22 +176,25 @@ const SandboxWithEndpoints = z
     endpoints: z
       .record(z.string(), z.string())
       .describe(
-        'Endpoint name to URL, under this API; the key is needed there too. Empty where ' +
-          'the template names none.',
+        'URLs by endpoint name, under this API; requests to them need the key. Empty if the ' +
+          'template has no endpoints.',
       ),
     endedContainers: z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'Containers beside the first that have ended by themselves, and how. The sandbox ' +
-          'goes on without them.',
+        'Containers other than the first that have ended by themselves, and how. The ' +
+          'sandbox continues without them.',
       ),
-    idleTimeout: z.string().optional().describe('While it runs. `0s` is never.'),
+    idleTimeout: z
+      .string()
+      .optional()
+      .describe('Present while the sandbox runs. `0s` means never.'),
     idleExpiresAt: timestamp
       .optional()
       .describe(
-        'When it ends if nothing happens, as far as this replica knows of use; use ' +
-          'through another may have moved it. Absent where it never does.',
+        'When the sandbox ends if it stays idle, as far as this replica knows; use through ' +
+          'another replica may have postponed it. Absent if it never does.',
       ),
   })
   .meta({ id: 'SandboxWithEndpoints' });
@@ -214,28 +222,29 @@ export const SandboxReadinessReport = z.object({
   endpoints: z.record(z.string(), z.object({ ready: z.boolean(), message: z.string() })),
 });
 export const ExecToken = z
-  .object({ token: z.string().describe('A secret: whoever has it has a shell.') })
+  .object({ token: z.string().describe('A secret. It gives access to a shell.') })
   .meta({ id: 'ExecToken' });
 export const ExecResult = z
   .object({
     stdout: z.string().describe('At most 1 MiB. Bytes that are not UTF-8 become U+FFFD.'),
-    stderr: z.string().describe('The same.'),
+    stderr: z.string().describe('As `stdout`.'),
     exitCode: z
       .int()
       .describe(
-        "The command's own, also when it is not 0. 128 + n after signal n, 127 not found, " +
-          '126 not executable, 125 it could not be run at all, 124 timed out.',
+        'Exit code of the command: 128 + n after signal n, 127 not found, 126 not ' +
+          'executable, 125 could not be run, 124 timed out.',
       ),
     timedOut: z.boolean(),
     truncated: z
       .boolean()
-      .describe('Some output went beyond 1 MiB and was dropped, or was lost on its way.'),
+      .describe('Some output was beyond 1 MiB and was dropped, or was lost in transit.'),
     durationMs: z.int(),
     oomKilled: z
       .literal(true)
       .optional()
       .describe(
-        'It was killed, and memory ran out in its sandbox while it ran. Not known on Kubernetes.',
+        'The command was killed, and its sandbox ran out of memory while it ran. Never set ' +
+          'on Kubernetes.',
       ),
   })
   .meta({ id: 'ExecResult' });

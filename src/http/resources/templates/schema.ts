@@ -24,23 +24,27 @@ const crdJson = z.string().meta({ maxLength: MAX_TEMPLATE_BYTES });
 
 export const CreateTemplateBody = z.object({
   crdJson: crdJson.describe(
-    'A [template](templates.md) as JSON, at most 256 KiB; unknown fields are refused.',
+    'A [template](templates.md) as JSON, at most 256 KiB. Unknown fields are refused.',
   ),
   syncSource: maybe(z.literal('global')).describe(
-    "At a fleet's manager: the template is made on [all its clusters](fleet.md#global-templates).",
+    "Only at a fleet's manager: creates the template on [all its " +
+      'clusters](fleet.md#global-templates).',
   ),
 });
 
 export const UpdateTemplateBody = z.object({
   crdJson: maybe(crdJson).describe(
-    'The whole template; `description`, `docs` and `poolSizing` stay where it names none.',
+    'The whole template. `description`, `docs` and `poolSizing` stay unchanged if it omits ' +
+      'them.',
   ),
-  description: maybe(text(1_024)).describe('The empty text removes it; so with `docs`.'),
+  description: maybe(text(1_024)).describe(
+    'An empty text removes the description. The same applies to `docs`.',
+  ),
   docs: maybe(text(65_536)),
   poolSizing: maybe(z.enum(POOL_SIZINGS)),
   syncSource: maybe(z.enum(['global', ''])).describe(
-    "`global` at a fleet's manager: it is on [all its clusters](fleet.md#global-templates) from " +
-      'then on; the empty text: no more.',
+    "Only at a fleet's manager. `global`: the template is distributed to [all its " +
+      'clusters](fleet.md#global-templates). Empty: the template is no longer distributed.',
   ),
 });
 
@@ -50,21 +54,22 @@ export const TemplateQuery = z.object({ clusterID: ofCluster });
 const Template = z
   .object({
     name: z.string(),
-    version: z.string().describe('A whole number, moved by each change.'),
+    version: z.string().describe('A whole number, which grows with each change.'),
     description: maybe(z.string()),
     createdAt: timestamp,
-    cpu: z.string().describe('Of an instance of it.'),
-    memory: z.string().describe('Of an instance of it.'),
+    cpu: z.string().describe('CPU of an instance.'),
+    memory: z.string().describe('Memory of an instance.'),
     ...InstanceShape,
     syncSource: maybe(z.literal('global')).describe(
-      'It comes from a file of `templatesDir`, or is the same on all clusters of a fleet; left ' +
-        'out where it was made here.',
+      'The template comes from a file of `templatesDir`, or is the same on all clusters of ' +
+        'a fleet. Absent if it was created here.',
     ),
     fleet: maybe(z.enum(['source', 'copy'])).describe(
-      'It is the same on [all clusters of a fleet](fleet.md#global-templates): `source` at the ' +
-        'manager, where it is changed; `copy` at the others.',
+      'The template is the same on [all clusters of a fleet](fleet.md#global-templates): ' +
+        '`source` at the manager, where it can be changed; `copy` at the other clusters. ' +
+        'Otherwise absent.',
     ),
-    docs: maybe(z.string()).describe('For people, at length.'),
+    docs: maybe(z.string()).describe('Documentation for people.'),
     crdYaml: z.string().describe('The template as a manifest.'),
     poolSizing: maybe(z.enum(POOL_SIZINGS)),
   })
@@ -78,23 +83,26 @@ const TemplateCluster = z
     state: z
       .enum(TEMPLATE_STATES)
       .describe(
-        '`Synced`: it has the version that is current; `Pending`: not yet; `Conflict`: a ' +
-          'template of that name which is not the manager’s is in its way; `Refused`: it can’t ' +
-          'run it; `Absent`: it knows nothing of it; `Unsupported`: it is of a version before ' +
-          'global templates; `Unreachable`: it does not answer.',
+        '`Synced`: the cluster has the current version. `Pending`: not yet. `Conflict`: the ' +
+          'cluster has its own template of this name. `Refused`: the cluster cannot run the ' +
+          'template. `Absent`: the cluster does not have the template. `Unsupported`: the ' +
+          "cluster's version does not support global templates. `Unreachable`: the cluster " +
+          'does not answer.',
       ),
-    version: maybe(z.string()).describe('The one that it has.'),
-    message: maybe(z.string()).describe('Why it does not have the current one, in its own words.'),
+    version: maybe(z.string()).describe('Version on the cluster.'),
+    message: maybe(z.string()).describe("The cluster's reason for not having the current version."),
     at: maybe(timestamp).describe(
-      'When it said so, or, where it does not answer, was heard of last; left out where it was ' +
-        'not since the daemon started.',
+      'When the cluster reported this state, or, if it does not answer, when it was last ' +
+        'connected. Absent if it has not connected since the daemon started.',
     ),
   })
   .meta({ id: 'TemplateCluster' });
 export const TemplateClusterList = z
   .object({
     total: z.int(),
-    items: z.array(TemplateCluster).describe('By id; none where the template is not global.'),
+    items: z
+      .array(TemplateCluster)
+      .describe('Clusters by id. Empty if the template is not global.'),
   })
   .meta({ id: 'TemplateClusterList' });
 
