@@ -56,7 +56,7 @@ Both may have the cluster's name before them, as they do in a fleet: \`local.UUI
 `;
 
 export const terminal = `
-## Terminal
+# Terminal
 
 \`GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal?token=TOKEN&cols=80&rows=24\` as a WebSocket opens a login shell
 (bash, else sh) in a terminal in the sandbox. \`{clusterID}\` is the setting \`clusterId\`, \`local\` unless changed. The token is
@@ -93,7 +93,7 @@ wrong with the token, 403 \`FORBIDDEN\` for a web page of another origin (\`term
 `;
 
 export const endpoints = `
-## Endpoints
+# Endpoints
 
 A template names [endpoints](templates.md#endpoints): ports of its sandboxes that are served under the daemon. Whatever comes under
 \`/sandboxes/{sandboxId}/endpoints/{name}/\`, by any method and as WebSocket too, is forwarded to that port inside the

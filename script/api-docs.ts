@@ -1,12 +1,13 @@
 /**
- * Makes docs/api.md from the route rows, their schemas and the error notes (script/generate
- * api-docs). An operation without a note, or a note of nothing, is a fault.
+ * Makes the pages of docs/reference/api from the route rows, their schemas and the notes. An
+ * operation without a note is a fault.
  */
 import { z } from 'zod';
 import { routesOf } from '../src/http/server/app.ts';
 import { type ErrorCode, statusOf } from '../src/http/reply/error-table.ts';
 import { ERROR_NOTES } from '../src/http/openapi/error-notes.ts';
 import { byStatus, errorCodesOf } from '../src/http/openapi/operation-errors.ts';
+import { tagOf } from '../src/http/openapi/operation.ts';
 import { OPERATION_NOTES } from '../src/http/openapi/operation-notes.ts';
 import type { Route } from '../src/http/corridor/route.ts';
 import type { Operations } from '../src/services/operations.ts';
@@ -22,35 +23,87 @@ type Fields = ReadonlyMap<string, Field>;
 // a row calls its operation when it handles a request, not before
 const NO_OPERATIONS = {} as Operations;
 
-/** The page as it should be. Throws where a note is missing or of nothing. */
-export const apiPage = (): string => {
+const FOLDER = 'docs/reference/api';
+const WRITTEN =
+  '<!-- Written by script/api-docs.ts from the route rows, their schemas and the notes in src/http/openapi. -->';
+
+/** Returns the pages by path: conventions and errors, one page for each resource, and the shapes. */
+export const apiPages = (): ReadonlyMap<string, string> => {
   const rows = routesOf(NO_OPERATIONS);
-  const shapes = shapesOf(rows);
-  return (
+  const resources = byResource(rows);
+  const pages = new Map<string, readonly string[]>([
+    ['README.md', indexText(resources)],
+    ...[...resources].map(
+      ([name, own]) => [fileOf(name), [`# ${name}`, ...own.map(operationText)]] as const,
+    ),
     [
-      '<!-- Written by script/api-docs.ts from the route rows, their schemas and the notes in src/http/openapi. -->',
-      conventions.trim(),
-      '## Operations',
-      tableOf(
-        ['operation', 'access', ''],
-        rows.map((row) => [linkTo(nameOf(row)), row.access, row.summary]),
-      ),
-      ...rows.map(operationText),
-      '## Shapes',
-      ...[...shapes].map(([name, schema]) => shapeText(name, schema)),
-      terminal.trim(),
-      endpoints.trim(),
-      errorBody.trim(),
-      tableOf(
-        ['status', 'errorCode', 'when'],
-        byStatus(Object.keys(ERROR_NOTES) as ErrorCode[]).map((code) => [
-          String(statusOf(code)),
-          `\`${code}\``,
-          ERROR_NOTES[code].when,
-        ]),
-      ),
-    ].join('\n\n') + '\n'
+      'shapes.md',
+      ['# Shapes', ...[...shapesOf(rows)].map(([name, schema]) => shapeText(name, schema))],
+    ],
+    ['terminal.md', [terminal.trim()]],
+    ['endpoints.md', [endpoints.trim()]],
+  ]);
+  const linked = linksBetween(pages);
+  return new Map(
+    [...pages].map(([file, parts]) => [
+      `${FOLDER}/${file}`,
+      `${linked(file, [WRITTEN, ...parts].join('\n\n'))}\n`,
+    ]),
   );
+};
+
+/** Processes and files have pages of their own, since the page on sandboxes would be too long. */
+const resourceOf = (row: Route): string => {
+  if (row.path.includes('/processes')) return 'Processes';
+  return row.path.includes('/files') ? 'Files' : tagOf(row);
+};
+
+const byResource = (rows: readonly Route[]): ReadonlyMap<string, readonly Route[]> => {
+  const names = new Set(rows.map(resourceOf));
+  return new Map([...names].map((name) => [name, rows.filter((row) => resourceOf(row) === name)]));
+};
+
+const fileOf = (resource: string): string => `${anchorOf(resource)}.md`;
+
+const indexText = (resources: ReadonlyMap<string, readonly Route[]>): readonly string[] => [
+  conventions.trim(),
+  errorBody.trim(),
+  '## Operations',
+  tableOf(
+    ['operation', 'operationId', 'access', ''],
+    [...resources.values()]
+      .flat()
+      .map((row) => [linkTo(nameOf(row)), `\`${row.operationId}\``, row.access, row.summary]),
+  ),
+  '## Error codes',
+  tableOf(
+    ['status', 'errorCode', 'when'],
+    byStatus(Object.keys(ERROR_NOTES) as ErrorCode[]).map((code) => [
+      String(statusOf(code)),
+      `\`${code}\``,
+      ERROR_NOTES[code].when,
+    ]),
+  ),
+];
+
+/**
+ * Returns a function that completes the links of one page. `#heading` gets the file that has the
+ * heading. Links to other pages are relative to docs/ in the sources.
+ */
+const linksBetween = (pages: ReadonlyMap<string, readonly string[]>) => {
+  const files = new Map(
+    [...pages].flatMap(([file, parts]) =>
+      parts
+        .flatMap((part) => [...part.matchAll(/^#+ (.+)$/gm)])
+        .map(([, heading = '']) => [anchorOf(heading), file] as const),
+    ),
+  );
+  return (page: string, text: string): string =>
+    text.replaceAll(/\]\((#[^)]+|[^):#]+\.md[^)]*)\)/g, (_whole, link: string) => {
+      if (!link.startsWith('#')) return `](../../${link})`;
+      const file = files.get(link.slice(1)) ?? page;
+      return `](${file === page ? '' : file}${link})`;
+    });
 };
 
 const linkTo = (operation: string): string => `[\`${operation}\`](#${anchorOf(operation)})`;
@@ -60,7 +113,7 @@ const operationText = (row: Route): string => {
   if (note === undefined)
     throw new Error(`no note on ${row.operationId} (src/http/openapi/operation-notes.ts)`);
   return [
-    `### ${nameOf(row)}`,
+    `## ${nameOf(row)}`,
     `${row.summary}. ${ACCESS[row.access]}${row.deprecated ? ` Deprecated: ${linkTo(`${row.deprecated.method} ${row.deprecated.successor}`)} replaces it; it goes on working.` : ''}`,
     note.trim(),
     ...(row.query ? [inputText('Query', fieldsOf(row.query, 'query'))] : []),
@@ -130,7 +183,7 @@ const shapesOf = (rows: readonly Route[]): ReadonlyMap<string, Schema> =>
 
 const shapeText = (name: string, schema: Schema): string =>
   [
-    `### ${name}`,
+    `## ${name}`,
     ...(schema.description === undefined ? [] : [schema.description]),
     tableOf(
       ['field', 'type', ''],

@@ -3,7 +3,7 @@
 export const sandboxProse = `
 # The sandbox machine
 
-One instance, from its launch to its end; [src/machines/sandbox/machine.ts](../../src/machines/sandbox/machine.ts). The
+One instance, from its launch to its end; [src/machines/sandbox/machine.ts](../../../src/machines/sandbox/machine.ts). The
 machine decides and does nothing: its actions note what became known and ask for effects (\`launch\`, \`claim\`, \`retire\`,
 \`release\`, \`look\`, \`close\`), which the supervisor carries out and answers with an event.
 
@@ -18,9 +18,9 @@ machine decides and does nothing: its actions note what became known and ask for
 export const poolProse = `
 # The pool machine
 
-One pool; [src/machines/pool/machine.ts](../../src/machines/pool/machine.ts). Its states are its lifecycle. How its
+One pool; [src/machines/pool/machine.ts](../../../src/machines/pool/machine.ts). Its states are its lifecycle. How its
 size compares with \`replicas\`, whether the breaker for failing starts is open and how far a rollout has come is arithmetic of its counts
-([decisions.ts](../../src/machines/pool/decisions.ts)): phase and conditions say it. It is told how its instances count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
+([decisions.ts](../../../src/machines/pool/decisions.ts)): phase and conditions say it. It is told how its instances count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
 only while this replica leads the pool.
 
 - **Never above \`replicas\`.** What is present, launches under way included, comes to \`replicas\` and not beyond.
@@ -28,7 +28,7 @@ only while this replica leads the pool.
   for a pause that doubles, then one, until that one has started.
 - **A rollout replaces, it doesn't take away.** An instance of an older revision is retired only where a launch follows at once, and a ready
   one only while no more than \`maxUnavailable\` of those that should be unclaimed are missing, starting or unavailable. A revision whose
-  starts fail stops it: the older ones stay. See [rollouts](../decisions/0019-rollouts.md).
+  starts fail stops it: the older ones stay. See [rollouts](../../decisions/0019-rollouts.md).
 - **Running sandboxes are neither trimmed nor replaced.** They are ended by a deletion with \`force\` alone.
 - **Deletion turns neither back nor away.** The record goes once nothing unclaimed is left (with \`force\`: nothing at all).
 `;
@@ -36,9 +36,9 @@ only while this replica leads the pool.
 export const autoscalingGroupProse = `
 # The autoscaling group machine
 
-One group of an env; [src/machines/autoscaling/group-machine.ts](../../src/machines/autoscaling/group-machine.ts). What it wants is
-arithmetic ([src/machines/autoscaling/evaluation.ts](../../src/machines/autoscaling/evaluation.ts), explained in
-[autoscaling](../autoscaling.md)); the machine sees to it that what was decided is done once. It is told how its members stand every 5 s,
+One group of an env; [src/machines/autoscaling/group-machine.ts](../../../src/machines/autoscaling/group-machine.ts). What it wants is
+arithmetic ([src/machines/autoscaling/evaluation.ts](../../../src/machines/autoscaling/evaluation.ts), explained in
+[autoscaling](../../autoscaling.md)); the machine sees to it that what was decided is done once. It is told how its members stand every 5 s,
 at once after a claim that was refused or waits, and as soon as a cooldown is over; it asks for effects (\`save\`, \`apply\`,
 \`tell\`, \`remember\`) only while this replica leads the env.
 
@@ -53,11 +53,11 @@ at once after a claim that was refused or waits, and as soon as a cooldown is ov
 export const memberProse = `
 # The env member machine
 
-One member of an [env](../envs.md), with the pool of its name; [src/machines/env/member-machine.ts](../../src/machines/env/member-machine.ts).
+One member of an [env](../../envs.md), with the pool of its name; [src/machines/env/member-machine.ts](../../../src/machines/env/member-machine.ts).
 It is told what its env and its pool are now, and asks for effects (\`make-pool\`, \`settle-pool\`, \`end-pool\`, \`forget\`) only while this
 replica leads the env, one at a time: its states say whether it may ask, and whether an answer is awaited. What the member is for its
 owner (\`Pending\`, \`Active\`, \`Saturated\`, \`Draining\`, \`Unreachable\`, \`Error\`) is read off env and pool, by every replica:
-\`memberStateOf\` in [member-decisions.ts](../../src/machines/env/member-decisions.ts).
+\`memberStateOf\` in [member-decisions.ts](../../../src/machines/env/member-decisions.ts).
 
 - **The env is the truth.** A member that the env lists gets its pool, also where whoever added it died before. A pool that names an
   env which does not list it ends. Each effect looks first at what the store says.
@@ -69,8 +69,8 @@ owner (\`Pending\`, \`Active\`, \`Saturated\`, \`Draining\`, \`Unreachable\`, \`
 export const approvalProse = `
 # The approval machine
 
-One request that waits for a person; [src/machines/approval/machine.ts](../../src/machines/approval/machine.ts). Its record is the truth: requests move it
-by conditional writes ([src/model/approvals/approval-changes.ts](../../src/model/approvals/approval-changes.ts)), of which the first one stands. The machine sees to what no request waits for,
+One request that waits for a person; [src/machines/approval/machine.ts](../../../src/machines/approval/machine.ts). Its record is the truth: requests move it
+by conditional writes ([src/model/approvals/approval-changes.ts](../../../src/model/approvals/approval-changes.ts)), of which the first one stands. The machine sees to what no request waits for,
 the end of its time (\`expire\`, \`settle\`), and only while this replica leads it. What is over has no actor, and is its record alone.
 
 - **Decisions are final.** Nothing leads back to pending.

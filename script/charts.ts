@@ -1,4 +1,4 @@
-/** Makes docs/machines/*.md, the state charts, from the machines (script/generate charts). */
+/** Makes docs/reference/machines/*.md, the state charts, from the machines. */
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../src/machines/autoscaling/group-machine.ts';
 import { approvalMachine } from '../src/machines/approval/machine.ts';
@@ -25,11 +25,14 @@ import {
 /** Every page by its path. */
 export const chartPages = (): ReadonlyMap<string, string> =>
   new Map([
-    ['docs/machines/sandbox.md', pageOf(sandboxMachine, sandboxProse)],
-    ['docs/machines/pool.md', pageOf(poolMachine, poolProse)],
-    ['docs/machines/autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
-    ['docs/machines/env-member.md', pageOf(envMemberMachine, memberProse)],
-    ['docs/machines/approval.md', pageOf(approvalMachine, approvalProse)],
+    ['docs/reference/machines/sandbox.md', pageOf(sandboxMachine, sandboxProse)],
+    ['docs/reference/machines/pool.md', pageOf(poolMachine, poolProse)],
+    [
+      'docs/reference/machines/autoscaling-group.md',
+      pageOf(autoscalingGroupMachine, autoscalingGroupProse),
+    ],
+    ['docs/reference/machines/env-member.md', pageOf(envMemberMachine, memberProse)],
+    ['docs/reference/machines/approval.md', pageOf(approvalMachine, approvalProse)],
   ]);
 
 const pageOf = (machine: AnyStateMachine, prose: string): string =>

@@ -1,4 +1,4 @@
-/** Makes docs/command-line.md from the help of every command (script/generate cli-docs). */
+/** Makes docs/reference/command-line.md from the help of every command. */
 import type { Command } from 'commander';
 import { Writable } from 'node:stream';
 import { COMMANDS } from '../src/cli/command-table.ts';
@@ -29,7 +29,7 @@ const PROSE = `
 - **Exit codes.** 0 done · 1 it failed, or the service said no · 2 the command line was wrong · 128 + n ended by signal n.
   \`run\`, \`exec\` and \`shell\` end with the command's own code, and with 125 when Sandpool itself failed.
 - **Settings.** Each has a flag of \`serve\`, \`config print\` and (some) of \`doctor\`; they are listed in
-  [configuration](configuration.md), not here.
+  [settings](settings.md), not here.
 - **Completion.** \`source <(sandpool completion bash)\`, the same for zsh, \`sandpool completion fish | source\`: commands, options,
   and the names of pools, envs, sandboxes, templates, instance types and keys that there are.
 `;

@@ -1,4 +1,4 @@
-/** Makes docs/metrics.md from the catalogue of metrics (script/generate metrics-docs). */
+/** Makes docs/reference/metrics.md from the catalogue of metrics. */
 import { METRICS, type MetricSpec } from '../src/contracts/metric-catalogue.ts';
 
 const PROSE = `
@@ -6,7 +6,7 @@ const PROSE = `
 
 # Metrics
 
-\`GET /metrics\` answers these metrics ([address](observing.md#metrics)). Times are seconds. A histogram has the series
+\`GET /metrics\` answers these metrics ([address](../observing.md#metrics)). Times are seconds. A histogram has the series
 \`_bucket\` (with the label \`le\`), \`_sum\` and \`_count\`. *Series* is how many combinations of labels are told apart at most: whatever
 comes beyond counts as \`other\`. Beside these there are those of Node and the process, \`nodejs_…\` and \`process_…\`, as the client library
 [prom-client](https://github.com/siimon/prom-client) has them; the most telling one is \`nodejs_eventloop_lag_p99_seconds\`, how late the

@@ -91,7 +91,7 @@ const KINDS: Readonly<Record<'comments' | 'tests' | 'docs', Kind>> = {
   tests: { globs: ['test/*.ts'], without: /\.d\.ts$/, read: testNamesOf },
   docs: {
     globs: ['*.md'],
-    without: /CHANGELOG|docs\/(?:api|command-line|metrics)\.md/,
+    without: /CHANGELOG/,
     read: proseOf,
   },
 };

@@ -1,7 +1,7 @@
 import { MOST_CLUSTERS } from '../model/fleet/cluster.ts';
 
 /**
- * Every metric of Sandpool. Checks compare docs/metrics.md, the dashboard and the alert rules with
+ * Every metric of Sandpool. Checks compare the dashboard and the alert rules with
  * this catalogue. Names end in their unit; times are in seconds. A label has few values, all
  * defined by Sandpool: a label never contains a sandbox, a path, a key or a user.
  */

@@ -1,7 +1,7 @@
 /**
- * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of
- * docs/api.md. One table at the edge (src/http/reply/error-table.ts) determines its HTTP status. A
- * real fault is an ordinary Error instead.
+ * Every expected "no", once, with its exact wording. A refusal's `code` is an errorCode of the API.
+ * One table at the edge (src/http/reply/error-table.ts) determines its HTTP status. A real fault is
+ * an ordinary Error instead.
  */
 export type RefusalCode =
   | 'INVALID_ARGUMENT'

@@ -6,11 +6,10 @@ import { staleFiles, writeFiles } from '../../script/generated-files.ts';
 import { GENERATORS, staleLines } from '../../script/generators.ts';
 
 describe('the generated files', function () {
-  // test/simulation and test/kubernetes compare what is apart
+  // test/simulation and test/kubernetes compare the files of the generators that are apart
   it('match their sources', async () => {
-    expect(await staleLines(GENERATORS.filter(({ apart }) => apart === undefined))).to.deep.equal(
-      [],
-    );
+    const inGit = GENERATORS.filter(({ apart, atBuild }) => apart === undefined && !atBuild);
+    expect(await staleLines(inGit)).to.deep.equal([]);
   });
 
   it('count as stale if one is missing or differs, until they are written', async () => {

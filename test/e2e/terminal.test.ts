@@ -63,7 +63,7 @@ describe('a terminal of a real daemon', function () {
     withCommand(processesBeside(initOf(daemon.dataDir, id)), words);
 
   describe('its upgrade', () => {
-    it('uses a token up with another sandbox, but not with other refusals, as docs/api.md says', async () => {
+    it('uses a token up with another sandbox, but not with other refusals, as the reference says', async () => {
       const [token, other] = [await tokenFor(client, id), await claim(client)];
       const elsewhere = { token, cluster: 'elsewhere' };
       const foreign = { token, options: { origin: 'https://evil.example' } };

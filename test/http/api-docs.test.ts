@@ -1,21 +1,19 @@
 import { expect } from 'chai';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { apiPage } from '../../script/api-docs.ts';
+import { apiPages } from '../../script/api-docs.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { Operations } from '../../src/services/operations.ts';
 
 type Json = z.core.JSONSchema.BaseSchema;
 
-const PAGE = readFileSync(fileURLToPath(new URL('../../docs/api.md', import.meta.url)), 'utf8');
+const PAGES = apiPages();
 const ROWS = routesOf({} as Operations);
 
 /** By their headings; a heading occurs once. */
 const SECTIONS: ReadonlyMap<string, string> = new Map(
-  PAGE.split('\n### ')
-    .slice(1)
+  [...PAGES.values()]
+    .flatMap((page) => page.split('\n## ').slice(1))
     .map((section) => {
       const [heading = ''] = section.split('\n', 1);
       return [heading, section.slice(heading.length)] as const;
@@ -101,12 +99,12 @@ const jsonOf = (schema: z.ZodType, io: 'input' | 'output'): Json => {
   return $ref === undefined ? own : ($defs?.[$ref.slice('#/$defs/'.length)] ?? own);
 };
 
-describe('docs/api.md', () => {
+describe('docs/reference/api', () => {
   it('shows each operation with its fields, bounds, statuses and codes', () => {
-    const [, claim = ''] = /\n### POST \/sandboxes\n([^]*?)\n### /.exec(apiPage()) ?? [];
+    const claim = SECTIONS.get('POST /sandboxes') ?? '';
 
     expect(claim).to.include('| `poolName` | text of 1 to 512 characters | required |');
-    expect(claim).to.include('| Answer 201 |').and.to.include('[Sandbox](#sandbox)');
+    expect(claim).to.include('| Answer 201 |').and.to.include('[Sandbox](shapes.md#sandbox)');
     expect(claim)
       .to.include('403 `POOL_NOT_OWNED`')
       .and.to.include('429 `POOL_EXHAUSTED`')
@@ -173,7 +171,9 @@ describe('docs/api.md', () => {
         .replaceAll(' ', '-');
     const led = ROWS.filter(({ deprecated }) => deprecated).map(({ method, path, deprecated }) => {
       const [, name = '', anchor] =
-        /Deprecated: \[`([^`]*)`\]\(#([^)]*)\)/.exec(SECTIONS.get(`${method} ${path}`) ?? '') ?? [];
+        /Deprecated: \[`([^`]*)`\]\((?:[a-z-]+\.md)?#([^)]*)\)/.exec(
+          SECTIONS.get(`${method} ${path}`) ?? '',
+        ) ?? [];
       expect(name.split(' ')[1], path).to.equal(deprecated?.successor);
       expect(SECTIONS.has(name), `${name} is an operation`).to.equal(true);
       expect(anchor, path).to.equal(anchorOf(name));

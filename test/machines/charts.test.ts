@@ -3,7 +3,7 @@ import { setup } from 'xstate';
 import { chartPages } from '../../script/charts.ts';
 import { chartOf } from '../../src/machines/machine-chart.ts';
 
-describe('the state charts in docs/machines', () => {
+describe('the state charts in docs/reference/machines', () => {
   it('name every guard', () => {
     for (const [name, text] of chartPages()) expect(text, name).to.not.contain('[…]');
   });

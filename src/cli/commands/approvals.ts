@@ -115,7 +115,7 @@ const explainLeaf = (action: Actions['action']): Command => {
       const asked = routeOf(OPERATIONS, String(method).toUpperCase(), String(path));
       if (!asked)
         throw new CliFailure(`there is no operation ${String(method)} ${String(path)}`, [
-          'docs/api.md lists them; the path begins with /',
+          'GET /openapi.json lists them; the path begins with /',
         ]);
       const key =
         options.key === undefined ? undefined : await lookUp(options, options.key, context);

@@ -351,7 +351,7 @@ const routeOver = (
   probe: (silent) => heartbeat()?.probe(silent) ?? (() => undefined),
 });
 
-/** Reasons to refuse a link; docs/metrics.md explains each. */
+/** Reasons to refuse a link; docs/reference/metrics.md explains each. */
 const REASONS = [
   'not-joined',
   'unproved',

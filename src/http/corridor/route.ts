@@ -198,7 +198,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    */
   readonly operationId: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Has `{…}` for parameters. The method and path identify the operation in docs/api.md. */
+  /** Has `{…}` for parameters. The method and path identify the operation. */
   readonly path: string;
   readonly access: A;
   /** Absent if console sessions may not call it. */

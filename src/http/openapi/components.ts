@@ -138,6 +138,6 @@ const tidiedValue = (value: unknown): unknown => {
   return isSchema(value) ? tidied(value) : value;
 };
 
-/** Replaces relative links by their text. They do not work outside docs/api.md. */
+/** Replaces relative links by their text. They work only in docs/reference/api. */
 export const withoutPageLinks = (text: string): string =>
   text.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1');

@@ -69,8 +69,8 @@ Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are ig
 named in a \`Warning\` header; known fields are checked. Answers omit fields without a value, and
 may get more fields later. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`,
 \`30m\`, \`1h30m\`. Every error has the body \`{"error": "…", "errorCode": "…", "detail": {…}}\`.
-docs/api.md describes the terminal, which is a WebSocket, and the endpoints of sandboxes, whose
-answers come from the sandboxes themselves.`.trim();
+docs/reference/api describes the terminal, which is a WebSocket, and the endpoints of sandboxes,
+whose answers come from the sandboxes themselves.`.trim();
 
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {

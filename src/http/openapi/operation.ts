@@ -80,7 +80,8 @@ export const TAGS: Readonly<
   readyz: { name: 'Health', description: 'Whether the daemon is running and can do its work.' },
 };
 
-const tagOf = ({ path }: Route): string => {
+/** Returns the name of the tag that groups the operation. */
+export const tagOf = ({ path }: Route): string => {
   const [, first = '', second = ''] = path.split('/');
   const tag = TAGS[first === 'admin' ? second : first];
   if (!tag) throw new Error(`no tag for ${path}`);

@@ -81,7 +81,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   NO_SPACE: 507,
 };
 
-/** Body of every error (docs/api.md, errors). */
+/** Body of every error (docs/reference/api). */
 export interface ErrorBody {
   readonly error: string;
   readonly errorCode: ErrorCode;

@@ -15,7 +15,7 @@ export interface HttpAnswer {
 }
 
 /**
- * The fields of all bodies, by the names of docs/api.md, so that tests may read them; which are
+ * The fields of all bodies, by the names of docs/reference/api, so that tests may read them; which are
  * there is for the test to say.
  */
 export interface WireBody {

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 const KINDS = ['message', 'stdout', 'stderr'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** The client's side of a process's WebSocket, by the words of docs/api.md. */
+/** The client's side of a process's WebSocket, by the words of docs/reference/api. */
 export class ProcessSocket {
   readonly ws: WebSocket;
   readonly texts: string[] = [];
