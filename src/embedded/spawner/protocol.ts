@@ -255,7 +255,8 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
     socket: fits ? near : join(socketFolder, 'spawner.sock'),
     forwards: join(socketFolder, 'fwd'),
     fileAgents: join(socketFolder, 'fil'),
-    holders: join(socketFolder, 'holders'),
+    // Holders outlive the socket folder, and their sockets' paths may be long.
+    holders: join(dataDir, 'holders'),
     lock: join(dataDir, 'spawner.lock'),
     rootfs,
     homes: join(tmpdir(), `${name}-homes`),

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { v7 } from 'uuid';
 import { NoPlace, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
@@ -216,8 +217,19 @@ describe('the life of a real sandbox', function () {
     expect(await deep.sh(id, 'echo here')).to.equal('here\n');
     const { socketFolder } = pathsOf(dataDir);
     expect(statSync(socketFolder).mode & 0o777).to.equal(0o700);
-    await deep.close();
+    const fact = await deep.driver.processes.start(id, {
+      processId: v7(),
+      tenant: 'blue',
+      argv: ['sleep', '1000'],
+      stdin: false,
+    });
+    await deep.driver.stop();
+    await eventually(() => deep.spawnerPid() === 0, 'its spawner has gone');
     expect(existsSync(socketFolder)).to.equal(false);
+    const next = deep.again();
+    await next.watch(() => {});
+    expect(await next.processes.find(id, fact.processId)).to.deep.equal(fact);
+    await deep.close();
     rmSync(top, { recursive: true, maxRetries: 5 });
   });
 });
