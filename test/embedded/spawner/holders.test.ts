@@ -4,12 +4,16 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
 } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
@@ -367,6 +371,37 @@ describe('holders of processes on one machine', () => {
     expect(error).to.be.instanceOf(NotJoinable);
     expect(free()).to.equal(all);
     expect(bare.lost).to.deep.equal([]);
+  });
+
+  it('refuse a repeated start in time if a holder of a former spawner stands still', async () => {
+    const fact = await start('exec sleep 1000');
+    const holder = holderOf(fact);
+    process.kill(holder, 'SIGSTOP');
+    bare.startDeadlineMs = 100;
+    bare.next();
+    const { processId } = fact;
+    const error = await rejection(start('exec sleep 1000', { processId }));
+    process.kill(holder, 'SIGCONT');
+
+    expect(error).to.be.instanceOf(NotJoinable);
+    await eventually(
+      async () => (await start('exit 1', { processId })).pid === fact.pid,
+      'it goes on',
+    );
+  });
+
+  it('do not end the spawner by a message or a socket that is none', async () => {
+    const folder = join(bare.folder, SANDBOX);
+    mkdirSync(join(folder, 'folder'), { recursive: true });
+    const liar = createServer((socket) => {
+      socket.on('error', () => {}).end(Buffer.from(`\0D\0\0\0\rz${'\xff'.repeat(12)}`, 'latin1'));
+    });
+    liar.listen(join(folder, 'liar'));
+    await once(liar, 'listening');
+    await bare.again();
+    await eventually(() => !existsSync(join(folder, 'liar')), 'it is no holder');
+    liar.close();
+    rmSync(join(folder, 'folder'), { recursive: true });
   });
 
   it('leave a folder that cannot be removed to the next spawner', () => {

@@ -75,7 +75,13 @@ export class Holder {
         this.#isOrderly = type === 'E' || type === 'X';
         if (type === 'X') this.#refusal = payload.toString('latin1').replace(/\0.*/s, '');
       },
-      data: (bytes) => this.#take(bytes),
+      data: (bytes) => {
+        try {
+          this.#take(bytes);
+        } catch {
+          socket.destroy(); // a malformed piece
+        }
+      },
       rawEnded: () => {},
       malformed: () => socket.destroy(),
     });
@@ -158,9 +164,16 @@ export class Holder {
     if (this.#isLeft) return;
     // A killed holder leaves its socket behind. If this holder never listened, the socket is
     // another's.
-    if (this.#isListening || this.#isFound)
-      rmSync(join(this.place.folder, this.place.processId), { force: true });
+    if (this.#isListening || this.#isFound) this.#removeSocket();
     this.#events.gone(this, !this.#isOrderly && this.isLive && (this.#hasBegun || this.#isFound));
+  }
+
+  #removeSocket(): void {
+    try {
+      rmSync(join(this.place.folder, this.place.processId), { force: true });
+    } catch {
+      // It is removed with its folder when the sandbox is gone.
+    }
   }
 }
 

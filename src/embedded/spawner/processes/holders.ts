@@ -2,6 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
+import { Deferred } from '../../../lib/deferred.ts';
+import { afterReading } from '../after-reading.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { holdOrder } from '../orders.ts';
 import { publicMessage } from '../public-message.ts';
@@ -45,6 +47,7 @@ export interface HoldersDeps {
 export class Holders {
   readonly #deps: HoldersDeps;
   readonly #shares: MemoryShares;
+  readonly #startDeadlineMs: number;
   readonly #ofInstance = new Map<string, Map<string, Holder>>();
   readonly #liveOf = new Map<string, number>();
   #live = 0;
@@ -52,6 +55,7 @@ export class Holders {
   constructor(deps: HoldersDeps) {
     this.#deps = deps;
     this.#shares = deps.shares ?? new MemoryShares();
+    this.#startDeadlineMs = deps.startDeadlineMs ?? START_DEADLINE_MS;
   }
 
   /**
@@ -80,12 +84,24 @@ export class Holders {
    * Rejects with StartRefused.
    */
   async start(id: string, order: ProcessStart): Promise<void> {
-    await this.#findLate(id, order);
-    const holder = this.#known(id, order) ?? (await this.#beginWithRoom(id, order));
     try {
-      await holder.started;
+      await this.#inTime(this.#findLate(id, order));
+      const known = this.#known(id, order);
+      if (known) await this.#inTime(known.started);
+      else await (await this.#beginWithRoom(id, order)).started;
     } catch (error) {
-      throw new StartRefused(this.#refusalOf(id, error));
+      throw error instanceof StartRefused ? error : new StartRefused(this.#refusalOf(id, error));
+    }
+  }
+
+  /** Rejects after the deadline of a start. The holder may still run its process. */
+  async #inTime(started: Promise<void>): Promise<void> {
+    const late = new Deferred<void>();
+    const callOff = afterReading(this.#startDeadlineMs, () => late.reject(new NotStarted('')));
+    try {
+      await Promise.race([started, late.promise]);
+    } finally {
+      callOff();
     }
   }
 
@@ -157,7 +173,7 @@ export class Holders {
     const deadline = setTimeout(() => {
       child.kill('SIGKILL');
       holder.giveUp();
-    }, this.#deps.startDeadlineMs ?? START_DEADLINE_MS);
+    }, this.#startDeadlineMs);
     const callOff = (): void => clearTimeout(deadline);
     holder.started.then(callOff, callOff);
   }
