@@ -5,7 +5,6 @@ export type ChartNode = Pick<
   'id' | 'key' | 'path' | 'type' | 'states' | 'initial' | 'entry' | 'transitions' | 'always'
 >;
 
-/** One drawn transition, from its event; without an event if it happens at once. */
 interface Way {
   readonly from: readonly string[];
   readonly to: readonly string[] | undefined;
@@ -15,9 +14,8 @@ interface Way {
 }
 
 /**
- * The machine's chart as a Mermaid stateDiagram-v2. Mermaid draws no line between the insides of
- * two composite states: such a line joins the outermost states that it leaves and enters, and its
- * label names the inner ones.
+ * The machine's chart as a Mermaid stateDiagram-v2. Mermaid cannot join the insides of two
+ * composite states: such a line joins the outermost states, and its label names the inner ones.
  */
 export const chartOf = (machine: AnyStateMachine, noteOf: NoteOf = () => ''): string => {
   const { root } = machine;
@@ -26,7 +24,6 @@ export const chartOf = (machine: AnyStateMachine, noteOf: NoteOf = () => ''): st
   );
 };
 
-/** Describes what is said of a state beside its name. */
 export type NoteOf = (path: string) => string;
 
 interface Drawing {
@@ -56,7 +53,6 @@ const stateLines = (node: ChartNode, drawing: Drawing): readonly string[] => {
   return [`${named} {`, ...insideOf(node, drawing).map(indent), '}'];
 };
 
-/** The ways whose innermost common state is this one, one line for each pair of its children. */
 const linesWithin = (node: ChartNode, ways: readonly Way[]): readonly string[] => {
   const depth = node.path.length;
   const labels = new Map<string, string[]>();
@@ -83,10 +79,6 @@ export const labelOf = ({ from, to, event, guard }: Way, depth: number): string 
   return `${before ? `in ${before} – ` : ''}${what}${after ? ` → ${after}` : ''}`;
 };
 
-/**
- * Tells how deep the innermost state is that a way doesn't leave. A way into a state's own inside
- * stays within that state.
- */
 const commonDepth = ({ from, to = [] }: Way): number => {
   let depth = 0;
   while (depth < from.length && depth < to.length && from[depth] === to[depth]) depth += 1;
@@ -117,7 +109,6 @@ export const everyNode = (node: ChartNode): readonly ChartNode[] => [
 const guardName = (guard: unknown): string | undefined =>
   guard === undefined ? undefined : nameOf(guard);
 
-/** The name given to `setup`; `…` without one. */
 export const nameOf = (named: unknown): string => {
   if (typeof named === 'string') return named;
   if (

@@ -5,9 +5,8 @@ import type { ApprovalContext, ApprovalEvent, ApprovalInput, ApprovalIntent } fr
 const ASK_AGAIN_MS = 5_000;
 
 /**
- * One approval: pending, then approved, denied or expired. A grant for one effect is then consumed.
- * Its record is the truth, and moves by conditional writes of requests. Only the leader of its
- * shard expires it. Nothing leads back to pending.
+ * One approval. Its record is the truth and moves by conditional writes of requests. Nothing leads
+ * back to pending; only the leader of its shard expires it.
  */
 export const approvalMachine = setup({
   types: {
@@ -78,7 +77,6 @@ export const approvalMachine = setup({
   },
 });
 
-/** A follower requests nothing. */
 const deadlineOf = ({ record, grantMs, leads, askedAt }: ApprovalContext): number | undefined => {
   if (!leads) return undefined;
   if (askedAt !== undefined) return askedAt + ASK_AGAIN_MS;

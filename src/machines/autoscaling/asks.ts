@@ -3,10 +3,9 @@ import type { Asks } from './group-events.ts';
 import type { MemberObservation } from './observation.ts';
 
 /**
- * The largest sizes that members on other clusters are asked to have from this decision on. For a
- * changed member, the larger size of the change, since the smaller one may be overtaken. For all
- * others their current size, so that no cluster later takes an amount that was refused or went to
- * other members.
+ * Sizes that members on other clusters may have from this decision on. A changed member keeps the
+ * larger size, since the smaller may be overtaken; an amount that was refused or went elsewhere
+ * cannot be taken later.
  */
 export const asksOf = (
   members: readonly MemberObservation[],

@@ -4,16 +4,13 @@ import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
 import type { Moment } from './modes.ts';
 import { boundsOf, changesOf, cut, raised, sumOf, unservedOf, type Slot } from './slots.ts';
 
-/** Corrected slots, and their message; empty if nothing was corrected. */
+/** Empty if nothing was corrected. */
 export interface Correction {
   readonly slots: readonly Slot[];
   readonly words: readonly string[];
 }
 
-/**
- * Shrinks members by the instances that they fail to start, down to their minimum, and does not
- * grow them for a while. Ignores failures from before a member's last scale-up.
- */
+/** Shrinks members by the instances that fail to start, and holds their growth for a while. */
 export const troublesSettled = (
   slots: readonly Slot[],
   { group, memory, now }: Moment,
@@ -40,9 +37,8 @@ export const troublesSettled = (
 };
 
 /**
- * Applies all bounds at once: windows and cooldowns delay the group's own decisions, not the
- * owner's. Keeps running sandboxes counted, unless the owner's maximum is lower: then the maximum
- * holds, and no sandbox ends for it.
+ * Windows and cooldowns do not delay the owner's bounds. Running sandboxes stay counted, but the
+ * owner's maximum wins, and no sandbox ends for it.
  */
 export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
   const own = slots.map((slot): Slot => {
@@ -68,9 +64,8 @@ export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Cor
 };
 
 /**
- * Shrinks members beyond their running sandboxes and demand if the group's maximum leaves no room
- * for claims that wait on another member. Otherwise such claims would wait as long as the others
- * keep idle instances. No window delays this.
+ * Shrinks members so that claims waiting on another member fit under the group's maximum. No window
+ * delays this.
  */
 export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
   const { most } = boundsOf(slots, group);
@@ -86,13 +81,12 @@ export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Corre
   };
 };
 
-/** Number of instances that neither run nor have a claim for them. */
 const unaskedOf = ({ to, floor, seen }: Slot): number =>
   seen.reachable
     ? Math.max(0, to - Math.max(floor, seen.running + Math.max(seen.pending, seen.waiting ?? 0)))
     : 0;
 
-/** Removes `excess`: idle and starting instances before running ones are counted off. */
+/** Idle and starting instances go before running ones are counted off. */
 const lessened = (slots: readonly Slot[], excess: number): readonly Slot[] => {
   const spare = ({ to, floor, seen }: Slot): number => to - Math.max(floor, seen.running);
   const first = cut(slots, excess, spare);

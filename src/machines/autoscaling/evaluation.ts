@@ -28,45 +28,36 @@ export interface GroupInput {
   readonly rules: readonly MemberRules[];
   readonly members: readonly MemberObservation[];
   readonly memory: GroupMemory;
-  /** In ms. */
   readonly now: number;
 }
 
-/** The observation and the wanted size, with or without a decision. */
 export interface Outlook {
   readonly at: number;
   readonly seen: GroupCounts;
   readonly wanted: number;
-  /**
-   * Limits that keep the group below the wanted size; empty if there is none, or if it will get
-   * there soon.
-   */
+  /** Empty if there is no limit, or if time will soon end it. */
   readonly limitedBy: readonly string[];
-  /** Those limits that time alone does not end. */
+  /** Those that time alone does not end. */
   readonly limits: readonly GrowthLimit[];
   /** Surplus instances wait for the end of the windows. */
   readonly countsDown: boolean;
-  /** When time alone permits the demanded growth; undefined if never or unknown. */
+  /** When time alone permits the growth; undefined if never or unknown. */
   readonly retryAt: number | undefined;
-  /** True if time alone leads to no decision: until a member changes, no evaluation is needed. */
+  /** True if no evaluation is needed until a member changes. */
   readonly atRest: boolean;
-  /** Room of each member. */
   readonly headroom: Readonly<Record<string, number>>;
 }
 
 export interface Evaluation {
   readonly decision: ScalingDecision | undefined;
-  /** Without the decision, which may still fail. */
+  /** Without the decision, whose save may still fail. */
   readonly memory: GroupMemory;
   readonly outlook: Outlook;
 }
 
 /**
- * Decides what a group does now, in this order: takes back the failed part of a scale-up and stops
- * growing that member; applies changed bounds; makes room for claims waiting on another member;
- * adds the demanded instances; removes instances that were idle through all windows. Never counts
- * off running sandboxes, and never grows because of instances that only start. Reports a limit on
- * growth once, as a decision.
+ * Decides what a group does now, in the order of `causeOf`. Never counts off running sandboxes, and
+ * never grows because of instances that only start. Reports a limit on growth once.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
   const plan = planOf(input);
@@ -74,24 +65,18 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   return { decision: decisionOf(plan, outlook), memory: plan.moment.memory, outlook };
 };
 
-/** The planned sizes, and their reasons. */
 interface Plan {
   readonly moment: Moment;
   readonly seen: GroupCounts;
   readonly growth: Growth;
-  /** Sizes with the demanded growth. */
   readonly grown: readonly Slot[];
-  /** True if nothing changes and nothing is missing, so that surplus may go. */
   readonly calm: boolean;
-  /** The planned size of each member. */
   readonly slots: readonly Slot[];
   readonly limitedBy: readonly string[];
   readonly buffer: number;
-  /** The message of each correction. */
   readonly words: Readonly<Record<'troubles' | 'bounds' | 'room', readonly string[]>>;
-  /** Whether a limit on growth is new. */
   readonly isNewlyLimited: boolean;
-  /** The lowest id that is higher than all earlier decisions'. */
+  /** Must exceed all earlier decisions' ids. */
   readonly nextId: number;
 }
 
@@ -111,7 +96,7 @@ const planOf = ({ group, rules, members, memory, now }: GroupInput): Plan => {
   );
   const limited = { ...limitsHeld(settled.memory, growth.limits, now), lowSince: growth.lowSince };
   const moment = { group, memory: recommending(limited, recommendation, { group, now }), now };
-  // At the group's maximum, demand on one member adds nothing until others' surplus has gone.
+  // At the maximum, demand on one member adds nothing until others' surplus has gone.
   const isFull = seen.desired >= boundsOf(grown, group).most;
   const calm = (growth.missing <= 0 || isFull) && changesOf(grown).length === 0;
   const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
@@ -146,7 +131,6 @@ const outlookOf = ({ moment, seen, growth, grown, slots, limitedBy, buffer }: Pl
   headroom: headroomOf(slots, moment.group),
 });
 
-/** The decision of a plan with changes, or with a new limit. */
 const decisionOf = (plan: Plan, { at, seen, wanted }: Outlook): ScalingDecision | undefined => {
   const changes = changesOf(plan.slots);
   if (changes.length === 0 && !plan.isNewlyLimited) return undefined;
@@ -163,7 +147,6 @@ const decisionOf = (plan: Plan, { at, seen, wanted }: Outlook): ScalingDecision 
   };
 };
 
-/** The first cause, in the order of the evaluation. */
 const causeOf = (words: Plan['words'], isDemand: boolean): ScalingDecision['cause'] => {
   if (words.troubles.length > 0) return 'failure';
   if (isDemand) return 'demand';
@@ -178,7 +161,6 @@ const reasonOf = ({ words, seen, moment, buffer, calm }: Plan, isDemand: boolean
   return said.join('; ');
 };
 
-/** Limits: first those on growth, then a wait in progress. */
 const limitsOf = (
   { add, limits }: Growth,
   limitedBy: readonly string[],
@@ -201,7 +183,6 @@ const demandWords = (
 const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
   `not needed for ${idleTimeoutSeconds} s`;
 
-/** All members have their planned size within all bounds, and nothing shrinks with time. */
 const isAtRest = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   slots.every(isStable) &&
   seen.starting === 0 &&
@@ -216,9 +197,6 @@ const headroomOf = (
   return Object.fromEntries(slots.map((slot) => [slot.name, Math.min(left, roomOf(slot))]));
 };
 
-/**
- * The size supported by the window's idle counts: excludes instances that were idle all the time.
- */
 const recommendationOf = (seen: GroupCounts, desired: number, moment: Moment): number => {
   const {
     group: {
@@ -233,8 +211,8 @@ const recommendationOf = (seen: GroupCounts, desired: number, moment: Moment): n
 };
 
 /**
- * Shrinks to the highest recommendation in the stabilization window, and reports limits on that.
- * Never goes below the demand, which would be added again.
+ * Shrinks to the highest recommendation in the window, never below the demand, which would be added
+ * again.
  */
 const shrunk = (
   slots: readonly Slot[],
@@ -262,13 +240,11 @@ const shrunk = (
   };
 };
 
-/** Whether idle instances may go after the windows. */
 const countsDown = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
   seen.idle > neededIdle(seen, moment) &&
   seen.desired > boundsOf(slots, moment.group).least;
 
-/** Whether idle instances may go now, or after a long time without use. */
 const mayShrink = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
   moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
   seen.desired > boundsOf(slots, moment.group).least &&

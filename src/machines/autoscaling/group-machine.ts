@@ -13,26 +13,22 @@ import {
 } from './memory.ts';
 import { getOwn } from '../../lib/plain-data.ts';
 
-/** Interval of evaluations. */
 export const EVALUATION_MS = 5_000;
 
-/** Interval of evaluations at rest. Shorter than the gap after which windows restart. */
+/** Shorter than the gap after which windows restart. */
 export const REST_MS = 60_000;
 
-/** Shortest time between requested evaluations. */
 export const WAKE_MS = 250;
 
-/** An unanswered save or change is repeated after this time. */
 export const ANSWER_MS = 5_000;
 
 /** An older unfinished decision is dropped, since its reason has passed. */
 export const STALE_MS = 60_000;
 
 /**
- * One autoscaling group: disabled, or enabled and evaluated every 5 s, and at once when woken; at
- * rest only after a change. Saves a decision in the env before it changes anything, so that a
- * successor can finish it. No decision is applied twice: each pool records the last decision in the
- * same conditional write. Decides only while it leads. The owner's change wins.
+ * One autoscaling group. Saves a decision in the env before it changes anything, so that a
+ * successor can finish it; each pool records the last decision in the same conditional write, so
+ * none is applied twice. Decides only while it leads. The owner's change wins.
  */
 export const autoscalingGroupMachine = setup({
   types: {
@@ -81,7 +77,6 @@ export const autoscalingGroupMachine = setup({
         : {},
     ),
     follow: enqueueActions(({ context: { leading, memory, saved, outlook }, enqueue }) => {
-      // If nothing is about to shrink, the successor misses nothing.
       if (leading && outlook?.countsDown === true && memory.pending === undefined)
         enqueue.emit({
           type: 'remember',
@@ -96,7 +91,6 @@ export const autoscalingGroupMachine = setup({
         outlook: undefined,
       });
     }),
-    // A leader knows more than the store until another leader decides.
     keepRecord: assign(({ context, event }) => {
       if (event.type !== 'RECORD') return {};
       const { group, rules, memory, now } = event;
@@ -319,7 +313,7 @@ export const autoscalingGroupMachine = setup({
   },
 });
 
-/** A record's memory for its reader: keeps an unfinished decision only while it is fresh. */
+/** Keeps an unfinished decision only while it is fresh. */
 const current = (memory: GroupMemory, now: number): GroupMemory => {
   const { pending, ...others } = memory;
   return pending && now - pending.at > STALE_MS ? others : memory;

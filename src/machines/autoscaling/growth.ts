@@ -6,12 +6,11 @@ import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './
 
 export interface Growth {
   readonly add: number;
-  /** Missing instances by demand, before limits. */
+  /** Before limits. */
   readonly missing: number;
   readonly lowSince: number;
-  /** Reasons for adding less than `missing`. */
   readonly limitedBy: readonly string[];
-  /** When time alone changes that; undefined if never or unknown. */
+  /** Undefined if never or unknown. */
   readonly retryAt: number | undefined;
   /** Limits that only a change ends, not time. */
   readonly limits: readonly GrowthLimit[];
@@ -23,8 +22,8 @@ interface Hold {
 }
 
 /**
- * Number of instances to add now. Starting instances count as existing. Adds one instance for each
- * waiting claim at once: waits and steps apply only to growth ahead of need.
+ * Starting instances count as existing. Each waiting claim gets an instance at once: steps apply
+ * only to growth ahead of need.
  */
 export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
   const { group, memory, now } = moment;
@@ -74,9 +73,7 @@ export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Mome
   };
 };
 
-/**
- * Without idle instances, demand and claims in the quiet window, adds nothing until a claim comes.
- */
+/** A quiet group adds nothing until a claim comes. */
 export const isQuiet = (
   { idle, pending }: GroupCounts,
   {
@@ -92,7 +89,6 @@ export const isQuiet = (
   idleZeroQuietWindowSeconds > 0 &&
   now - memory.claimedAt > idleZeroQuietWindowSeconds * 1_000;
 
-/** Reasons that forbid all growth now. */
 const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly Hold[] => {
   const { group, memory, now } = moment;
   const { mode, cooldownSeconds, idleThresholdSeconds, idleZeroQuietWindowSeconds } =
@@ -126,7 +122,6 @@ const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly 
 };
 
 interface Bound {
-  /** Number of instances that it still permits. */
   readonly most: number;
   readonly why: string;
   readonly limits: readonly GrowthLimit[];
@@ -138,7 +133,6 @@ const distinct = (bounds: readonly Bound[]): readonly GrowthLimit[] => [
   ).values(),
 ];
 
-/** Room within the bounds, with a reason for each. */
 const boundsLeft = (
   slots: readonly Slot[],
   seen: GroupCounts,
@@ -167,9 +161,7 @@ const boundsLeft = (
   ];
 };
 
-/**
- * Room within the owner's quota over all clusters. Members of one cluster report the same quota.
- */
+/** Members of one cluster report the same quota. */
 const quotaOf = (slots: readonly Slot[]): number => {
   const reachable = slots.filter(({ seen }) => seen.reachable);
   const clusters = new Set(reachable.map(({ seen: { cluster } }) => cluster));

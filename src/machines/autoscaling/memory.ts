@@ -13,33 +13,23 @@ export interface Saturation {
   readonly reason: TroubleReason;
 }
 
-/**
- * State that an evaluation needs from earlier ones. Plain, bounded JSON, saved with the env: with
- * each decision, each saturation, and at a hand-over. Times in ms; 0 means never.
- */
+/** Bounded JSON, saved with the env. Times in ms; 0 means never. */
 export interface GroupMemory {
   readonly seenAt: number;
   readonly grewAt: number;
-  /** Start of the cooldown; 0 also after a failed scale-up. */
+  /** 0 also after a failed scale-up. */
   readonly coolingFrom: number;
-  /** Since when too few instances are idle. */
   readonly lowSince: number;
   readonly claimedAt: number;
-  /** Time of the first evaluation. */
   readonly firstAt: number;
-  /** The window of the lowest idle count. */
   readonly idle: SlidingWindow;
-  /** The window of the highest recommendation. */
   readonly recommended: SlidingWindow;
-  /** By member. */
   readonly saturated: Readonly<Record<string, Saturation>>;
-  /** Time of each member's last scale-up. */
   readonly grown: Readonly<Record<string, number>>;
-  /** Reported limits, by message: when each last applied. */
+  /** When each reported limit last applied, by message. */
   readonly limited: Readonly<Record<string, number>>;
-  /** Id of the last decision. */
   readonly last: number;
-  /** A saved decision that may not be applied yet. */
+  /** May not be applied yet. */
   readonly pending?: ScalingDecision;
   /**
    * The saving leader evaluated no more after this. Without it, unsaved evaluations are missing.
@@ -62,18 +52,12 @@ export const NO_MEMORY: GroupMemory = {
   last: 0,
 };
 
-/** After a gap this long, windows restart. */
 const BLIND_MS = 90_000;
 
-/**
- * Longest gap between the last evaluation of a leader that hands over and the first of the next.
- */
 const HANDOVER_MS = 15_000;
 
-/** A saturated member does not grow for at least this time. */
 const LEAST_SATURATION_MS = 5_000;
 
-/** The memory with the current observation. Forgets removed members. */
 export const looking = (
   memory: GroupMemory,
   members: readonly MemberObservation[],
@@ -97,14 +81,13 @@ export const looking = (
   };
 };
 
-/** The memory for the next leader: unsaved observations of the previous one are unknown. */
+/** Forgets what the previous leader may have observed without saving it. */
 export const takenOver = ({ handedOver, ...memory }: GroupMemory, now: number): GroupMemory =>
   handedOver && now - memory.seenAt <= HANDOVER_MS
     ? memory
     : {
         ...unseen(memory),
         lowSince: 0,
-        // times of limits are not saved
         limited: Object.fromEntries(Object.keys(memory.limited).map((message) => [message, now])),
       };
 
@@ -123,7 +106,7 @@ export const recommending = (
   ),
 });
 
-/** A failed scale-up: the member does not grow for a while, and others may at once. */
+/** The member does not grow for a while; others may at once. */
 export const saturating = (
   memory: GroupMemory,
   member: string,
@@ -141,19 +124,15 @@ export const saturationUntil = (group: AutoscalingGroup, now: number, until = 0)
     until,
   );
 
-/** A limit is reported again after this time without it. */
 const LIMIT_FORGOTTEN_MS = 300_000;
 
-/** Most remembered limits; the most recent stay. */
 const MOST_LIMITS = 64;
 
-/** Limits that no recent decision reported. */
 export const newLimits = (
   { limited }: GroupMemory,
   limits: readonly GrowthLimit[],
 ): readonly GrowthLimit[] => limits.filter(({ message }) => getOwn(limited, message) === undefined);
 
-/** The memory with these current limits, among the reported ones. */
 export const limitsHeld = (
   memory: GroupMemory,
   limits: readonly GrowthLimit[],
@@ -181,7 +160,6 @@ const limitsTold = (
       .slice(0, MOST_LIMITS),
   );
 
-/** The memory after the decision. */
 export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupMemory => {
   const up = decision.changes.filter(({ from, to }) => to > from);
   const down = decision.changes.reduce((sum, { from, to }) => sum + Math.max(0, from - to), 0);
@@ -200,10 +178,7 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
   };
 };
 
-/**
- * Whether a successor must know at once: the saved memory is of a leader that handed over, lacks a
- * saturation, or has a limit that may be reported again.
- */
+/** Whether a successor must know the change at once. */
 export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemory): boolean =>
   saved.handedOver === true ||
   Object.keys(saved.limited).some((message) => getOwn(limited, message) === undefined) ||
@@ -211,7 +186,7 @@ export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemo
     ([member, { until }]) => until > (getOwn(saved.saturated, member)?.until ?? 0),
   );
 
-/** Whether both hold the same decision. Two leaders may have used one id. */
+/** Two leaders may have used one id. */
 export const samePending = (
   { pending: one }: GroupMemory,
   { pending: other }: GroupMemory,
@@ -225,7 +200,7 @@ export const samePending = (
     ),
   );
 
-/** Keeps the entries accepted by `keep`; returns the same object if all stay. */
+/** Returns the same object if all stay. */
 const only = <T>(
   entries: Readonly<Record<string, T>>,
   keep: (name: string, value: T) => boolean,

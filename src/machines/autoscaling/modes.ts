@@ -2,14 +2,12 @@ import type { AutoscalingGroup, ScaleUpMode } from '../../model/envs/autoscaling
 import type { GroupCounts } from '../../model/envs/scaling-decision.ts';
 import type { GroupMemory } from './memory.ts';
 
-/** A group during its evaluation. */
 export interface Moment {
   readonly group: AutoscalingGroup;
   readonly memory: GroupMemory;
   readonly now: number;
 }
 
-/** Number of idle instances wanted beyond the demand. */
 export const bufferOf = (mode: ScaleUpMode, running: number): number => {
   switch (mode) {
     case 'Conservative':
@@ -22,9 +20,8 @@ export const bufferOf = (mode: ScaleUpMode, running: number): number => {
 };
 
 /**
- * Number of idle instances wanted now: the mode's buffer, or none after `idleTimeoutSeconds`
- * without use, so that the group shrinks to its minimum, or to zero. With the quiet window off,
- * keeps the buffer.
+ * The mode's buffer; 0 after `idleTimeoutSeconds` without use, so that the group shrinks to its
+ * minimum.
  */
 export const neededIdle = (
   { running, pending }: GroupCounts,
@@ -45,7 +42,6 @@ export const neededIdle = (
   return unused ? 0 : bufferOf(mode, running);
 };
 
-/** Most instances that one scale-up adds. */
 export const stepOf = (mode: ScaleUpMode, desired: number): number => {
   switch (mode) {
     case 'Conservative':

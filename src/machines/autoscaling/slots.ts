@@ -4,22 +4,18 @@ import { getOwn } from '../../lib/plain-data.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
-/** One member during an evaluation: its state, bounds and planned size. */
 export interface Slot {
   readonly name: string;
   readonly seen: MemberObservation;
   readonly rules: MemberRules;
-  /** The member's own bounds; its minimum if they contradict each other. */
+  /** The minimum if the owner's bounds contradict each other. */
   readonly floor: number;
   readonly ceiling: number;
-  /** Neither saturated nor unreachable. */
   readonly willing: boolean;
-  /** Instances of `to` that fail to come. */
   readonly stuck: number;
   readonly to: number;
 }
 
-/** Members with both an observation and rules. */
 export const slotsOf = (
   rules: readonly MemberRules[],
   members: readonly MemberObservation[],
@@ -47,7 +43,6 @@ export const slotsOf = (
     ];
   });
 
-/** The group's bounds; the members' minimums win. */
 export const boundsOf = (
   slots: readonly Slot[],
   group: AutoscalingGroup,
@@ -59,7 +54,6 @@ export const boundsOf = (
   return { least: Math.min(group.minReplicas, most), most };
 };
 
-/** Number of missing instances that can still come. */
 export const comingOf = ({ to, stuck, seen }: Slot): number =>
   Math.max(0, to - stuck - seen.running - seen.idle - seen.unavailable);
 
@@ -71,7 +65,6 @@ export const countsOf = (slots: readonly Slot[]): GroupCounts => ({
   pending: sumOf(slots, ({ seen }) => seen.pending),
 });
 
-/** It has its planned size within its bounds, and no limit applies. */
 export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): boolean =>
   willing &&
   stuck === 0 &&
@@ -81,7 +74,6 @@ export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): bo
   seen.unavailable === 0 &&
   seen.running + seen.idle === to;
 
-/** Room within the slot's own limits. */
 export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
   willing
     ? Math.max(
@@ -93,21 +85,15 @@ export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
       )
     : 0;
 
-/** Its own demand: claims on it that none of its instances can serve, as far as it can grow. */
+/** Claims that none of its instances can serve, as far as it can grow. */
 export const unansweredOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, slot.seen.pending - slot.seen.idle - comingOf(slot)));
 
-/**
- * Waiting claims on it that none of its instances can serve, as far as it can grow. Each starts one
- * instance at once.
- */
+/** Each starts one instance at once. */
 export const unservedOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, (slot.seen.waiting ?? 0) - slot.seen.idle - comingOf(slot)));
 
-/**
- * Distributes `amount` within each member's room: first to members with waiting claims, then by
- * priority, room and name.
- */
+/** Members with waiting claims first, then by priority, room and name. */
 export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] => {
   const order = slots.toSorted(
     (a, b) =>
@@ -117,7 +103,7 @@ export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] 
   return inOrderOf(slots, shared(answered.slots, answered.left, { most: roomOf, sign: 1 }).slots);
 };
 
-/** Removes `amount` by priority, idle count and name; from each at most what `give` returns. */
+/** By priority, idle count and name. */
 export const cut = (
   slots: readonly Slot[],
   amount: number,

@@ -1,8 +1,6 @@
 /**
- * The minimum or maximum of a number over a sliding window. Stored as steps: `[from, value]` is the
- * extreme of all samples since `from`, for each time up to the next step. An unchanged number
- * leaves the window unchanged. At most `MOST_STEPS + 2` steps: a new step begins a share of the
- * span after the previous one; earlier samples count towards the previous extreme.
+ * The minimum or maximum of a number over a sliding window, as steps: `[from, value]` is the
+ * extreme of all samples since `from`, until the next step. At most `MOST_STEPS + 2` steps.
  */
 export type SlidingWindow = readonly (readonly [from: number, value: number])[];
 
@@ -13,7 +11,7 @@ export interface WindowRule {
 
 const MOST_STEPS = 20;
 
-/** The window with one more sample; the same object if nothing changes. */
+/** Returns the same object if nothing changes. */
 export const sampled = (
   window: SlidingWindow,
   { value, at }: { readonly value: number; readonly at: number },
@@ -32,11 +30,10 @@ export const sampled = (
   return last && at - last[0] < rule.spanMs / MOST_STEPS ? kept : [...kept, [at, value]];
 };
 
-/** The extreme of the last `spanMs`; undefined before the window covers that time. */
+/** Undefined before the window covers `spanMs`. */
 export const extremeOf = (window: SlidingWindow, now: number, spanMs: number): number | undefined =>
   window.findLast(([from]) => from <= now - spanMs)?.[1];
 
-/** The window with every number lowered by this amount. */
 export const lowered = (window: SlidingWindow, by: number): SlidingWindow =>
   by === 0 ? window : window.map(([from, value]) => [from, Math.max(0, value - by)]);
 

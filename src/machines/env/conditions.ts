@@ -17,19 +17,17 @@ export interface EnvConditionsInput {
     readonly state: MemberState;
     readonly synced: boolean;
     readonly trouble: MemberContext['trouble'];
-    /** Its pool is changing. */
     readonly moving: boolean;
     readonly config: MemberConfig;
   }[];
   readonly groups: readonly AutoscalingGroup[];
-  /** Limits by group; absent before the first evaluation. */
+  /** Absent before the first evaluation. */
   readonly limits: Readonly<Record<string, readonly GrowthLimit[]>>;
   /** By this replica, which then knows all problems. */
   readonly led: boolean;
   readonly saved: readonly EnvCondition[];
 }
 
-/** The conditions of an env. */
 export const envConditionsOf = (input: EnvConditionsInput): readonly Word[] => [
   readinessOf(input),
   resolutionOf(input),
@@ -98,10 +96,7 @@ const quotaOf = (input: EnvConditionsInput): Word => {
   );
 };
 
-/**
- * Limits of groups that concern this condition. Before the first evaluation, the limits that the
- * last leader saved.
- */
+/** Before the first evaluation, uses the limits that the last leader saved. */
 const growthLimitOf = (
   { groups, limits, led, saved }: EnvConditionsInput,
   { type, status }: Pick<Word, 'type' | 'status'>,
@@ -155,9 +150,7 @@ const progressOf = ({ members }: EnvConditionsInput): Word => {
     : yes('Progressing', 'MembersMoving', moving.map(({ name }) => name).join(', '));
 };
 
-/**
- * The condition ScalingLimited. If bounds contradict each other, the members' `minReplicas` win.
- */
+/** If bounds contradict each other, the members' `minReplicas` win. */
 const limitOf = (input: EnvConditionsInput): Word => {
   const { groups, members } = input;
   const faults = groups.flatMap((group) => {

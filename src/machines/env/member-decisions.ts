@@ -2,13 +2,12 @@ import type { MemberState } from '../../model/envs/env.ts';
 import { matchesSpec, memberPoolPart } from '../../model/envs/env-rendering.ts';
 import type { MemberContext, MemberFact, MemberIntent } from './member-events.ts';
 
-/** How long the request that adds a member has to create its pool. */
+/** Time for the request that adds a member to create its pool. */
 export const MAKING_MS = 10_000;
 const FIRST_PAUSE_MS = 2_000;
 const AGAIN_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** The member or its env is being deleted, or the pool is not in its env's list. */
 export const isLeaving = ({ env, member }: MemberFact): boolean =>
   env === undefined || env.deleting !== false || member === undefined || member.deleting !== false;
 
@@ -21,11 +20,9 @@ export const isRemote = ({
 }: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
   member !== undefined && member.clusterId !== localCluster;
 
-/** Its cluster does not answer, so nothing is known and nothing can be done. */
 export const isUnreachable = (context: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
   isRemote(context) && context.fact.away?.reachable !== true;
 
-/** Whether its pool exists as its env wants it. */
 export const isSynced = ({ env, member, pool, away }: MemberFact): boolean =>
   away?.pool?.synced === true ||
   (env !== undefined &&
@@ -33,7 +30,6 @@ export const isSynced = ({ env, member, pool, away }: MemberFact): boolean =>
     pool !== undefined &&
     matchesSpec(pool, memberPoolPart(env, member)));
 
-/** The member's state as its owner sees it. */
 export const memberStateOf = (context: MemberContext): MemberState => {
   const { fact, trouble, now } = context;
   if (isLeaving(fact)) return 'Draining';
@@ -45,7 +41,6 @@ export const memberStateOf = (context: MemberContext): MemberState => {
 
 export interface MemberDecision {
   readonly intent?: MemberIntent;
-  /** A pending action. */
   readonly postponed: boolean;
   readonly deadline: number | undefined;
 }
@@ -66,11 +61,10 @@ export const decisionOf = (context: MemberContext, now: number): MemberDecision 
     : { intent, postponed: false, deadline: saturatedUntil };
 };
 
-/** Pause after this number of failures in a row, in ms. */
 export const pauseAfter = (times: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(times - 1, 10), LONGEST_PAUSE_MS);
 
-/** Until when an intent waits: a completed action is not repeated before facts show it. */
+/** A completed action is not repeated before facts show it. */
 const pausedUntil = (
   { trouble, troubledAt, done }: MemberContext,
   { type }: MemberIntent,
@@ -86,7 +80,6 @@ const intentOf = (fact: MemberFact): MemberIntent | undefined => {
   return !isEnding(fact) && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
 };
 
-/** Deletes the pool of a removed member, then forgets the member. */
 const leaveIntentOf = (fact: MemberFact): MemberIntent | undefined => {
   const { env, member, pool } = fact;
   if (!poolOf(fact)) return env && member ? { type: 'forget' } : undefined;

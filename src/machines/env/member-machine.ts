@@ -4,10 +4,8 @@ import { decisionOf, isGone } from './member-decisions.ts';
 import type { MemberContext, MemberEvent, MemberInput, MemberIntent } from './member-events.ts';
 
 /**
- * One member of an env. The env is the truth: the leader creates, updates and deletes the member's
- * pool accordingly, with one intent at a time. Answers are legal only in `asking`. Only `following`
- * and `leading` decide whether to request anything. The member's state for its owner (Pending,
- * Active, Saturated, ...) is derived: `memberStateOf`.
+ * One member of an env. The env is the truth; the leader makes the member's pool follow it, with
+ * one intent at a time. The state that owners see is derived: `memberStateOf`.
  */
 export const envMemberMachine = setup({
   types: {
@@ -25,7 +23,7 @@ export const envMemberMachine = setup({
   },
   actions: {
     noteTime: assign(({ event }) => ('now' in event ? { now: event.now } : {})),
-    // A different setting may succeed after a failure.
+    // Another setting may succeed after a failure.
     keepFact: assign(({ context, event }) =>
       event.type !== 'FACT'
         ? {}
@@ -65,7 +63,6 @@ export const envMemberMachine = setup({
             troubledAt: event.now,
           },
     ),
-    // The next leader begins with the current facts.
     forgetAsked: assign({ asked: undefined }),
     lookAgain: assign(({ context }) => ({
       deadline: decisionOf(context, context.now).deadline,

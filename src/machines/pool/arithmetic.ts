@@ -8,26 +8,22 @@ import type {
 } from '../../model/pools/pool.ts';
 import { maxUnavailableOf } from '../../model/pools/max-unavailable.ts';
 
-/** How a pool fills: a token bucket, and how many may be starting at once. */
 export interface RefillPolicy {
   readonly perSecond: number;
   readonly burst: number;
   readonly inFlight: number;
-  /** Bounds the instances of all pools that become ready at once. If absent, nothing does. */
   readonly places?: PlacesPolicy;
 }
 
 /**
- * Pools of one machine share its processors, so that an instance with a readiness probe needs a
- * place from its launch until it is ready or gone. `first` and `most` count places: at first, and
- * after many instances became ready in time.
+ * Pools of one machine share its processors, so an instance with a readiness probe needs a place
+ * until it is ready or gone. `most` is reached after many instances became ready in time.
  */
 export interface PlacesPolicy {
   readonly first: number;
   readonly most: number;
 }
 
-/** Returns whether each instance of the definition needs a place to become ready. */
 export const needsPlace = (
   { containers, endpoints = {} }: InstanceDefinition,
   { places }: RefillPolicy,
@@ -36,17 +32,13 @@ export const needsPlace = (
   [...containers, ...Object.values(endpoints)].some(({ readinessProbe }) => readinessProbe);
 
 /**
- * Returns the number of instances that may start at once after a failure: half of those that start
- * now. Instances that start together share the processors, so fewer become ready in time.
- * `starting` is at least 0; the result is at least 1.
+ * Instances that start together share the processors: after a failure half as many start at once,
+ * at least 1.
  */
 export const inFlightAfterFailure = (inFlight: number, starting: number): number =>
   Math.max(1, Math.min(inFlight, Math.floor(starting / 2)));
 
-/**
- * After `failures` start failures in a row nothing is started for `firstPauseMs`, doubling to
- * `maxPauseMs`.
- */
+/** After `failures` in a row nothing starts for `firstPauseMs`, doubling to `maxPauseMs`. */
 export interface BreakerPolicy {
   readonly failures: number;
   readonly firstPauseMs: number;
@@ -64,7 +56,6 @@ export interface TokenBucket {
   readonly at: number;
 }
 
-/** Instances that count towards `replicas`, with ordered launches. */
 export const presentOf = (
   counts: PoolCounts,
   ordered: number,
@@ -90,12 +81,10 @@ export const refilled = (bucket: TokenBucket, now: number, policy: RefillPolicy)
 export interface ScaleInput {
   readonly replicas: number;
   readonly counts: PoolCounts;
-  /** Ordered launches without an instance yet. */
   readonly ordered: number;
   readonly bucket: TokenBucket;
-  /** Most instances starting at once, unless the breaker permits only one. */
   readonly inFlight: number;
-  /** Places of the machine for starting instances; unlimited if absent. */
+  /** Unlimited if absent. */
   readonly places?: number;
   readonly breaker: BreakerStatus;
   readonly now: number;
@@ -103,18 +92,16 @@ export interface ScaleInput {
 
 export interface ScalePlan {
   readonly launch: number;
-  /** Whether more places would permit more launches. */
   readonly lacksPlaces: boolean;
   readonly retire: number;
   readonly bucket: TokenBucket;
-  /** When to plan again without an event; undefined if only an event can change the plan. */
+  /** Undefined if only an event can change the plan. */
   readonly wakeAt: number | undefined;
 }
 
 /**
- * Plans the numbers to launch and to retire, so that the existing instances (with those that are
- * retiring) reach `replicas` and never exceed it. Launches nothing during the breaker's pause, and
- * one instance after it until that has started.
+ * Existing and retiring instances together never exceed `replicas`. Launches nothing during the
+ * breaker's pause, and one instance after it until that has started.
  */
 export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   const bucket = refilled(input.bucket, input.now, policy.refill);
@@ -158,8 +145,8 @@ export interface StartFailure {
 }
 
 /**
- * The breaker after another failed start. Failures during its pause belong to earlier starts: they
- * neither count nor extend the pause. A refusal costs little, so its pause stays short.
+ * Failures during the pause belong to earlier starts, so they do not count. A refusal costs little,
+ * so its pause stays short.
  */
 export const afterFailure = (
   breaker: BreakerStatus,
@@ -181,7 +168,7 @@ export const afterFailure = (
   return { failures, pausedUntil: now + pause, reason: short };
 };
 
-/** The breaker after a launch without room: it pauses, without counting a failure. */
+/** Pauses without counting a failure. */
 export const afterDeferral = (
   breaker: BreakerStatus,
   { reason, now }: Pick<StartFailure, 'reason' | 'now'>,
@@ -201,16 +188,11 @@ export interface PhaseInput {
   readonly counts: PoolCounts;
   readonly ordered: number;
   readonly breaker: BreakerStatus;
-  /** It was full once. */
   readonly filledOnce: boolean;
-  /** Old unclaimed instances are being replaced, or should be. */
   readonly rolling: boolean;
 }
 
-/**
- * The pool's phase. A tripped breaker that keeps it from being full shows Degraded if some instance
- * is usable, otherwise Failed.
- */
+/** A tripped breaker shows Degraded if some instance is usable, otherwise Failed. */
 export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
   if (input.record.deleting !== false) return 'Deleting';
   const tripped = input.breaker.failures >= policy.breaker.failures;
@@ -231,37 +213,27 @@ export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
 export type RolloutState = 'current' | 'progressing' | 'blocked';
 
 export interface RolloutInput {
-  /** Wanted number of unclaimed instances. */
   readonly wanted: number;
   readonly counts: PoolCounts;
-  /** Counts of instances with the pool's revision. */
   readonly updated: PoolCounts;
-  /** Ordered launches without an instance yet, all of the pool's revision. */
   readonly ordered: number;
   /** Wanted instances that are not even ordered. */
   readonly missing: number;
   readonly maxUnavailable: string;
-  /** The refilled bucket. */
   readonly bucket: TokenBucket;
-  /** Most instances starting at once, unless the breaker permits only one. */
   readonly inFlight: number;
   readonly breaker: BreakerStatus;
-  /** The pool's revision has proved to live. */
   readonly proven: boolean;
-  /**
-   * When the last instance that became ready (after failures, or while not `proven`) has proved to
-   * live or not.
-   */
+  /** When the last instance that became ready has proved to live or not. */
   readonly provenAt: number;
   readonly now: number;
 }
 
-/** Numbers of old instances to retire, by state. */
 export interface RolloutPlan {
   readonly starting: number;
   readonly unavailable: number;
   readonly idle: number;
-  /** When to plan again without an event; undefined if only an event can change the plan. */
+  /** Undefined if only an event can change the plan. */
   readonly wakeAt: number | undefined;
 }
 
@@ -269,12 +241,10 @@ export const staleOf = (counts: PoolCounts, updated: PoolCounts): number =>
   unclaimedOf(counts) - unclaimedOf(updated);
 
 /**
- * Plans which old instances a rollout may retire now. Each needs a launch that can follow at once:
- * none during the breaker's pause, otherwise as many as there are tokens and room for starts.
- * Retires ready instances while at most `maxUnavailable` of the wanted ones are missing, starting,
- * unavailable or unproven; retires instances that are not ready while at most that many are being
- * launched. A revision with repeated failed starts gets one instance after the pause even if none
- * is missing, and no other before that one has proved to live or not.
+ * Plans which old instances may retire now. Each needs a launch that can follow at once. Retires
+ * ready instances while at most `maxUnavailable` of the wanted ones are unusable or unproven, and
+ * others while at most that many are being launched. A revision whose starts fail gets one instance
+ * after the pause, and no other before that one has proved to live.
  */
 export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPlan => {
   const { counts, updated, ordered, missing, bucket, breaker, now } = input;

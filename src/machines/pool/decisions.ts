@@ -14,22 +14,18 @@ import type { PoolContext, PoolIntent } from './events.ts';
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import type { BreakerStatus, PoolCounts, PoolRecord, Unresolved } from '../../model/pools/pool.ts';
 
-/** Interval of checks for unready instances. */
 const RENEW_AGAIN_MS = 10_000;
 
-/** A waiting pool requests a place again after this time, in case the first request is lost. */
+/** Repeated in case the first request is lost. */
 const ASK_PLACE_AGAIN_MS = 10_000;
 
-/** Shortest time between two writes of conditions. */
 const SAVE_CONDITIONS_MS = 10_000;
 
-/** Decides from the current knowledge; emits intents only while this replica leads. */
 export interface Decision {
   readonly change: Partial<PoolContext>;
   readonly intents: readonly PoolIntent[];
 }
 
-/** `place`: one instance has a place to start in. */
 export const decisionOf = (
   context: PoolContext,
   now: number,
@@ -77,7 +73,6 @@ export const decisionOf = (
   };
 };
 
-/** When to repeat an unanswered request. */
 const againAt = (
   { lacksPlaces, renews }: { readonly lacksPlaces: boolean; readonly renews: boolean },
   now: number,
@@ -87,9 +82,7 @@ const againAt = (
     renews ? now + RENEW_AGAIN_MS : undefined,
   );
 
-/**
- * Whether instances are known to live: all idle ones have lived long enough, or one was claimed.
- */
+/** All idle ones have lived long enough, or one was claimed. */
 export const provenIn = (
   { proven, provenAt, updated, lived, record }: PoolContext,
   now: number,
@@ -98,7 +91,6 @@ export const provenIn = (
     ? { proven: true, lived: record.definition }
     : { proven: false, lived };
 
-/** Whether a start of this revision tells the pool anything new. */
 export const isNewsThatStarts = (
   { record, proven, lived, breaker }: PoolContext,
   revision: string,
@@ -106,13 +98,12 @@ export const isNewsThatStarts = (
   revision === record.updateRevision &&
   !(proven && lived === record.definition && breaker.failures === 0 && breaker.pausedUntil === 0);
 
-/** Number of surplus unclaimed instances. */
 export const surplusOf = (context: PoolContext): number =>
   Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));
 
 /**
- * Whether an instance that stays unready may be replaced now. They go one by one, each after the
- * previous one has a ready replacement: a cause that affects all of them would affect new ones too.
+ * Unready instances go one by one, each after the previous one has a ready replacement: a common
+ * cause would affect new ones too.
  */
 export const mayRenew = (context: PoolContext, now: number): boolean => {
   const {
@@ -133,7 +124,6 @@ export const mayRenew = (context: PoolContext, now: number): boolean => {
   );
 };
 
-/** Number of old instances that may be retired now, to be replaced at once. */
 export const replaceableOf = (context: PoolContext, now: number): RolloutPlan => {
   const { record, policy, counts, updated, ordered, breaker, provenAt } = context;
   const { proven } = provenIn(context, now);
@@ -166,7 +156,6 @@ export const shortageOf = (context: PoolContext): number =>
   (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
   presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
 
-/** Whether the pool launches nothing only because others hold the machine's places. */
 export const waitsForPlace = (context: PoolContext, now: number): boolean =>
   isPaced(context) &&
   planScale({ ...scaleOf(context, now), places: 0 }, context.policy).lacksPlaces;
@@ -174,14 +163,10 @@ export const waitsForPlace = (context: PoolContext, now: number): boolean =>
 export const isTripped = ({ breaker, policy }: PoolContext): boolean =>
   breaker.failures >= policy.breaker.failures;
 
-/** Progress of the pool's rollout. */
 export const rolloutStateOf = (context: PoolContext): RolloutState =>
   !context.rolling ? 'current' : isTripped(context) ? 'blocked' : 'progressing';
 
-/**
- * The pool's conditions. Saved times win, also on the leader, which may have seen another time
- * before it led.
- */
+/** Saved times win, also on the leader, which may have seen another time before it led. */
 const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] => {
   const { record, conditions } = context;
   if (record.deleting !== false) return conditions;
@@ -214,7 +199,6 @@ const scaleOf = (context: PoolContext, now: number): ScaleInput => ({
   now,
 });
 
-/** Whether all wanted instances exist, and none is starting. */
 export const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
   counts.starting + ordered === 0 &&
   presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
@@ -235,7 +219,7 @@ interface Saving {
 }
 const NO_SAVING: Saving = { due: false, wakeAt: undefined };
 
-/** When to save unsaved conditions: at once, but not often. */
+/** At once, but not often. */
 const savingOf = (
   { record, savedAt }: PoolContext,
   conditions: readonly PoolCondition[],
@@ -262,7 +246,6 @@ const earliest = (...moments: readonly (number | undefined)[]): number | undefin
 
 type Word = Omit<PoolCondition, 'since'>;
 
-/** A condition of a pool or an env. */
 interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False';
@@ -273,7 +256,6 @@ interface Condition {
 
 interface ConditionsInput {
   readonly rollout: RolloutState;
-  /** Starts fail in a row, and keep it from having what it should. */
   readonly failing: boolean;
   readonly breaker: BreakerStatus;
   readonly counts: PoolCounts;
@@ -284,24 +266,19 @@ interface ConditionsInput {
   readonly unresolved: Unresolved | undefined;
 }
 
-/** The conditions of a pool. */
 const conditionsOf = (input: ConditionsInput): readonly Word[] => [
   progressOf(input),
   degradationOf(input),
   resolutionOf(input),
 ];
 
-/** The conditions of a new pool. */
 export const firstConditions = ({ createdAt, conditions }: PoolRecord): readonly PoolCondition[] =>
   conditions ?? [COMPLETE, AS_EXPECTED, RESOLVED].map((word) => ({ ...word, since: createdAt }));
 
 const isRemarkable = ({ type, status }: PoolCondition): boolean =>
   status !== (type === 'TemplateResolved' ? 'True' : 'False');
 
-/**
- * Adds to each condition the time since which it has its status; an earlier record of the same
- * status wins.
- */
+/** An earlier record of the same status keeps its time. */
 export const heldSince = <C extends Condition>(
   words: readonly Omit<C, 'since'>[],
   known: readonly (readonly C[])[],

@@ -15,11 +15,8 @@ const REMOVE_RETRY_MS = 1_000;
 const PROOF_MS = STEADY_MS + 1_000;
 
 /**
- * One pool: pending until it was filled once, active, deleting, removed. Requests launches and
- * retirements so that the instances reach `replicas` and never exceed it, and unclaimed ones reach
- * the record's revision. The decisions are in decisions.ts, their arithmetic in arithmetic.ts.
- * Decides only while it leads. Never retires running sandboxes; only a deletion with `force` ends
- * them.
+ * One pool. Launches and retires so that instances never exceed `replicas`. Decides only while it
+ * leads. Never retires running sandboxes; only a deletion with `force` ends them.
  */
 export const poolMachine = setup({
   types: {
@@ -45,9 +42,9 @@ export const poolMachine = setup({
       leading: true,
       conditions: context.record.conditions ?? context.conditions,
     })),
-    // Ordered launches without an instance are dropped with the lease.
+    // Ordered launches are dropped with the lease.
     follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
-    // Deletion is final: a record without it is older. A new revision has no failures yet.
+    // Deletion is final: a record without it is older.
     keepRecord: enqueueActions(({ context, event, enqueue }) => {
       if (
         event.type !== 'RECORD' ||
@@ -100,7 +97,6 @@ export const poolMachine = setup({
         ? { ordered: Math.max(0, context.ordered - event.count) }
         : {},
     ),
-    // Starts of an older revision say nothing about this one.
     noteStarted: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_STARTED' || event.revision !== context.record.updateRevision)
         return;
@@ -130,7 +126,6 @@ export const poolMachine = setup({
       if (event.type !== 'START_DEFERRED') return;
       const breaker = afterDeferral(context.breaker, event, context.policy.breaker);
       enqueue.assign({ breaker, failedAt: event.now });
-      // Reports one of several that come together.
       if (context.leading && context.breaker.pausedUntil <= event.now)
         enqueue.emit({ type: 'save-breaker', breaker, revision: context.record.updateRevision });
     }),
@@ -225,11 +220,10 @@ export const poolMachine = setup({
   },
 });
 
-/** Whether an instance moved from starting to idle. */
 export const becameReady = ({ counts: old }: Tallied, { counts }: Tallied): boolean =>
   counts.starting < old.starting && counts.idle > old.idle;
 
-/** Follows the breaker that the leader saved. A new pause means that a start just failed there. */
+/** A new pause means that a start just failed at the leader. */
 const followedBreaker = (
   { breaker, failedAt }: PoolContext,
   record: PoolRecord,
@@ -239,7 +233,7 @@ const followedBreaker = (
   failedAt: record.breaker.pausedUntil > breaker.pausedUntil ? now : failedAt,
 });
 
-/** Keeps the proof of life, also for another revision with the same definition. */
+/** Also for another revision with the same definition. */
 const proofOf = (
   context: PoolContext,
   { definition }: PoolRecord,

@@ -2,8 +2,8 @@ import { isTripped, shortageOf } from './decisions.ts';
 import type { PoolContext } from './events.ts';
 
 /**
- * Counts the instances that a pool should have and has not, and that do not come: its starts fail,
- * or find no place, so that it pauses. Undefined where all that lacks may come yet.
+ * Counts the wanted instances whose starts fail or find no place. Undefined if all that lack may
+ * still come.
  */
 export const startTroubleOf = (context: PoolContext, now: number): StartTrouble | undefined => {
   const {

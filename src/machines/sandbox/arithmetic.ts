@@ -11,28 +11,19 @@ import {
 import type { SandboxContext, Ended, SandboxEvent, SandboxInput } from './events.ts';
 import { expiryOf } from '../../model/pools/claim-rules.ts';
 
-/** Time until an unanswered effect is checked. */
 export const RETRY_MS = 1_000;
 
-/** Time that the leader has for its part, before this replica checks who leads. */
+/** Time for the leader to act, before this replica checks who leads. */
 export const LEADER_MS = 5_000;
 
-/**
- * Extra time for an end after its forced deadline, before the instance is checked: the driver
- * reports the end itself, and a check costs a read. Longer than the driver's own last attempt.
- */
+/** Longer than the driver's own last attempt; an earlier check would only cost a read. */
 export const OVERRUN_MS = 6_000;
 
-/** Time until an unanswered launch is repeated under the same id. */
 export const LAUNCH_MS = 15_000;
 
-/** Pause before a claim without effect is written again. */
 export const CLAIM_REPEAT_MS = 100;
 
-/**
- * Time that an instance must live to count as started. Otherwise a command that ends at once would
- * be replaced without a pause.
- */
+/** Otherwise a command that ends at once would be replaced without a pause. */
 export const STEADY_MS = 10_000;
 
 const OUR_DOING: ReadonlySet<EndReason> = new Set([
@@ -57,13 +48,10 @@ const FAILURES: ReadonlySet<EndReason> = new Set([
   'container-ended',
 ]);
 
-/**
- * The API's status for a machine state. `claiming` is still Idle. A dead unclaimed instance shows
- * Failed until its cleanup.
- */
+/** A dead unclaimed instance shows Failed until its cleanup. */
 export const statusOf = (state: string, context: SandboxContext): SandboxStatus => {
   switch (state) {
-    // Told to end before its launch was known to have taken effect: only waits for its cleanup.
+    // Told to end before its launch was known to have taken effect.
     case 'starting':
       return context.end ? 'Stopping' : 'Starting';
     case 'idle':
@@ -84,7 +72,7 @@ export const statusOf = (state: string, context: SandboxContext): SandboxStatus 
   }
 };
 
-/** The history record of a claimed instance that ended; undefined if nobody claimed it. */
+/** Undefined if nobody claimed it. */
 export const finishedOf = (
   context: SandboxContext,
   record: InstanceRecord | undefined,
@@ -109,7 +97,6 @@ export const finishedOf = (
   };
 };
 
-/** The context of the sandbox machine: at its start, after a fact, and after its end. */
 export const ordered = (launchOrder: LaunchOrder, now: number): SandboxContext => ({
   id: launchOrder.record.id,
   poolUid: launchOrder.record.poolUid,
@@ -155,8 +142,7 @@ export const restored = (
 };
 
 /**
- * Merges a fact. Replaces a record only by a later state: claimed never becomes idle again, and a
- * deletion stays.
+ * Replaces a record only by a later state: claimed never becomes idle again, and a deletion stays.
  */
 export const learned = (
   context: SandboxContext,
@@ -184,7 +170,6 @@ export const learned = (
   };
 };
 
-/** Since when it is unready while its node is healthy. */
 const unreadiness = (
   { unreadyAt }: SandboxContext,
   vitals: Vitals,
@@ -195,10 +180,6 @@ const unreadiness = (
   return unreadyAt === undefined ? {} : { unreadyAt: undefined };
 };
 
-/**
- * Publishes the reason for which it is not ready during its start, and withdraws the reason
- * afterwards.
- */
 const startShown = (
   context: SandboxContext,
   vitals: Vitals,
@@ -221,7 +202,7 @@ const endedContainers = (
     ? { endedContainers: vitals.endedContainers }
     : {};
 
-/** Treats an instance on a leaving node as unready forever, so that nobody waits for it. */
+/** An instance on a leaving node is unready forever, so that nobody waits for it. */
 const unreadySince = (
   { nodeLeaving }: Extract<Vitals, { kind: 'unavailable' }>,
   before: number | undefined,
@@ -251,18 +232,18 @@ const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended
 const sameNames = (one: object | undefined, other: object | undefined): boolean =>
   Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
 
-/** The later of two records of one instance; the most recent one if they are equal. */
+/** The shown one if they are equal. */
 export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
   known && RANK[shown.state] < RANK[known.state] ? known : shown;
 
 const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
 
-/** Keeps the first end, but a request to end outweighs a mere retirement. */
+/** A request to end outweighs a mere retirement. */
 export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
   !context.end ||
   (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
 
-/** A tenant's request on this replica: a deletion, or the settling or return of its own claim. */
+/** A deletion on this replica, or the settling or return of its own claim. */
 export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
   (event.type === 'END' && (event.reason === 'deleted' || event.reason === 'claim-failed')) ||
   context.claiming !== undefined;
@@ -290,10 +271,7 @@ export const failureOf = (
   return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
 };
 
-/**
- * Asserts a value that the state guarantees. If it is missing, the machine has a fault, and the
- * actor is recreated from its fact.
- */
+/** If the value is missing, the machine has a fault, and the actor is recreated from its fact. */
 export const proven = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');
   return value;

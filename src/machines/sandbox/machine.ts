@@ -3,7 +3,6 @@ import { sandboxSetup } from './setup.ts';
 import { starting } from './starting.ts';
 import { stopping } from './stopping.ts';
 
-/** A claim in progress: its write succeeded, failed, or its outcome is being determined. */
 const claiming = sandboxSetup.createStateConfig({
   initial: 'writing',
   tags: ['endNotDurable'],
@@ -19,7 +18,7 @@ const claiming = sandboxSetup.createStateConfig({
       description: 'a claim of it is being written',
       entry: 'claim',
       on: {
-        // Our claim or another's; in the latter case ours cannot succeed any more.
+        // Once another claim won, ours cannot succeed.
         FACT: [
           { guard: 'shownClaimed', target: 'deciding', actions: 'learn' },
           { actions: 'learn' },
@@ -28,7 +27,7 @@ const claiming = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying' },
       },
     },
-    /** The write failed or has an unknown outcome; the record decides. */
+    /** The record decides. */
     verifying: {
       description: 'a claim failed, or its outcome is unknown; its record is being read',
       entry: ['awaitRetry', 'look'],
@@ -54,10 +53,7 @@ const claiming = sandboxSetup.createStateConfig({
         { target: 'writing', actions: 'awaitRequest' },
       ],
     },
-    /**
-     * Still idle: repeats the same conditional write, the second time after a pause. It succeeds
-     * once or never.
-     */
+    /** Repeats the conditional write, which succeeds once or never. */
     retrying: {
       description: 'a claim has not landed; it is written once more',
       entry: 'awaitRepeat',
@@ -73,17 +69,12 @@ const claiming = sandboxSetup.createStateConfig({
 });
 
 /**
- * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running →
- * stopping → completed.
- *
- * Claimed at most once: CLAIM is legal only in `idle.available`. Only CLAIMED (the driver confirms
- * the durable write) or a fact leads to `running`. Only END, its own expiry, or a fact that it is
- * gone lead out of `running`. END is legal in every state and never lost. A claim or retirement
- * with an unknown outcome is read uncached. After its request's deadline, the conditional
- * retirement settles a claim, so that the claim cannot succeed later.
- *
- * Every replica has this actor. A replica carries out its own requests. Everything else is the
- * leader's task: others get NOT_LEADING and wait for facts.
+ * One instance, from launch to end. Claimed at most once: CLAIM is legal only in `idle.available`,
+ * and only CLAIMED (after the durable write) or a fact leads to `running`. Only END, its own
+ * expiry, or a fact that it is gone lead out of `running`. END is legal in every state and never
+ * lost. After a claim's deadline, the conditional retirement settles it, so that it cannot succeed
+ * later. Every replica has this actor and carries out its own requests; all else is the leader's,
+ * and others get NOT_LEADING.
  */
 export const sandboxMachine = sandboxSetup.createMachine({
   id: 'sandbox',
@@ -92,7 +83,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
       ? ordered(input.launchOrder, input.now)
       : restored(input.fact, input.now),
   initial: 'restoring',
-  // Ignores late and repeated answers that no state expects, but always learns facts.
+  // Late and repeated answers are ignored, but facts always count.
   on: { FACT: { actions: 'learn' }, WORK_ENDED: { actions: 'endWork' } },
   states: {
     restoring: {
@@ -107,10 +98,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
       ],
     },
     starting,
-    /**
-     * A start counts once the instance has lived for a while, or is claimed. If the instance dies
-     * earlier, the start has failed.
-     */
+    /** The start counts once the instance has lived for a while, or is claimed. */
     idle: {
       initial: 'available',
       tags: ['endNotDurable'],
@@ -171,7 +159,6 @@ export const sandboxMachine = sandboxSetup.createMachine({
       ],
       on: {
         FACT: [
-          // Its record was deleted by hand.
           { guard: 'recordGone', target: 'stopping.releasing', actions: ['learn', 'noteEnd'] },
           { actions: ['learn', 'awaitExpiry'] },
         ],

@@ -26,10 +26,6 @@ import type {
   SandboxTag,
 } from './events.ts';
 
-/**
- * Guards and actions of the sandbox machine. Guards read the context; actions change it or emit
- * intents.
- */
 export const sandboxSetup = setup({
   types: {
     context: {} as SandboxContext,
@@ -53,7 +49,6 @@ export const sandboxSetup = setup({
       context.endedContainers !== undefined && context.deadline !== undefined,
     /** Since the intent that another replica carries out. */
     asked: ({ context }) => context.asked,
-    /** It cannot become idle again. */
     unfit: ({ context }) =>
       context.gone !== undefined ||
       context.startedAt === undefined ||
@@ -61,7 +56,6 @@ export const sandboxSetup = setup({
     started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
     unavailable: ({ context }) => context.availableAt === undefined,
-    /** Idle, but not long enough to count as started. */
     unsteady: ({ context }) => context.deadline !== undefined,
     diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) =>
@@ -87,7 +81,7 @@ export const sandboxSetup = setup({
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) =>
       event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
-    /** Merely surplus, and alive or still starting. */
+    /** Merely surplus. */
     dueSpared: ({ context, event }) => {
       const { deadline, asked, gone, end, startedAt, record } = context;
       if (event.type !== 'DEADLINE' || deadline === undefined || event.now < deadline) return false;
@@ -115,7 +109,6 @@ export const sandboxSetup = setup({
         ? { record: further(context.record, event.record), launchOrder: undefined }
         : {},
     ),
-    /** The driver confirms that the process runs too. */
     noteLaunched: assign(({ context, event }) => ({
       ...(event.type === 'LAUNCHED' ? { launchedAt: event.now } : {}),
       ...(context.unlaunched ? { unlaunched: false } : {}),
@@ -183,8 +176,8 @@ export const sandboxSetup = setup({
       return { deadline: Math.min(startedBy, record?.claimBy ?? startedBy) };
     }),
     /**
-     * Waits until it is steady. A found instance that has lived long enough is steady at once. An
-     * instance launched for one claim waits for that claim.
+     * An instance that has lived long enough is steady at once; one launched for a claim waits for
+     * that claim.
      */
     awaitSteady: assign(({ context: { record, availableAt, startedAt, activeAt }, event }) => {
       if (record?.claimBy !== undefined) {
@@ -200,7 +193,6 @@ export const sandboxSetup = setup({
       ...(mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
     })),
     forgetEnd: assign({ end: undefined }),
-    /** Continues like an instance found at this moment. */
     spare: assign(({ event }) => ({
       end: undefined,
       ...('now' in event ? { activeAt: event.now } : {}),
@@ -265,10 +257,7 @@ export const sandboxSetup = setup({
       outcome: 'deferred',
       reason: failureOf(context, event),
     })),
-    /**
-     * Reports a failed start. A removed instance is not at fault; but if all are removed at once,
-     * launches pause for a while.
-     */
+    /** A removed instance is not at fault; but if all are removed at once, launches pause. */
     reportFailed: emit(({ context, event }): SandboxIntent => ({
       type: 'report-start',
       outcome: context.gone?.removed

@@ -1,9 +1,5 @@
 import { sandboxSetup } from './setup.ts';
 
-/**
- * Handles a fact while a launch is unanswered: a running instance was launched, whatever the
- * answer.
- */
 const SEEN_BORN = [
   {
     guard: 'shownAvailable',
@@ -13,11 +9,10 @@ const SEEN_BORN = [
   { actions: 'learn' },
 ] as const;
 
-/** From the order until it is ready, or has failed. */
 export const starting = sandboxSetup.createStateConfig({
   initial: 'booting',
   states: {
-    /** The launch is ordered with an unknown outcome, and repeated under the same id. */
+    /** Repeated under the same id. */
     ordered: {
       initial: 'launching',
       states: {
@@ -36,10 +31,7 @@ export const starting = sandboxSetup.createStateConfig({
           entry: 'awaitRetry',
           on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
         },
-        /**
-         * Another replica leads and launches missing instances: continue only if the launch took
-         * effect.
-         */
+        /** Another replica leads: continue only if the launch took effect. */
         abandoned: {
           description:
             'another replica leads its pool now; it is gone on with only if its launch landed',

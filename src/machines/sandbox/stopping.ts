@@ -1,11 +1,10 @@
 import { sandboxSetup } from './setup.ts';
 
-/** From the request to end until nothing of it remains. */
 export const stopping = sandboxSetup.createStateConfig({
   initial: 'deciding',
   on: { END: { actions: 'noteEnd' } },
   states: {
-    /** Decides how it ends: a sandbox claimed in the meantime runs on, unless a request ends it. */
+    /** A sandbox claimed in the meantime runs on, unless a request ends it. */
     deciding: {
       tags: ['endUnderWay'],
       always: [
@@ -18,7 +17,6 @@ export const stopping = sandboxSetup.createStateConfig({
         { target: 'releasing' },
       ],
     },
-    /** Unclaimed: deletes its record if nobody has claimed it in the meantime. */
     retiring: {
       description: 'nobody needs it; its record is being deleted, unless somebody claims it first',
       tags: ['endUnderWay', 'endNotDurable'],
@@ -50,7 +48,7 @@ export const stopping = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying', reenter: true },
       },
     },
-    /** A live instance that was merely surplus continues as before; its pool decides again. */
+    /** The pool decides again. */
     retireFailed: {
       description: 'its record could not be deleted; that is tried again',
       tags: ['endFailed', 'endNotDurable'],
@@ -68,7 +66,7 @@ export const stopping = sandboxSetup.createStateConfig({
         ],
       },
     },
-    /** Claimed: saves the end first; later failures cannot undo it. */
+    /** Saves the end first; later failures cannot undo it. */
     releasing: {
       description: 'that it ends is being written',
       tags: ['endUnderWay', 'endNotDurable'],
@@ -87,9 +85,7 @@ export const stopping = sandboxSetup.createStateConfig({
       entry: 'awaitRetry',
       on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
     },
-    /**
-     * Until a fact shows that nothing of it runs. The leader checks only if no fact comes in time.
-     */
+    /** The leader checks only if no fact comes in time. */
     waiting: {
       description: 'that it ends is durable; nothing of it must run any more before it is closed',
       tags: ['endDurable'],
@@ -101,7 +97,6 @@ export const stopping = sandboxSetup.createStateConfig({
         NOT_LEADING: { actions: 'awaitGone' },
       },
     },
-    /** The leader carries this out; a fact shows the result. */
     awaitingLeader: {
       description: "what is left to do is the leader's; what that did comes as a fact",
       entry: 'awaitLeader',
