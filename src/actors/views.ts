@@ -14,13 +14,13 @@ import type {
 } from '../model/templates/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** View of a live or finished sandbox. Times are in ms since the epoch. */
+/** Times are in ms since the epoch. */
 export interface SandboxView {
   readonly id: InstanceId;
-  /** Revision of its record; `finished` after its end. */
+  /** `finished` after its end. */
   readonly revision: Revision;
   readonly poolName: string;
-  /** Owner of the claim; of the pool for an unclaimed instance. */
+  /** The pool's owner for an unclaimed instance. */
   readonly owner: Tenant;
   readonly status: SandboxStatus;
   readonly claimedAt: number | undefined;
@@ -33,11 +33,11 @@ export interface SandboxView {
   readonly containerImages: Readonly<Record<string, string>>;
   readonly endReason: EndReason | undefined;
   readonly idleTimeoutMs: number;
-  /** End by idle timeout; undefined without one. */
+  /** By idle timeout; undefined without one. */
   readonly idleExpiresAt: number | undefined;
-  /** End regardless of activity; undefined if there is none. */
+  /** Regardless of activity; undefined if there is none. */
   readonly endsAt: number | undefined;
-  /** Metadata of the claim; only while it lives. */
+  /** Only while it lives. */
   readonly metadata?: TextPairs;
   /** Set while a Running sandbox is paused. */
   readonly paused?: true;
@@ -55,9 +55,9 @@ export interface EndpointView {
 }
 
 export interface SandboxDetailView extends SandboxView {
-  /** By name; empty unless Running. */
+  /** Empty unless Running. */
   readonly endpoints: Readonly<Record<string, EndpointView>>;
-  /** Other containers than the first that have exited, with the cause. */
+  /** Exited containers, except the first, with the cause. */
   readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
@@ -65,12 +65,12 @@ export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;
   readonly counts: PoolCounts;
-  /** Counts of instances with the record's updateRevision. */
+  /** Counts of the record's updateRevision. */
   readonly updated: PoolCounts;
   readonly conditions: readonly PoolCondition[];
 }
 
-/** Limits and usage of a user; the usage includes reservations. */
+/** The usage includes reservations. */
 export interface QuotaView {
   readonly tenant: Tenant;
   readonly limits: QuotaAmounts;
@@ -79,11 +79,9 @@ export interface QuotaView {
 
 export interface TemplateView {
   readonly record: TemplateRecord;
-  /** Definition of its instances. */
   readonly definition: InstanceDefinition;
 }
 
-/** Availability of each optional feature of the deployment, by its API name. */
 export type FeatureGates = Readonly<
   Record<
     | 'volumes'
@@ -111,16 +109,16 @@ export interface ClusterView {
   readonly status: 'Connected' | 'Disconnected';
   /** Undefined if no heartbeat has arrived since the daemon's start. */
   readonly lastHeartbeat: number | undefined;
-  /** Route from the manager; absent for the manager's own cluster. */
+  /** Absent for the manager's own cluster. */
   readonly route?: RouteView;
-  /** Expiry of the join token (ms since the epoch); absent after it joined. */
+  /** In ms since the epoch; absent after it joined. */
   readonly invitedUntil?: number;
-  /** Time of the last refusal of a daemon on a copy of its data; absent if none tries now. */
+  /** Last refusal of a daemon on a copy of its data; absent if none tries now. */
   readonly copyRefusedAt?: number;
 }
 
 export interface RouteView {
-  /** Replica of the manager that reports this; each has its own links. */
+  /** Each replica of the manager has its own links. */
   readonly manager: string;
   /** Calls rotate over the open links. */
   readonly links: readonly LinkView[];
@@ -132,7 +130,7 @@ export interface SandboxStatistics {
   readonly byNamespace: ReadonlyMap<string, number>;
 }
 
-/** Preview of a pool's sync: its current record, and the template's new spec and version. */
+/** The current record, and the template's new spec and version. */
 export interface PoolSyncView {
   readonly record: PoolRecord;
   readonly spec: TemplateSpec;
@@ -148,7 +146,6 @@ export interface Page<T> extends PageRequest {
   readonly total: number;
 }
 
-/** Current state of one member of an env. */
 export interface ObservedMember {
   readonly name: string;
   readonly clusterId: string;
@@ -171,13 +168,11 @@ export interface EnvView {
   readonly record: EnvRecord;
   readonly observed: readonly ObservedMember[];
   readonly conditions: readonly EnvCondition[];
-  /** Time of the view, in ms since the epoch. */
+  /** In ms since the epoch. */
   readonly at: number;
-  /** Local cluster. */
   readonly clusterId: string;
-  /** Time of the last answer, by remote cluster; without clusters that never answered. */
+  /** Without clusters that never answered. */
   readonly snapshots: ReadonlyMap<string, number>;
-  /** Current template. */
   readonly template?: TemplateRecord;
 }
 
@@ -187,7 +182,6 @@ export interface MemberView {
   readonly pool: PoolView | AwayPoolView;
 }
 
-/** Pool of another cluster, as reported by that cluster. */
 export interface AwayPoolView {
   readonly clusterId: string;
   /** The API's `Pool`. */

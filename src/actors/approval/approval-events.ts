@@ -15,7 +15,6 @@ export interface ApprovalEventsDeps {
 /** An older request was published before this replica started. */
 const NEWS_MS = 60_000;
 
-/** Publishes events of approvals. */
 export const tellOfApprovals = ({ approvals, events, clock, leads }: ApprovalEventsDeps): void => {
   approvals.follow(({ kind, record }, before) => {
     const event = kind === 'put' ? eventOf(record, before, clock.now()) : undefined;

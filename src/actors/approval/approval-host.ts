@@ -16,11 +16,9 @@ export interface ApprovalHostDeps {
   readonly runtime: ActorRuntime;
   readonly approvals: ApprovalMirror;
   readonly grantMs: number;
-  /** Number of ended approvals to keep. */
   readonly kept: number;
   /** Expires an approval if it is still due. */
   readonly expire: (id: string, permitted: () => boolean) => Promise<void>;
-  /** Ends the attempts at a grant's effect. */
   readonly settle: (id: string, permitted: () => boolean) => Promise<void>;
 }
 
@@ -31,7 +29,7 @@ const RETENTION_PREFIX = 'r';
 const MOST_REMOVED_AT_ONCE = 50;
 const REMOVE_AGAIN_MS = 1_000;
 
-/** Hosts one actor for each open approval. An ended approval has only its record. */
+/** Ended approvals have no actor, only a record. */
 export class ApprovalHost {
   readonly actors: ActorHost<Snapshot, ApprovalEvent, ApprovalIntent, ApprovalInput>;
   readonly #deps: ApprovalHostDeps;
@@ -44,7 +42,6 @@ export class ApprovalHost {
     });
   }
 
-  /** Follows all changes of the mirror. */
   start(): void {
     this.#deps.approvals.follow(({ kind, record }) => {
       if (kind === 'gone') this.actors.end(record.id);
@@ -52,7 +49,6 @@ export class ApprovalHost {
     });
   }
 
-  /** Full state of an approval's actor, for inspection. */
   whole(id: string): { readonly state: string; readonly context: ApprovalContext } | undefined {
     const snapshot = this.actors.snapshot(id);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
@@ -109,7 +105,6 @@ export class ApprovalHost {
     runtime.arm(RETENTION_PREFIX, '', runtime.clock.now() + REMOVE_AGAIN_MS);
   }
 
-  /** Removes the oldest ended approvals that this replica leads, a few at a time. */
   #removeOldest(): void {
     const { approvals, runtime } = this.#deps;
     const surplus = Math.min(this.#surplus(), MOST_REMOVED_AT_ONCE);

@@ -18,7 +18,6 @@ export interface ApprovalMirrorDeps {
   readonly log: Log;
 }
 
-/** Calls that a grant of scope `session` permits. */
 export interface SessionUse {
   readonly keyId: string;
   readonly sessionId: string;
@@ -27,22 +26,21 @@ export interface SessionUse {
   readonly route?: string;
 }
 
-/** Number of removed ids to remember, against late reports. */
+/** Remembered against late reports. */
 const MOST_REMOVED = 10_000;
 const MOST_ATTEMPTS = 8;
 /** Longest delay of a mirror that is not stale. */
 const LATE_MS = 60_000;
 
-/** Creation time in a UUIDv7 id, in ms since the epoch. */
+/** In ms since the epoch, from a UUIDv7. */
 const madeAt = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16);
 
-/** Key in the store. */
 const approvalKey = ({ id, principal: { namespace } }: ApprovalRecord): string =>
   `${namespace}/${id}`;
 
 /**
- * Mirror of the approvals without their request content, with indexes by binding. `pending`,
- * `bound` and `forSession` may return approvals that the clock has already expired.
+ * Holds no request content. `pending`, `bound` and `forSession` may return approvals that the clock
+ * has already expired.
  */
 export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
   readonly #log: Log;
@@ -51,7 +49,6 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
   /** Last open, denied or used approval of each binding. */
   readonly #byBinding = new Map<string, ApprovalRecord>();
   readonly #bySession = new Map<string, ApprovalRecord>();
-  /** By the requesting user. */
   readonly #pending = new Map<string, Map<string, ApprovalRecord>>();
   /** By tenant and status; each key may omit one or both. */
   readonly #lists = new Map<string, OrderedIndex>();
@@ -73,7 +70,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
   }
 
-  /** Isolates followers: an error of one is logged, and the others continue. */
+  /** An error of one follower is logged, and the others continue. */
   override follow(follower: MirrorFollower<ApprovalRecord>): void {
     super.follow((change, before) => {
       try {
@@ -87,16 +84,15 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
   }
 
-  /** Reads the stored record with its request content; undefined if there is none. */
+  /** Includes the request content. */
   async whole(id: string): Promise<ApprovalRecord | undefined> {
     const known = await this.#known(id);
     return known && (await this.#approvals.get(approvalKey(known)));
   }
 
   /**
-   * Changes the stored approval by a conditional write; retries with the new record after a
-   * conflict. `change` returns undefined for no change, or throws. Resolves with the final record;
-   * undefined if there is none.
+   * A conditional write, retried with the new record after a conflict. `change` returns undefined
+   * for no change, or throws. Resolves with the final record; undefined if there is none.
    */
   async amend(
     id: string,
@@ -123,14 +119,12 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     return this.#bySession.get(sessionKey(use));
   }
 
-  /** Pending approvals of a user, in the store's order. */
   pending(user: Tenant): readonly ApprovalRecord[] {
     return [...(this.#pending.get(tenantKey(user))?.values() ?? [])].toSorted((a, b) =>
       isNewer(a.revision, b.revision) ? 1 : -1,
     );
   }
 
-  /** Returns a page of one user's or all approvals, newest first, and the total. */
   page(
     of: { readonly user: Tenant | undefined; readonly status: ApprovalStatus | undefined },
     { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -151,7 +145,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
-  /** Waits for the mirror if the id is recent, because another replica may have just created it. */
+  /** Another replica may have just created a recent id. */
   async #known(id: string): Promise<ApprovalRecord | undefined> {
     if (!this.get(id) && madeAt(id) > this.#clock.now() - LATE_MS) await this.#approvals.caughtUp();
     return this.get(id);

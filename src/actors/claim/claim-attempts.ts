@@ -47,22 +47,20 @@ export interface AttemptsOf {
   readonly request: ClaimRequest;
   readonly signal: AbortSignal | undefined;
   readonly step: ReturnType<typeof claimSteps>;
-  /** Called when the claim begins to wait. */
   readonly waits: () => void;
 }
 
 /**
- * Tries instances one after the other. Owns its queue position and its reservation, and releases
- * both in `close`. The caller must release each candidate's instance.
+ * Tries instances one after the other. `close` releases queue position and reservation; the caller
+ * releases each candidate's instance.
  */
 export class ClaimAttempts {
   readonly #deps: ClaimAttemptsDeps;
   readonly #of: AttemptsOf;
   readonly #candidates: Candidates;
-  /** See QuotaEntry. */
   readonly #attempt = randomUUID();
   readonly #mark: RequestFingerprint;
-  /** Instance won by another claim, while this attempt still has a reservation under its name. */
+  /** Won by another claim, while this attempt still has a reservation under its name. */
   #left: InstanceId | undefined;
   #hasLooked = false;
   #isServed = false;
@@ -78,7 +76,6 @@ export class ClaimAttempts {
       : new ClaimCandidates(deps, { pool, owner, waitMs, signal, waits });
   }
 
-  /** Returns the next candidate; undefined after the time is over. */
   async next(): Promise<Candidate | undefined> {
     return await this.#of.step(
       () => (this.#candidates.waits ? 'wait' : 'find'),
@@ -87,8 +84,8 @@ export class ClaimAttempts {
   }
 
   /**
-   * Opens the request, checks its turn and reserves quota in one step. Returns the sandbox if an
-   * earlier request with the same key claimed one.
+   * One step: opens the request, checks the turn and reserves quota. Returns the sandbox if an
+   * earlier request with the key claimed one.
    */
   async admit(candidate: Candidate): Promise<'admitted' | 'refused' | SandboxView> {
     const { supervisor, coordination, clock } = this.#deps;
@@ -115,7 +112,6 @@ export class ClaimAttempts {
     throw signal.reason;
   }
 
-  /** Writes the claim of an admitted candidate; returns undefined if another claim won it. */
   async write({ instance, until }: Candidate, askedAt: number): Promise<SandboxView | undefined> {
     const {
       owner,
@@ -154,7 +150,7 @@ export class ClaimAttempts {
     return undefined;
   }
 
-  /** Ends the sandbox if its pool was force-deleted before the claim made it the pool's. */
+  /** Its pool may have been force-deleted before the claim made it the pool's. */
   #requirePoolOf(id: InstanceId): void {
     const { supervisor, clock } = this.#deps;
     const pool = supervisor.pools.recordOf(this.#of.pool.uid);
@@ -219,13 +215,9 @@ export class ClaimAttempts {
   }
 }
 
-/**
- * `find`: find the pool and an idle instance. `wait`: wait in the queue. `admit`: check turn and
- * quota. `write`: update the record. `files`: write the claim's files.
- */
 type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
 
-/** Times a step, also if it rejects. A function as `step` names the step at its end. */
+/** A function as `step` names the step at its end. */
 export const claimSteps =
   (metrics: Metrics, tell?: OnStep) =>
   async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
@@ -243,15 +235,13 @@ export interface ClaimWriteDeps {
   readonly supervisor: Supervisor;
   readonly coordination: Pick<Coordination, 'withdraw'>;
   readonly clock: Clock;
-  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
-  /** Runs work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
 
 /**
- * `lost`: the caller may try another instance. The caller must withdraw or move the reservation of
- * `left`; without `left`, it is reconciled in the background.
+ * `lost`: another instance may be tried. The caller withdraws or moves the reservation of `left`;
+ * without `left`, it is reconciled in the background.
  */
 type WriteOutcome =
   | { readonly kind: 'claimed'; readonly view: SandboxView }
@@ -259,7 +249,6 @@ type WriteOutcome =
 
 interface ClaimWrite {
   readonly instance: HeldInstance;
-  /** See QuotaEntry. */
   readonly attempt: string;
   readonly claim: Claim & { readonly mark: RequestFingerprint };
   readonly until: number;
@@ -268,8 +257,8 @@ interface ClaimWrite {
 const RECONCILE_MS = 60_000;
 
 /**
- * Writes the claim of a reserved instance. A claim under an Idempotency-Key tries another instance
- * only after it is certain that this write never lands. So one key never gets two sandboxes.
+ * Under an Idempotency-Key, another instance is tried only after this write can never land: one key
+ * never gets two sandboxes.
  */
 const writeClaim = async (deps: ClaimWriteDeps, write: ClaimWrite): Promise<WriteOutcome> => {
   const { supervisor, clock } = deps;
@@ -279,7 +268,7 @@ const writeClaim = async (deps: ClaimWriteDeps, write: ClaimWrite): Promise<Writ
     until,
   } = write;
   supervisor.send(id, { type: 'CLAIM', claim, now: clock.now(), until });
-  // The instance was no longer idle, and nothing was written.
+  // Nothing was written.
   if (supervisor.sandbox(id)?.state !== 'claiming') return { kind: 'lost', left: id };
   const isDecided = decidedOf(supervisor, id);
   const end = await supervisor.until(id, isKeyed(claim.mark) ? isDecided : isAnswered, until);
@@ -302,13 +291,12 @@ const writeClaim = async (deps: ClaimWriteDeps, write: ClaimWrite): Promise<Writ
   return { kind: 'lost', left: isOurs ? undefined : id };
 };
 
-/** Whether the write was answered or has timed out. */
 const isAnswered = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.state !== 'claiming';
 
 /**
- * Whether the claim's outcome is known: it never lands after another claim won or the record is
- * gone. An instance whose actor threw is not gone.
+ * A claim never lands after another won or the record is gone. An instance whose actor threw is not
+ * gone.
  */
 const decidedOf =
   (supervisor: Supervisor, id: InstanceId) =>
@@ -324,10 +312,7 @@ const decidedOf =
     );
   };
 
-/**
- * Reconciles a claim of unknown outcome. Holds the instance until its outcome is known or it is
- * idle again, so that other claims wait instead of failing.
- */
+/** Holds the instance until the outcome is known, so that other claims wait instead of failing. */
 const reconcileLater = (deps: ClaimWriteDeps, write: ClaimWrite): void => {
   const { supervisor, clock, pendingRequests, background } = deps;
   const { instance, claim } = write;
@@ -344,7 +329,7 @@ const reconcileLater = (deps: ClaimWriteDeps, write: ClaimWrite): void => {
   background('settle claim', reconciled);
 };
 
-/** Keeps the reservation of a claim of unknown outcome until the record shows whether it landed. */
+/** Keeps the reservation until the record shows whether the claim landed. */
 const reconcileReservation = async (
   { supervisor, coordination, clock }: ClaimWriteDeps,
   { instance: { id }, attempt, claim }: ClaimWrite,

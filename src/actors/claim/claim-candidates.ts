@@ -21,25 +21,22 @@ export interface ClaimCandidatesDeps {
   readonly waitingLimit: WaitingClaimLimit;
 }
 
-/** Deadline of an attempt by a claim that does not wait. In ms. */
+/** In ms, for a claim that does not wait. */
 const DEADLINE_MS = 5_000;
 const OUTCOME_UNKNOWN = 'the outcome of another claim is still unknown; try again';
 const CONTESTED = 'too many concurrent claims on this pool; try again';
-/** Number of searches for more idle instances by a claim without waiting that was out of turn. */
+/** Searches by a claim without waiting that was out of turn. */
 const MOST_SEARCHES = 3;
 
-/**
- * An instance to try until `until`, at queue position `place`. The caller must release `instance`.
- */
+/** The caller must release `instance`. */
 export interface Candidate {
   readonly instance: HeldInstance;
   readonly place: WaitingPlace | undefined;
   readonly until: number;
 }
 
-/** Candidates of one claim, one after the other. The caller must call `close`. */
+/** The caller must call `close`. */
 export interface Candidates {
-  /** Whether the claim is waiting. */
   readonly waits: boolean;
   next(): Promise<Candidate | undefined>;
   notFirstInQueue(held: HeldInstance): void;
@@ -51,15 +48,13 @@ export interface CandidatesOf {
   readonly owner: Tenant;
   /** 0 for a claim that does not wait. */
   readonly waitMs: number;
-  /** Aborts when no client waits for the claim any more. */
   readonly signal: AbortSignal | undefined;
-  /** Called when the claim begins to wait. */
   readonly waits?: () => void;
 }
 
 /**
- * Candidates of one claim: first idle instances, then, if the claim waits, the instances handed to
- * it in its turn. The caller must call `close`.
+ * First idle instances, then, if the claim waits, those handed to it in its turn. The caller must
+ * call `close`.
  */
 export class ClaimCandidates implements Candidates {
   readonly #deps: ClaimCandidatesDeps;
@@ -78,7 +73,6 @@ export class ClaimCandidates implements Candidates {
     this.#began = deps.clock.now();
   }
 
-  /** Whether the claim is in the queue. */
   get waits(): boolean {
     return this.#line !== undefined;
   }
@@ -105,13 +99,13 @@ export class ClaimCandidates implements Candidates {
     return this.#candidate(await this.#search(clock.now() + DEADLINE_MS));
   }
 
-  /** Records that it was not the claim's turn. Call it before the release of the instance. */
+  /** Call it before the release of the instance. */
   notFirstInQueue({ idle }: HeldInstance): void {
     this.#passedBy = idle;
     this.#line?.pause();
   }
 
-  /** Leaves the queue; later claims then don't wait for this one. Never rejects. */
+  /** Later claims don't wait for this one any more. Never rejects. */
   async close(): Promise<void> {
     const { coordination } = this.#deps;
     this.#line?.leave();
@@ -136,9 +130,8 @@ export class ClaimCandidates implements Candidates {
   }
 
   /**
-   * Reads uncached before it reports exhaustion, and waits for instances held by other claims,
-   * which may become idle again. A read stops after enough instances; if other claims took all, the
-   * next read asks for more. Refuses with `unavailable` after the deadline.
+   * Reads uncached before it reports exhaustion, and waits for instances held by other claims.
+   * Refuses with `unavailable` after the deadline.
    */
   async #search(until: number): Promise<HeldInstance | undefined> {
     const {
@@ -169,7 +162,7 @@ export class ClaimCandidates implements Candidates {
     }
   }
 
-  /** Refuses if a held instance may still be idle; claims may have held it in between. */
+  /** Refuses if a held instance may still be idle. */
   #unlessPending(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
     if (isContested) throw unavailable(CONTESTED);
     for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid))
@@ -177,8 +170,8 @@ export class ClaimCandidates implements Candidates {
   }
 
   /**
-   * Looks for more idle instances than the claim knew when earlier claims had precedence: those
-   * that other claims released, and those missing in the mirror.
+   * Looks for more than the claim knew when earlier claims had precedence: instances that claims
+   * released, or that the mirror lacks.
    */
   async #searchForMore(least: number, until: number): Promise<HeldInstance | undefined> {
     const {
@@ -214,10 +207,7 @@ export class ClaimCandidates implements Candidates {
     void supervisor.idle.look(pool.uid, pool.owner.namespace);
   }
 
-  /**
-   * Refuses if the pool is being deleted. The end of its queue misses a claim that is trying an
-   * instance.
-   */
+  /** The end of the pool's queue misses a claim that is trying an instance. */
   #requirePool(): void {
     if (this.#deps.supervisor.pools.recordOf(this.#of.pool.uid)?.deleting !== false)
       throw this.#refusalOf('deleted');

@@ -22,11 +22,9 @@ import { FileRefused } from '../../contracts/files.ts';
 import { NotDone } from '../../contracts/not-done.ts';
 import { fileRefusalOf } from '../sandbox/commands/file-refusal.ts';
 
-/** Deadline for the files of one claim. */
 const WRITTEN_WITHIN_MS = 20_000;
-/** Longest time that a request stays in flight because its claim's end is not durable. */
 const ENDED_WITHIN_MS = 60_000;
-/** Memory for file contents of claims in progress in this process, per tenant and in total. */
+/** MiB in this process, per tenant and in total. */
 const MOST_OF_TENANT_MIB = 16;
 const MOST_MIB = 64;
 
@@ -34,14 +32,10 @@ export interface ClaimFilesDeps {
   readonly supervisor: Supervisor;
   readonly driver: Pick<SandboxDriver, 'files'>;
   readonly clock: Clock;
-  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
 }
 
-/**
- * Writes the files of a claim into its sandbox, after the claim's commit and before its answer.
- * Writes all files of a claim concurrently.
- */
+/** Written after the claim's commit and before its answer. */
 export class ClaimFiles {
   readonly #deps: ClaimFilesDeps;
   readonly #held = new ByteShares({
@@ -54,9 +48,7 @@ export class ClaimFiles {
   }
 
   /**
-   * Reserves memory for a claim's file contents until disposal. Refuses with FEATURE_DISABLED if
-   * the driver has no files, with TOO_MANY_WAITING or UNAVAILABLE if claims in progress use too
-   * much.
+   * Reserves memory until disposal. Refuses with FEATURE_DISABLED, TOO_MANY_WAITING or UNAVAILABLE.
    */
   hold(owner: Tenant, files: readonly ClaimFile[]): Disposable {
     if (!this.#deps.driver.files.provided)
@@ -74,17 +66,13 @@ export class ClaimFiles {
     return { [Symbol.dispose]: () => this.#held.add(tenant, -bytes) };
   }
 
-  /** Prepares file access to an instance while its claim is being written. */
   prepare(id: InstanceId): void {
     this.#deps.driver.files.prepare(id);
   }
 
   /**
-   * Writes the files of a new claim. If one fails, undoes the claim: the sandbox ends, and the
-   * Refusal names the reason and the field.
-   *
-   * Keeps the claim if this replica lost its request's lease (a stopped process, a paused VM, or
-   * lost Redis). Another replica may have answered with the claim.
+   * A failure undoes the claim: the sandbox ends, and the Refusal names reason and field. Keeps the
+   * claim if this replica lost its request's lease, since another may have answered with it.
    */
   async write(
     id: InstanceId,
@@ -107,7 +95,7 @@ export class ClaimFiles {
     this.#prepareNext(id);
   }
 
-  /** Prepares the pool's next instance, because claims with files usually repeat. */
+  /** Claims with files usually repeat. */
   #prepareNext(id: InstanceId): void {
     const { supervisor, driver } = this.#deps;
     const poolUid = supervisor.sandbox(id)?.context.poolUid;
@@ -116,8 +104,8 @@ export class ClaimFiles {
   }
 
   /**
-   * Writes the files again for a repeated request, because the earlier one may have died before the
-   * writes. The sandbox may be in use, so a failure keeps it, and the Refusal names it.
+   * For a repeated request: the earlier one may have died before the writes. A failure keeps the
+   * sandbox, which may be in use.
    */
   async writeAgain(id: InstanceId, files: readonly ClaimFile[], namespace: string): Promise<void> {
     const { supervisor } = this.#deps;
@@ -165,7 +153,7 @@ export class ClaimFiles {
     }
   }
 
-  /** Ends the sandbox. Keeps the request in flight until that end is durable. */
+  /** Keeps the request in flight until the end is durable. */
   async #giveBack(id: InstanceId, mark: RequestFingerprint | undefined): Promise<void> {
     const { supervisor, clock, pendingRequests } = this.#deps;
     const end = await endDurably(this.#deps, id, 'claim-failed');
@@ -181,7 +169,6 @@ export class ClaimFiles {
 const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.state !== 'running' && isEndDurable(snapshot);
 
-/** A file of a claim could not be written; `cause` holds the reason. */
 class FileNotWritten extends Error {
   override readonly name = 'FileNotWritten';
   readonly index: number;
@@ -192,10 +179,7 @@ class FileNotWritten extends Error {
   }
 }
 
-/**
- * Converts a file failure to a Refusal with the reason, the field, and in `detail` the fate of the
- * claim. Returns errors of the daemon itself unchanged.
- */
+/** `detail` holds the fate of the claim. Returns errors of the daemon itself unchanged. */
 const claimFileRefusal = (
   error: unknown,
   detail: { readonly hint: string; readonly sandboxId?: string },
@@ -213,9 +197,9 @@ const claimFileRefusal = (
 const whyOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   if (error instanceof FileRefused) {
-    // Omits the driver's field, because the caller adds the claim's.
+    // The caller adds the claim's field.
     if (error.problem === 'bad-path') return new Refusal('INVALID_ARGUMENT', error.message);
-    // Writes overwrite files, so this means that a parent is not a folder.
+    // Writes overwrite files, so a parent is not a folder.
     if (error.problem === 'exists') return fileConflict('a part of the path is not a folder');
     const told = fileRefusalOf(error, undefined);
     return told instanceof Refusal ? told : undefined;

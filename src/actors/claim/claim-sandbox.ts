@@ -42,7 +42,6 @@ export interface ClaimSandboxDeps
   readonly driver: ClaimFilesDeps['driver'] &
     ClaimAttemptsDeps['driver'] &
     Pick<SandboxDriver, 'describe'>;
-  /** Receives unmet demand, if present. */
   readonly demand?: ClaimDemand;
   readonly metrics: Metrics;
 }
@@ -59,11 +58,10 @@ type Claims = (...of: Parameters<SandboxOperations['claimSandbox']>) => Promise<
 type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
- * Claims one idle instance of the caller's pool or of a shared pool (operation `POST /sandboxes`).
- * Waiting claims get instances in order of arrival. By an env's name it claims from a member with
- * idle instances, and retries one other member. It waits on the member with the highest priority.
- * If the request names an image, the claim launches an instance for it (see LaunchedCandidate). The
- * returned sandbox is durable, and contains the files of the request.
+ * Claims one idle instance of the caller's pool or of a shared pool (operation `POST /sandboxes`),
+ * in order of arrival. An env's name means a member with idle instances, and one retry; the wait is
+ * on the member with the highest priority. The returned sandbox is durable, and contains the
+ * request's files.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
@@ -98,8 +96,7 @@ const claimUnderKey = (deps: Deps): Claims => {
   return async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
-    // A waiting claim must be open while it waits. Otherwise its admission opens it, unless it is
-    // open or an earlier request is known.
+    // A waiting claim is open while it waits; otherwise its admission opens it.
     const early =
       opening.isOpen || (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
     const found = early ? await openAndFind(deps, caller, opening) : undefined;
@@ -150,7 +147,6 @@ const claimOne =
 
 type Pools = readonly [PoolSnapshot, ...PoolSnapshot[]];
 
-/** Filters pools by the requested network. Refuses if none is left. */
 const withNetwork = (pools: Pools, { withoutNetwork }: ClaimRequest): Pools => {
   if (!withoutNetwork) return pools;
   const [first, ...others] = pools.filter(({ record }) => record.definition.network === 'none');
@@ -162,7 +158,7 @@ interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
   readonly caller: Caller;
 }
 
-/** Claims from one pool; returns undefined if it has no instance in time. */
+/** Undefined if the pool has no instance in time. */
 const claimFrom = async (
   deps: Deps,
   { record }: PoolSnapshot,
@@ -184,7 +180,7 @@ const claimFrom = async (
   return found;
 };
 
-/** Does not use `using`, whose compiled form costs each claim several microseconds. */
+/** Without `using`, whose compiled form costs each claim several microseconds. */
 const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
   const attempts = new ClaimAttempts(deps, of);
   try {
@@ -206,10 +202,7 @@ const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed
   }
 };
 
-/**
- * Refuses an instance on the host's network, since it may be older than the pool's current
- * template.
- */
+/** An instance may be older than the pool's current template. */
 const requireClosed = (
   { supervisor }: Pick<ClaimAttemptsDeps, 'supervisor'>,
   { request: { withoutNetwork } }: AttemptsOf,
@@ -230,7 +223,6 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
   return noIdleInstance(whose, counts, hindranceOf(supervisor, pool));
 };
 
-/** Counts and times claims by result. */
 const measuredClaims =
   (claim: SandboxOperations['claimSandbox'], metrics: Metrics): SandboxOperations['claimSandbox'] =>
   async (caller, request, signal) => {
@@ -272,9 +264,8 @@ interface ClaimablePoolsDeps {
 }
 
 /**
- * Finds the claimable pools by a name: the pool of that name, or the pools of that env's members,
- * best first. A pool precedes an env of its name, unless it is a member of that env. Searches other
- * namespaces only to answer that the pool is another tenant's.
+ * A pool precedes an env of its name, unless it is a member of that env. Other namespaces are
+ * searched only to answer that the pool is another tenant's.
  */
 const claimablePools = async (
   { supervisor, envs }: ClaimablePoolsDeps,
@@ -319,7 +310,6 @@ const poolsOfEnv = (
   ).map(({ pool }) => pool);
 };
 
-/** Number of alternative pools in a refusal. */
 const MOST_CHOICES = 50;
 
 const choicesOf = ({ pools }: Supervisor, caller: Caller) =>

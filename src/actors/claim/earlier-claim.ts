@@ -6,7 +6,6 @@ import { EffectIsOver } from '../../model/approvals/approval-refusals.ts';
 import { findClaimByKey, mayHaveClaimed, type FindClaimDeps } from './find-claim-by-key.ts';
 import type { IdempotentRequest, NewRequest } from '../request/idempotent-request.ts';
 
-/** Opens the request; returns the sandbox that an earlier request with its key claimed. */
 export const openAndFind = async (
   deps: FindClaimDeps,
   caller: Caller,
@@ -18,7 +17,7 @@ export const openAndFind = async (
   return await findEarlier(deps, opening, { instance, owner: caller });
 };
 
-/** Returns the sandbox of an earlier request, if the admission showed that one may exist. */
+/** Only reads if the admission showed that there may be one. */
 export const findAfterAdmission = async (
   deps: FindClaimDeps,
   { opening, mark: ownMark }: Pick<ClaimRequest, 'opening' | 'mark'>,

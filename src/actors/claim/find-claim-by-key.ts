@@ -16,7 +16,6 @@ import type { SandboxView } from '../views.ts';
 export interface FindClaimDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
-  /** Requests whose claim may still land. */
   readonly pendingRequests: PendingRequests;
 }
 
@@ -24,11 +23,10 @@ const SETTLE_MS = 60_000;
 const FENCE_AGAIN_MS = 1_000;
 
 /**
- * Finds the live sandbox that an earlier request with this fingerprint claimed, by the fingerprint
- * on its record. The earlier answer may be lost with its daemon or client. Refuses with
- * IDEMPOTENCY_IN_FLIGHT while the claim's outcome is unknown, with IDEMPOTENCY_KEY_REUSED if the
- * body differs. `instance`: a lost replica began the request and may have claimed this instance.
- * When this resolves, the claim has landed or never will.
+ * Finds the live sandbox by the fingerprint on its record, since the earlier answer may be lost.
+ * When this resolves, the claim has landed or never will. Refuses with IDEMPOTENCY_IN_FLIGHT while
+ * that is unknown, with IDEMPOTENCY_KEY_REUSED if the body differs. `instance`: a lost replica may
+ * have claimed this one.
  */
 export const findClaimByKey =
   ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>
@@ -56,7 +54,6 @@ export const findClaimByKey =
     return viewOf(found, clock.now());
   };
 
-/** Whether this replica knows an earlier request with this fingerprint. */
 export const mayBeClaimedUnder = (
   { supervisor, pendingRequests }: FindClaimDeps,
   mark: RequestFingerprint,
@@ -66,8 +63,8 @@ export const mayBeClaimedUnder = (
   supervisor.index.claimMarks.hasEnded(mark.key);
 
 /**
- * Whether an earlier request with this fingerprint may have claimed a sandbox that has ended. Call
- * it after `findClaimByKey` found nothing, with the same `instance`.
+ * Whether an earlier claim may have ended. Call it after `findClaimByKey` found nothing, with the
+ * same `instance`.
  */
 export const mayHaveClaimed = (
   { supervisor }: Pick<FindClaimDeps, 'supervisor'>,
@@ -81,7 +78,7 @@ export const mayHaveClaimed = (
   return record === undefined || record.claim?.mark?.key === mark.key;
 };
 
-/** Retries the fence for a minute. Never rejects. */
+/** Retries for a minute. Never rejects. */
 const fenceLater = async (
   { supervisor, clock }: Pick<FindClaimDeps, 'supervisor' | 'clock'>,
   id: InstanceId,

@@ -16,21 +16,17 @@ import type { QuotaLimits } from '../pool/commands/quota-limits.ts';
 import type { ClaimImage } from '../sandbox/commands/sandbox-operations.ts';
 import type { Candidate, Candidates } from './claim-candidates.ts';
 
-/** Launches for claims in progress in this process, per tenant and in total. */
+/** In this process, per tenant and in total. */
 export const MOST_LAUNCHES_OF_TENANT = 8;
 export const MOST_LAUNCHES = 64;
 
-/** Deadline for the claim of a ready instance. In ms. */
+/** In ms. */
 const CLAIM_MS = 5_000;
 
-/** Limits launches for claims. */
 export class LaunchLimit {
   readonly #permits = new Permits({ all: MOST_LAUNCHES, tenant: MOST_LAUNCHES_OF_TENANT });
 
-  /**
-   * Takes a permit, and returns its release. Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all
-   * are taken.
-   */
+  /** Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all are taken. */
   acquire(tenant: Tenant): () => void {
     return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
       kind === 'all'
@@ -47,7 +43,6 @@ export interface LaunchedCandidateDeps {
   readonly driver: Pick<SandboxDriver, 'check'>;
   readonly clock: Clock;
   readonly launchLimit: LaunchLimit;
-  /** Prefixes of allowed images; all are allowed if absent or empty. */
   readonly allowedImages?: readonly string[];
 }
 
@@ -60,8 +55,8 @@ export interface LaunchOf {
 }
 
 /**
- * Launches an instance for one claim, like the pool's except for the image, and outside the pool's
- * replicas. The caller must call `close`, which retires an unclaimed instance.
+ * Launches an instance with the claim's image, outside the pool's replicas. The caller must call
+ * `close`, which retires an unclaimed one.
  */
 export class LaunchedCandidate implements Candidates {
   readonly waits = true;
@@ -75,7 +70,7 @@ export class LaunchedCandidate implements Candidates {
     this.#of = of;
   }
 
-  /** Launches the instance, and waits for it. Refuses if it does not start in time. */
+  /** Refuses if the instance does not start in time. */
   async next(): Promise<Candidate> {
     if (this.#id !== undefined)
       throw unavailable('the sandbox ended before it could be claimed; try again');
@@ -129,7 +124,6 @@ export class LaunchedCandidate implements Candidates {
     }
   }
 
-  /** Avoids a launch that could not be claimed; the claim itself decides. */
   async #requireQuota(): Promise<void> {
     const { coordination, quotaLimits } = this.#deps;
     const { owner } = this.#of;

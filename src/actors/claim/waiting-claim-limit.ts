@@ -3,18 +3,14 @@ import { unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { Permits } from '../../lib/permits.ts';
 
-/** Waiting claims in this process, per tenant and in total. */
+/** In this process, per tenant and in total. */
 export const MOST_WAITING_OF_TENANT = 512;
 export const MOST_WAITING = 2_048;
 
-/** Limits waiting claims. */
 export class WaitingClaimLimit {
   readonly #permits = new Permits({ all: MOST_WAITING, tenant: MOST_WAITING_OF_TENANT });
 
-  /**
-   * Takes a permit, and returns its release. Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all
-   * are taken.
-   */
+  /** Refuses with TOO_MANY_WAITING, or UNAVAILABLE if all are taken. */
   acquire(tenant: Tenant): () => void {
     return this.#permits.take({ all: '', tenant: tenantKey(tenant) }, (kind, most) =>
       kind === 'all'

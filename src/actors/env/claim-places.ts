@@ -6,7 +6,6 @@ import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { mayUse, type Caller } from '../../model/tenant.ts';
 import type { AwayDeps } from './commands/away/away-effects.ts';
 
-/** Target pool of a claim by an env's name. */
 export interface ClaimPlace {
   readonly clusterId: string;
   readonly poolName: string;
@@ -23,8 +22,8 @@ export interface ClaimPlacesDeps {
 }
 
 /**
- * Lists targets of a claim by the env's name, best first: the members on clusters that answer. If
- * none answers, lists one remote member. Empty if the local cluster handles the claim itself.
+ * Best first: members on clusters that answer, or one remote member if none does. Empty if the
+ * local cluster handles the claim itself.
  */
 export const claimPlaces =
   (deps: ClaimPlacesDeps) =>
@@ -43,7 +42,7 @@ export const claimPlaces =
         }));
   };
 
-/** Returns no env if a pool with the name exists that is not its member. */
+/** A pool of the name that is not its member takes precedence. */
 const envToClaim = (
   { supervisor: { pools }, envs, clusterId }: ClaimPlacesDeps,
   caller: Caller,

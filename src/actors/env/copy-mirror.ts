@@ -26,9 +26,7 @@ export interface CopyMirrorDeps {
   readonly log: Log;
 }
 
-/** Last observation of a copy. */
 export interface SeenCopy {
-  /** Time of the cluster's last answer. */
   readonly at: number;
   /** Whether the cluster is known to answer now. */
   readonly reachable: boolean;
@@ -39,9 +37,7 @@ export interface SeenCopy {
 }
 
 export interface CopyFollowers {
-  /** Called when the state of members' pools has changed. */
   readonly changed: (envUid: string) => void;
-  /** Called when their counts have changed. */
   readonly counted: (envUid: string) => void;
 }
 
@@ -49,30 +45,25 @@ interface Watched {
   at: number;
   answers: boolean;
   copy: EnvCopy | undefined;
-  /** Facts last sent to its members' actors. */
   told: readonly (AwayFact | undefined)[];
   readonly members: Map<string, MemberWatch>;
-  /** Idle instances claimed since the last observation, by member. */
   taken: Map<string, number>;
-  /** Requested sizes of its members, and the number of their changes. */
+  /** Requested sizes, and the number of their changes. */
   asked: readonly number[];
   changes: number;
-  /** Value of `changes` at the current observation. */
   seenChanges: number;
-  /** Number of started reads; the later of two concurrent reads wins. */
+  /** The later of two concurrent reads wins. */
   looks: number;
 }
 
-/** Pause between two rounds on one cluster: at least EVERY_MS, and REST times the last round. */
+/** The pause is at least EVERY_MS, and REST times the last round. */
 const EVERY_MS = 2_000;
 const REST = 4;
-/** Concurrent reads of one cluster. */
 const AT_ONCE = 8;
 
 /**
- * Mirror of the env copies on other clusters. Reads the copies of each cluster every 2 s, or less
- * often if a round takes long. Reads use at most a fifth of the time. Keeps the last observation
- * while a cluster is disconnected.
+ * Reads the env copies of each cluster every 2 s, but at most a fifth of the time. Keeps the last
+ * observation while a cluster is disconnected.
  */
 export class CopyMirror {
   readonly #deps: CopyMirrorDeps;
@@ -86,7 +77,7 @@ export class CopyMirror {
     this.#deps = deps;
   }
 
-  /** Follows the mirror of envs, which must be loaded. */
+  /** The mirror of envs must be loaded. */
   start(followers: CopyFollowers): void {
     this.#followers = followers;
     this.#deps.envs.follow(({ kind, record }) => {
@@ -138,7 +129,7 @@ export class CopyMirror {
     return this.#watched.get(clusterId)?.get(envUid)?.members.get(name);
   }
 
-  /** Subtracts claimed idle instances of a member until its next observation. */
+  /** Counts until the member's next observation. */
   took(
     envUid: string,
     clusterId: string,
@@ -276,19 +267,16 @@ export const placeOf = (env: EnvRecord, clusterId: string): CopyPlace => ({
 
 /** Time that an instance may take to start. */
 const STUCK_MS = 60_000;
-/** Maximum of distinct times per member, against bad reports. */
+/** Per member, against bad reports. */
 const MOST_MOMENTS = 256;
 
-/**
- * Derives a remote member's history from its observations. Does not know earlier times, so nothing
- * counts as old at first.
- */
+/** Earlier times are unknown, so nothing counts as old at first. */
 export class MemberWatch {
-  /** Numbers of idle instances by start of idleness, oldest first. */
+  /** By start of idleness, oldest first. */
   readonly #idle: { since: number; count: number }[] = [];
   #last: CopiedMember | undefined;
   #claimedAt = 0;
-  /** Time since which the member has not grown although it lacks instances. */
+  /** Since when the member has not grown although it lacks instances. */
   #lackingSince: number | undefined;
 
   saw(member: CopiedMember, now: number): void {
@@ -302,7 +290,6 @@ export class MemberWatch {
     this.#lackingSince = isLacking ? ((grew ? undefined : this.#lackingSince) ?? now) : undefined;
   }
 
-  /** Number of instances that have been idle for at least `forMs`. */
   settled(forMs: number, now: number): number {
     return countOf(this.#idle.filter(({ since }) => since <= now - forMs));
   }
@@ -321,7 +308,7 @@ export class MemberWatch {
     this.#idle.push({ since: now, count: (merged?.count ?? 0) - surplus });
   }
 
-  /** Time of the last observed claim; 0 if unknown. */
+  /** 0 if unknown. */
   get claimedAt(): number {
     return this.#claimedAt;
   }

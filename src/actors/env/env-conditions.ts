@@ -23,15 +23,14 @@ export interface EnvConditionsDeps {
 }
 
 const EVERY_MS = 10_000;
-/** Delay that collects related changes. */
+/** Collects related changes. */
 const SETTLING_MS = 1_000;
 
-/** Conditions of envs. The leader saves changed ones, at most once in 10 s for each env. */
+/** The leader saves changed ones, at most once in 10 s for each env. */
 export class EnvConditions {
   readonly #deps: EnvConditionsDeps;
-  /** Last conditions by env, even if not saved yet, so that their times stay constant. */
+  /** Even if not saved yet, so that their times stay constant. */
   readonly #said = new Map<string, readonly EnvCondition[]>();
-  /** Cancels the next save, by env. */
   readonly #due = new Map<string, () => void>();
   readonly #savedAt = new Map<string, number>();
   #stopped = false;
@@ -40,10 +39,7 @@ export class EnvConditions {
     this.#deps = deps;
   }
 
-  /**
-   * Returns the current conditions. Saved times win, also at the leader, which may have another
-   * time from before it led.
-   */
+  /** Saved times win, also at the leader, which may have another time from before it led. */
   now(record: EnvRecord): readonly EnvCondition[] {
     const { clock, envs } = this.#deps;
     const said = this.#said.get(record.uid) ?? [];

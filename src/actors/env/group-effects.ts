@@ -21,14 +21,12 @@ import type {
 import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { groupSpecOf, isSameSpec } from './group-spec.ts';
 
-/** Access of a group to its members' pools. */
 export interface GroupMembers {
-  /** Observes the group's members; excludes members whose pool is unknown. */
+  /** Excludes members whose pool is unknown. */
   observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
   /**
-   * Sets the pool's size to `change.to` and records the decision there, in one conditional write.
-   * Requires size `change.from`, and no decision that is as recent. Succeeds if the pool has this
-   * decision already. Rejects if the write may still land.
+   * One conditional write, with the decision: requires size `change.from`, and no decision that is
+   * as recent. Succeeds if the pool has this decision already. Rejects if the write may still land.
    */
   resize(
     env: EnvRecord,
@@ -42,13 +40,11 @@ export interface GroupEffectsDeps {
   readonly members: GroupMembers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with each executed decision; may repeat a decision of an earlier leader. */
+  /** May repeat a decision of an earlier leader. */
   readonly decided: (env: EnvRecord, group: string, decision: CompletedDecision) => Promise<void>;
-  /** Context of the group's actor. */
   readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
 }
 
-/** Executes a group's intent; returns the resulting event. */
 export const groupEffects =
   (deps: GroupEffectsDeps) =>
   async (envUid: string, name: string, intent: GroupIntent): Promise<GroupEvent | undefined> => {
@@ -78,7 +74,7 @@ export const groupEffects =
     }
   };
 
-/** Whether the env contains the memory now. Rejects if unknown: then the machine retries. */
+/** Rejects if the outcome is unknown: then the machine retries. */
 const save = async (
   { envs }: GroupEffectsDeps,
   { envUid, name }: { readonly envUid: string; readonly name: string },

@@ -22,9 +22,8 @@ import { groupSpecOf } from './group-spec.ts';
 export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decided'> {
   readonly runtime: ActorRuntime;
   readonly envs: Pick<EnvMirror, 'follow' | 'get' | 'change'>;
-  /** Suspends growth of a member until `until` (ms since the epoch); 0 ends this. */
+  /** `until`: ms since the epoch; 0 ends the suspension. */
   readonly saturated: (envUid: string, member: string, until: number) => void;
-  /** Called when the growth limits of one of the env's groups change. */
   readonly limited?: (envUid: string) => void;
 }
 
@@ -32,11 +31,10 @@ export interface GroupSnapshot {
   /** Full path, such as `enabled.resting.coolingDown`. */
   readonly state: string;
   readonly memory: GroupMemory;
-  /** Last evaluation; undefined if another replica evaluates it. */
+  /** Undefined if another replica evaluates it. */
   readonly outlook: Outlook | undefined;
 }
 
-/** Full state of a group's actor, for inspection. */
 export interface GroupActorView {
   readonly state: string;
   readonly context: GroupContext;
@@ -47,14 +45,14 @@ type Snapshot = SnapshotFrom<typeof autoscalingGroupMachine>;
 const LOOK_AGAIN_MS = 5_000;
 const PREFIX = 'g';
 
-/** Hosts one actor for each autoscaling group of each env, and executes its intents. */
+/** Hosts one actor for each autoscaling group of each env. */
 export class GroupHost {
   readonly actors: ActorHost<Snapshot, GroupEvent, GroupIntent, GroupSpec>;
   readonly #deps: GroupHostDeps;
   readonly #carryOut: ReturnType<typeof groupEffects>;
-  /** Groups with an actor, or broken, by env. */
+  /** Includes broken ones. */
   readonly #names = new Map<string, Set<string>>();
-  /** Observations in progress by group. `missed` is the event that came in the meantime. */
+  /** `missed` is the event that came during the observation. */
   readonly #looks = new Map<string, { underWay: number; missed: 'WAKE' | 'STIR' | undefined }>();
 
   constructor(deps: GroupHostDeps) {
@@ -68,7 +66,7 @@ export class GroupHost {
     this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
-  /** Follows the mirror of envs, which must be loaded. */
+  /** The mirror of envs must be loaded. */
   start(): void {
     this.#deps.envs.follow((change) => {
       this.#learn(change);
@@ -108,13 +106,12 @@ export class GroupHost {
     );
   }
 
-  /** Full state of a group's actor, for inspection. */
   whole(key: string): GroupActorView | undefined {
     const snapshot = this.actors.snapshot(key);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
-  /** Rebuilds the group's actor from its env's record, even if it is broken. */
+  /** Works even if the actor is broken. */
   rebuild(key: string): void {
     this.#releaseMembers(key, this.actors.snapshot(key)?.context);
     void this.actors.rebuild(key);
@@ -187,7 +184,6 @@ export class GroupHost {
     this.actors.end(key);
   }
 
-  /** Ends the suspension of its members. */
   #releaseMembers(key: string, context: GroupContext | undefined): void {
     const [uid] = partsOf(key);
     for (const member of Object.keys(context?.memory.saturated ?? {}))
@@ -257,16 +253,14 @@ export class GroupHost {
 const limitsText = (outlook: Outlook | undefined): string =>
   outlook?.limits.map(({ message }) => message).join('\n') ?? '';
 
-/** Unique key of a member or group of an env: `{env uid}/{name}`. */
+/** `{env uid}/{name}`, for a member or a group. */
 export const keyOf = (envUid: string, name: string): string => `${envUid}/${name}`;
 
-/** Inverse of `keyOf`. */
 export const partsOf = (key: string): readonly [envUid: string, name: string] => {
   const at = key.indexOf('/');
   return [key.slice(0, at), key.slice(at + 1)];
 };
 
-/** Leadership events of actors with keys `{env uid}/{name}`. */
 export const ledWithEnv = {
   shardOf: (key: string): number => shardOf(partsOf(key)[0]),
   lead: (now: number) => ({ type: 'LEAD' as const, now }),

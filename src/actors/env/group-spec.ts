@@ -4,10 +4,7 @@ import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { getOwn } from '../../lib/plain-data.ts';
 
-/**
- * Reads a group from its env's record: members' bounds and priorities, and the memory of the
- * group's leader.
- */
+/** Includes the memory of the group's leader. */
 export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
   group,
   rules: env.members
@@ -22,6 +19,5 @@ export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec 
   memory: { ...NO_MEMORY, ...getOwn(env.scaling, group.name) },
 });
 
-/** Whether both have the same group and members. */
 export const isSameSpec = (one: GroupWords, other: GroupWords): boolean =>
   JSON.stringify([one.group, one.rules]) === JSON.stringify([other.group, other.rules]);

@@ -2,7 +2,7 @@ import type { AwayFact, MemberIntent, MemberTrouble } from '../../machines/env/m
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** Failure of a member's intent. The message is for users. */
+/** The message is for users. */
 export class MemberFailure extends Error {
   override readonly name = 'MemberFailure';
   readonly reason: MemberTrouble;
@@ -14,8 +14,8 @@ export class MemberFailure extends Error {
 }
 
 /**
- * Executes members' intents. Resolves with the current pool when the effect is durable or no longer
- * needed. Rejects with MemberFailure if a user should know.
+ * Resolves when the effect is durable or no longer needed. Rejects with MemberFailure if a user
+ * should know.
  */
 export interface MemberEffects {
   readonly 'make-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
@@ -25,13 +25,12 @@ export interface MemberEffects {
   readonly 'remove-env': (env: EnvRecord) => Promise<void>;
 }
 
-/** Access to members on other clusters. */
 export interface AwayMembers {
   /** Undefined if nothing is known. */
   readonly factOf: (
     env: EnvRecord | undefined,
     member: EnvMember | undefined,
   ) => AwayFact | undefined;
-  /** Executes an intent as MemberEffects does; the fact shows the result. */
+  /** The fact shows the result. */
   readonly carryOut: (env: EnvRecord, member: string, intent: MemberIntent) => Promise<void>;
 }

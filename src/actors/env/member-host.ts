@@ -27,11 +27,9 @@ export interface MemberHostDeps {
   readonly envs: EnvMirror;
   readonly effects: MemberEffects;
   readonly clusterId: string;
-  /** Called after a change of a member or its pool. */
   readonly changed: (envUid: string) => void;
 }
 
-/** Full state of a member's actor, for inspection. */
 export interface MemberActorView {
   readonly state: string;
   readonly context: MemberContext;
@@ -48,17 +46,15 @@ type Snapshot = SnapshotFrom<typeof envMemberMachine>;
 
 const REMOVE_AGAIN_MS = 5_000;
 const MOST_GONE = 1_000;
-/** Prefix of deadlines of env removals. */
 const ENV_PREFIX = 'e';
 
 /** Hosts one actor for each member of each env, and for each pool whose env does not list it. */
 export class MemberHost {
   readonly actors: ActorHost<Snapshot, MemberEvent, MemberIntent, MemberInput>;
   readonly #deps: MemberHostDeps;
-  /** Names of members with an actor, by env. */
   readonly #names = new Map<string, Set<string>>();
   readonly #pools = new Map<string, Map<string, PoolRecord>>();
-  /** Recently removed pools, against late answers. */
+  /** Remembered against late answers. */
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #saturated = new Map<string, number>();
 
@@ -70,7 +66,7 @@ export class MemberHost {
     });
   }
 
-  /** Follows the mirror of envs. Envs and pools must be loaded; changes of pools come by `pool`. */
+  /** Envs and pools must be loaded; changes of pools come by `pool`. */
   start(): void {
     this.#deps.envs.follow(({ kind, record }) => {
       this.lookAgain(record.uid, record);
@@ -79,12 +75,10 @@ export class MemberHost {
     });
   }
 
-  /** Sends the current facts to the env's members. */
   lookAgain(envUid: string, env = this.#deps.envs.get(envUid)): void {
     for (const name of this.#namesOf(envUid, env)) this.#look(envUid, name);
   }
 
-  /** Applies a change of a pool. */
   pool({ kind, record }: RecordChange<PoolRecord>): void {
     if (!record.env) return;
     const { uid } = record.env;
@@ -101,14 +95,14 @@ export class MemberHost {
     this.#deps.changed(uid);
   }
 
-  /** Marks the member as unable to grow until `until` (ms since the epoch); 0 clears this. */
+  /** `until`: ms since the epoch; 0 if it can grow. */
   saturate(envUid: string, member: string, until: number): void {
     if (until > 0) this.#saturated.set(keyOf(envUid, member), until);
     else this.#saturated.delete(keyOf(envUid, member));
     this.#look(envUid, member);
   }
 
-  /** Members in the env's order, with pools that it no longer lists. */
+  /** In the env's order, with pools that it no longer lists. */
   members(envUid: string): readonly MemberSnapshot[] {
     return this.#namesOf(envUid, this.#deps.envs.get(envUid)).flatMap(
       (name) => this.member(envUid, name) ?? [],
@@ -122,13 +116,11 @@ export class MemberHost {
     return { name, state: memberStateOf(snapshot.context), fact, trouble };
   }
 
-  /** Full state of a member's actor, for inspection. */
   whole(key: string): MemberActorView | undefined {
     const snapshot = this.actors.snapshot(key);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
-  /** Pools that name the env. */
   pools(envUid: string): Iterable<PoolRecord> {
     return this.#pools.get(envUid)?.values() ?? [];
   }
@@ -249,7 +241,7 @@ export class MemberHost {
     this.#saturated.delete(key);
   }
 
-  /** Applies the pool of an effect's answer, unless a newer one is known. */
+  /** A newer known pool stays. */
   #answered(record: PoolRecord): void {
     const known = record.env && this.#pools.get(record.env.uid)?.get(record.name);
     const isOlder = known?.uid === record.uid && isNewer(known.revision, record.revision);
@@ -267,7 +259,6 @@ export class MemberHost {
     };
   }
 
-  /** Executes a member's intent; returns the resulting event. */
   async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<MemberEvent> {
     const { effects, runtime, away, clusterId } = this.#deps;
     const { env, member, pool } = this.#factOf(envUid, name);
@@ -292,7 +283,7 @@ export class MemberHost {
     }
   }
 
-  /** Removes a deleted env after its last member and pool. */
+  /** After its last member and pool. */
   #endEnv(uid: string): void {
     const { envs, effects, runtime } = this.#deps;
     const env = envs.get(uid);
@@ -314,6 +305,5 @@ export class MemberHost {
   }
 }
 
-/** State of the member in logs and metrics. */
 const wordOf = ({ status, context }: Snapshot): string =>
   status === 'done' ? 'gone' : memberStateOf(context).toLowerCase();

@@ -13,7 +13,7 @@ export interface InspectedApprovalsDeps {
   readonly mirror: ApprovalMirror;
 }
 
-/** Inspection of open approvals; ended ones have no actor. */
+/** Ended approvals have no actor. */
 export const inspectedApprovals = ({ host, mirror }: InspectedApprovalsDeps): InspectedActors => ({
   transitions: host.actors.transitions,
   keyOf: (text) => (mirror.get(text) ? text : undefined),
@@ -88,7 +88,6 @@ const shownApproval = (record: ApprovalRecord): ShownFields =>
     use: record.use && { ...record.use },
   });
 
-/** The machine's description of the state. */
 const descriptionOf = (path: string): readonly string[] => {
   const { description } = approvalMachine.getStateNodeById(`approval.${path}`);
   return description === undefined ? [] : [description];

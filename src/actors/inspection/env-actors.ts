@@ -97,7 +97,7 @@ const named = ({ envs }: InspectedEnvsDeps, kind: 'member' | 'group', key: strin
   };
 };
 
-/** Parses `{envUid}/{name}`, `{env}/{name}` or `{namespace}/{env}/{name}`. */
+/** Accepts `{envUid}/{name}`, `{env}/{name}` or `{namespace}/{env}/{name}`. */
 const keyIn =
   (envs: EnvMirror) =>
   (text: string, namespace: string): string | undefined => {

@@ -3,7 +3,7 @@ import { BROKEN, type InspectedActor } from '../../model/inspection.ts';
 const WHY =
   'its state machine threw repeatedly and was stopped until it is rebuilt; the log has the error';
 
-/** View of a broken entity, whose actor threw repeatedly. Contains no record and no deadline. */
+/** Contains no record and no deadline. */
 export const inspectBroken = (
   named: Pick<InspectedActor, 'kind' | 'key' | 'name' | 'shardKey'>,
   since: number,

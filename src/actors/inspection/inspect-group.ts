@@ -6,7 +6,6 @@ import { fields, moment } from './shown-fields.ts';
 
 type Context = GroupActorView['context'];
 
-/** View of an autoscaling group's actor. */
 export const inspectGroup = (
   key: string,
   {
@@ -51,7 +50,6 @@ export const inspectGroup = (
   };
 };
 
-/** View of the group in its env's record, with its leader's memory. */
 export const shownGroup = ({ group, memory }: Pick<Context, 'group' | 'memory'>): ShownFields =>
   fields({
     name: group.name,

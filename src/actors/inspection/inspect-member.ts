@@ -5,7 +5,6 @@ import type { InspectedActor, ShownFields } from '../../model/inspection.ts';
 import type { MemberActorView } from '../env/member-host.ts';
 import { fields, moment } from './shown-fields.ts';
 
-/** View of a member's actor. */
 export const inspectMember = (
   key: string,
   { state, context }: MemberActorView,
@@ -86,7 +85,6 @@ const WHY: Readonly<Record<MemberState, string>> = {
   Error: 'its action failed, and is tried again after a pause',
 };
 
-/** The machine's description of the state. */
 const descriptionOf = (path: string): readonly string[] => {
   const { description } = envMemberMachine.getStateNodeById(`env-member.${path}`);
   return description === undefined ? [] : [description];

@@ -3,7 +3,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PoolActorView } from '../pool/pool-snapshot.ts';
 import { fields, moment, tenant } from './shown-fields.ts';
 
-/** View of a pool's actor. Omits its definition and its owner's spec, which may contain secrets. */
+/** Omits the definition and the owner's spec, which may contain secrets. */
 export const inspectPool = (
   { context, phase, state, waitsForPlace }: PoolActorView,
   since: number,

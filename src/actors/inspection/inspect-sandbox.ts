@@ -7,7 +7,7 @@ import { fields, moment, tenant } from './shown-fields.ts';
 
 type Context = SandboxSnapshot['context'];
 
-/** View of a sandbox's actor, without its definition and without secrets. */
+/** Without definition and secrets. */
 export const inspectSandbox = (snapshot: SandboxSnapshot, since: number): InspectedActor => {
   const { context, path, status } = snapshot;
   const record = recordIn(context);
@@ -27,7 +27,7 @@ export const inspectSandbox = (snapshot: SandboxSnapshot, since: number): Inspec
   };
 };
 
-/** View of an instance's record, or of the record that its launch will write. */
+/** Before the launch, the record that it will write. */
 export const shownInstance = (
   record: Omit<InstanceRecord, 'revision' | 'state'> &
     Partial<Pick<InstanceRecord, 'revision' | 'state'>>,
@@ -141,7 +141,6 @@ const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string
     : []),
 ];
 
-/** The machine's description of the state. */
 const descriptionOf = (path: string): readonly string[] | undefined => {
   const { description } = sandboxMachine.getStateNodeById(`sandbox.${path}`);
   return description === undefined ? undefined : [description];

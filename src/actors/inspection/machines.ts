@@ -7,19 +7,17 @@ import { poolMachine } from '../../machines/pool/machine.ts';
 import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import type { ActorKind } from '../../model/inspection.ts';
 
-/** One state of a machine. Its path is dotted; the root's is empty. */
+/** The path is dotted; the root's is empty. */
 export interface MachineState {
   readonly path: string;
   readonly type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
-  /** Initial substate of a compound state. */
   readonly initial?: string;
   readonly onEntry: readonly string[];
   readonly ways: readonly MachineWay[];
 }
 
 /**
- * A transition. Without `event`, the machine takes it at once if its guard holds. Without `to`, it
- * has no target.
+ * Without `event`, the machine takes it at once if its guard holds. Without `to`, it has no target.
  */
 export interface MachineWay {
   readonly event?: string;
@@ -59,13 +57,11 @@ export const machineStates = (kind: ActorKind): readonly MachineState[] => {
   });
 };
 
-/** Mermaid chart of the machine, with the number of actors in each state. */
 export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, number>): string =>
   chartOf(MACHINES[kind], (path) =>
     countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : '',
   );
 
-/** Number of actors in the state or its substates. */
 export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {
   let sum = 0;
   for (const [state, count] of counts)

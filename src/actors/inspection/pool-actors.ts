@@ -50,7 +50,7 @@ export const inspectedPools = ({ pools, records }: InspectedPoolsDeps): Inspecte
   };
 };
 
-/** Parses `{namespace}/{name}`, or a name in the given namespace. */
+/** Accepts `{namespace}/{name}`, or a name in the given namespace. */
 export const named = (
   text: string,
   namespace: string,

@@ -1,7 +1,7 @@
 import type { Shown, ShownFields } from '../../model/inspection.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Drops undefined fields, and cuts long texts. */
+/** Cuts long texts. */
 export const fields = (all: Readonly<Record<string, Shown | undefined>>): ShownFields =>
   Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) =>
@@ -13,7 +13,7 @@ export const fields = (all: Readonly<Record<string, Shown | undefined>>): ShownF
 
 const MOST_TEXT = 500;
 
-/** Converts ms since the epoch to ISO 8601; undefined for never. */
+/** As ISO 8601; undefined for never. */
 export const moment = (at: number | undefined): string | undefined =>
   at === undefined || at <= 0 || !Number.isFinite(at) ? undefined : new Date(at).toISOString();
 
@@ -23,7 +23,6 @@ export const tenant = ({ namespace, team, user }: Tenant): ShownFields => ({
   user,
 });
 
-/** Fields whose values differ. */
 export const differences = (
   actor: ShownFields,
   record: ShownFields,

@@ -8,30 +8,26 @@ export interface PoolDemandDeps {
   readonly coordination: Pick<Coordination, 'publishDemand' | 'subscribeDemand' | 'waiting'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when a claim on any replica found no idle instance of the pool. */
+  /** On any replica. */
   readonly lacking: (poolUid: string) => void;
 }
 
-/** Number of pools, and of principals of one pool, to remember. Drops the least recently used. */
+/** Drops the least recently used. */
 const MOST_POOLS = 10_000;
 const MOST_PRINCIPALS = 1_000;
-/** Shortest interval between two signals for one principal. */
 const TOLD_AGAIN_MS = 1_000;
 
-/** Times by this replica's clock. */
+/** By this replica's clock. */
 interface Demand {
   cameAt: number;
-  /** Time of the last wait signal; undefined if nobody waits. */
+  /** Undefined if nobody waits. */
   waitsAt: number | undefined;
   waiting: number;
-  /** Time of the last refusal of each principal that was not served since. */
+  /** By principal, if not served since. */
   readonly refused: Map<string, number>;
 }
 
-/**
- * Unmet demand of recent claims by pool. Replicas publish it to each other, so that every leader
- * has it.
- */
+/** Replicas publish it to each other, so that every leader has it. */
 export class PoolDemand {
   readonly #deps: PoolDemandDeps;
   readonly #pools = new Map<string, Demand>();
@@ -51,37 +47,34 @@ export class PoolDemand {
     this.#forget?.();
   }
 
-  /** Publishes that a claim begins to wait, in the order of all replicas. */
   waits(poolUid: string, principal: string): void {
     this.#deps.coordination.publishDemand({ kind: 'waits', poolUid, principal });
   }
 
-  /** Publishes that a claim was refused because no instance is idle. */
   refused(poolUid: string, principal: string): void {
     const before = this.#pools.get(poolUid)?.refused.get(principal);
     if (before !== undefined && this.#deps.clock.now() - before < TOLD_AGAIN_MS) return;
     this.#deps.coordination.publishDemand({ kind: 'refused', poolUid, principal });
   }
 
-  /** Publishes that a claim succeeded, if it ends a known refusal. */
+  /** Only publishes if this ends a known refusal. */
   served(poolUid: string, principal: string): void {
     if (this.#pools.get(poolUid)?.refused.has(principal))
       this.#deps.coordination.publishDemand({ kind: 'served', poolUid, principal });
   }
 
-  /** Records that an instance of the pool was claimed. */
   came(poolUid: string): void {
     this.#of(poolUid).cameAt = this.#deps.clock.now();
   }
 
-  /** Time of the last known claim (ms since the epoch); 0 if unknown. */
+  /** Ms since the epoch; 0 if unknown. */
   cameAt(poolUid: string): number {
     return this.#pools.get(poolUid)?.cameAt ?? 0;
   }
 
   /**
-   * Updates the number of waiting claims for pools with a wait signal. Never rejects: keeps the old
-   * number on an error.
+   * Updates the waiting claims of pools with a wait signal. Keeps the old number on an error; never
+   * rejects.
    */
   async look(pools: readonly WaitedPool[]): Promise<void> {
     await Promise.all(
@@ -103,8 +96,8 @@ export class PoolDemand {
   }
 
   /**
-   * Number of claims that waited at the last `look`, plus principals refused within the window and
-   * not served since.
+   * Claims that waited at the last `look`, plus principals refused within the window and not served
+   * since.
    */
   pending(poolUid: string, windowMs: number): number {
     const demand = this.#pools.get(poolUid);
@@ -115,7 +108,7 @@ export class PoolDemand {
     return demand.waiting + refused;
   }
 
-  /** Number of claims that waited at the last `look`. */
+  /** At the last `look`. */
   waiting(poolUid: string): number {
     return this.#pools.get(poolUid)?.waiting ?? 0;
   }

@@ -15,12 +15,10 @@ export interface PoolEffectsDeps extends Pick<
 > {
   readonly places: StartPlaces | undefined;
   readonly mirror: RecordMirror<PoolRecord>;
-  /** Context of the pool's actor. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
   readonly send: (uid: string, event: PoolEvent) => void;
 }
 
-/** Executes the intents of a pool's actor. */
 export const poolEffects = (
   deps: PoolEffectsDeps,
 ): ((uid: string, intent: PoolIntent) => void | Promise<void>) => {
@@ -95,8 +93,8 @@ const remove = async (
 };
 
 /**
- * Releases the quota, registry passwords and remaining instances of a removed pool. Only the leader
- * of its shard calls this.
+ * Releases quota, registry passwords and remaining instances. Only the leader of its shard calls
+ * this.
  */
 export const forgetPool = (
   {
@@ -126,7 +124,6 @@ export const forgetPool = (
   listener.orphaned(uid);
 };
 
-/** Restores the quota usage of the pool and of its instances. */
 export const restoreQuotas = async (
   { coordination }: Pick<PoolHostDeps, 'coordination'>,
   record: PoolRecord,

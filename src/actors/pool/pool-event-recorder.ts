@@ -13,12 +13,9 @@ export interface PoolEventRecorderDeps {
   readonly leads: (shard: number) => boolean;
 }
 
-/**
- * Records events of pools for their owners. Stores all except repeated pauses with the same cause.
- */
+/** Stores all except repeated pauses with the same cause. */
 export class PoolEventRecorder {
   readonly #deps: PoolEventRecorderDeps;
-  /** Pools that report an event when they are filled. */
   readonly #awaited = new Set<string>();
 
   constructor(deps: PoolEventRecorderDeps) {
@@ -57,7 +54,7 @@ export class PoolEventRecorder {
       this.#note(record, { reason: 'RolledOut' }, {});
   }
 
-  /** Records a new size, unless its group decided it: the group records its decisions. */
+  /** A group records its own decisions. */
   #size({ replicas: from, decided }: PoolRecord, record: PoolRecord): void {
     const { replicas: to, uid, revision } = record;
     if (from === to || record.decided?.id !== decided?.id) return;

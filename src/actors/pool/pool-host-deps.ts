@@ -20,13 +20,11 @@ export interface PoolHostDeps {
   readonly events: EventSink;
   readonly instances: PoolInstances;
   readonly listener: PoolListener;
-  /** Schedules a new plan of the pool. */
   readonly planAt: (uid: string, at: number) => void;
-  /** Schedules reconciliation of the owner's usage, because a release may get lost. */
+  /** A release may get lost. */
   readonly reconcileLater: (owner: Tenant) => void;
 }
 
-/** Access of pools to their instances. */
 export interface PoolInstances {
   readonly index: SandboxIndex;
   readonly retirements: RetirementLimiter;
@@ -35,9 +33,8 @@ export interface PoolInstances {
   readonly tell: (id: string, event: SandboxEvent) => boolean;
 }
 
-/** Receives changes of pools. */
 export interface PoolListener {
-  /** The record or the counts of a pool may have changed. */
+  /** Also called for changed counts. */
   readonly changed: (record: PoolRecord) => void;
   /** The pool accepts no claims any more. */
   readonly ending: (uid: string) => void;

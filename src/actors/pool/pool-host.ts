@@ -27,7 +27,6 @@ import { StartPlaces } from './start-places.ts';
 
 type Snapshot = SnapshotFrom<typeof poolMachine>;
 
-/** Hosts one actor for each pool of a supervisor, and indexes the pools. */
 export class PoolHost {
   readonly index = new OwnedIndex();
   readonly actors: ActorHost<Snapshot, PoolEvent, PoolIntent, PoolInput>;
@@ -86,19 +85,17 @@ export class PoolHost {
     return context && shown(context, this.#deps.policy);
   }
 
-  /** Pool of that name, if it has an actor. */
   named(namespace: string, name: string): PoolSnapshot | undefined {
     const uid = this.index.uidOf(namespace, name);
     return uid === undefined ? undefined : this.get(uid);
   }
 
-  /** Pool of an env's member in the mirror. */
   ofMember(env: Pick<EnvRecord, 'uid' | 'owner'>, name: string): PoolSnapshot | undefined {
     const pool = this.named(env.owner.namespace, name);
     return pool?.record.env?.uid === env.uid ? pool : undefined;
   }
 
-  /** Known cause, if instances of the pool fail to start. */
+  /** Undefined if the cause is unknown, or if none fails. */
   startTrouble(uid: string): StartTrouble | undefined {
     const context = this.#context(uid);
     return context && startTroubleOf(context, this.#now());
@@ -108,43 +105,40 @@ export class PoolHost {
     return [...this.actors.keys()].flatMap((uid) => this.get(uid) ?? []);
   }
 
-  /** Full state of a pool's actor, for inspection. */
   whole(uid: string): PoolActorView | undefined {
     const snapshot = this.actors.snapshot(uid);
     return snapshot && wholeOf(snapshot, this.#now());
   }
 
-  /** Rebuilds the pool's actor from its record, even if it is broken. */
+  /** Works even if the actor is broken. */
   rebuild(record: PoolRecord): void {
     this.#unhosted.set(record.uid, record);
     this.index.remove(record);
     void this.actors.rebuild(record.uid);
   }
 
-  /** Record of a pool, with or without an actor. */
   recordOf(uid: string): PoolRecord | undefined {
     return this.#context(uid)?.record ?? this.#unhosted.get(uid);
   }
 
-  /** Record of the pool with that name if it has no actor now. */
+  /** Undefined if the pool has an actor. */
   unhosted(namespace: string, name: string): PoolRecord | undefined {
     const isIt = ({ owner, ...record }: PoolRecord): boolean =>
       record.name === name && owner.namespace === namespace;
     return [...this.#unhosted.values()].find(isIt);
   }
 
-  /** Revision of a pool's new instances; empty for an unknown pool. */
+  /** Empty for an unknown pool. */
   revisionOf(uid: string): string {
     return this.#context(uid)?.record.updateRevision ?? '';
   }
 
-  /** Whether an instance of this revision is known to have started. */
   knowsToStart(uid: string, revision: string): boolean {
     const context = this.#context(uid);
     return context !== undefined && !isNewsThatStarts(context, revision);
   }
 
-  /** Applies a change of an instance's count. `ordered`: the pool ordered the instance. */
+  /** `ordered`: the pool ordered the instance. */
   moved(move: Move, ordered: boolean): void {
     this.#counts.move(move);
     if (!this.#hears) return;
@@ -154,36 +148,33 @@ export class PoolHost {
       this.#deps.listener.orphaned(move.poolUid);
   }
 
-  /** Ends the initial read: sends each pool its counts, and every change from now on. */
+  /** Sends each pool its counts, and every change from now on. */
   begin(): void {
     this.#hears = true;
     for (const uid of this.actors.keys()) this.#count(uid, false);
   }
 
-  /** Reads all pools, restores their quota usage, and follows all later changes. */
+  /** Also restores the pools' quota usage. */
   async start(): Promise<void> {
     await this.#mirror.start();
     this.#started = true;
     await Promise.all(this.snapshots().map(({ record }) => restoreQuotas(this.#deps, record)));
   }
 
-  /** Reads the pool uncached, so that the mirror's copy is no older than this call. */
+  /** The mirror's copy is then no older than this call. */
   async refresh(namespace: string, name: string): Promise<void> {
     await this.#mirror.refresh(`${namespace}/${name}`);
   }
 
-  /**
-   * Reads a pool that the mirror lacks, as `refresh` does. Concurrent callers share one read per
-   * 250 ms.
-   */
+  /** Concurrent callers share one read per 250 ms. */
   async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
     return await this.#mirror.lookUp(`${namespace}/${name}`);
   }
 
-  /** Reads the record of one of the owner's pools uncached. */
+  /** Uncached. */
   async recorded(owner: Tenant, uid: string): Promise<PoolRecord | undefined> {
     const name = this.#context(uid)?.record.name;
-    // Lists all pools, because the name of an unknown pool is not known.
+    // The name of an unknown pool is not known.
     if (name === undefined)
       return (await this.#deps.pools.list()).find((record) => record.uid === uid);
     await this.refresh(owner.namespace, name);
@@ -199,7 +190,7 @@ export class PoolHost {
     if (record) this.#renew(record);
   }
 
-  /** Changes the record of a pool with an actor (see SerializedWriter). */
+  /** See SerializedWriter. */
   async change(
     uid: string,
     change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>,

@@ -3,18 +3,16 @@ import { mayRenew, replaceableOf, surplusOf } from '../../machines/pool/decision
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { UNCLAIMED } from '../sandbox/sandbox-index.ts';
 
-/** Interval between checks of a surplus that is too young to retire. */
+/** For a surplus that is too young to retire. */
 const TRIM_AGAIN_MS = 5_000;
 
 export interface PoolRetirementsDeps extends Pick<
   PoolHostDeps,
   'instances' | 'runtime' | 'planAt'
 > {
-  /** Context of the pool's actor. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
 }
 
-/** Retires instances for pools, a few at a time. */
 export class PoolRetirements {
   readonly #deps: PoolRetirementsDeps;
 
@@ -22,7 +20,7 @@ export class PoolRetirements {
     this.#deps = deps;
   }
 
-  /** Retires surplus instances. Checks the surplus before each one, because it may have changed. */
+  /** Checks the surplus before each one, because it may have changed. */
   trim(uid: string): void {
     const {
       instances: { retirements },
@@ -40,10 +38,7 @@ export class PoolRetirements {
       planAt(uid, runtime.clock.now() + TRIM_AGAIN_MS);
   }
 
-  /**
-   * Replaces instances of old revisions. Checks the permitted number before each one, because each
-   * is replaced at once.
-   */
+  /** Checks the permitted number before each one, because each is replaced at once. */
   replace(uid: string): void {
     const {
       instances: { index, retirements },
@@ -61,10 +56,6 @@ export class PoolRetirements {
     }
   }
 
-  /**
-   * Retires one instance that has been unready for longer than a start may take. The pool replaces
-   * it at once.
-   */
   renew(uid: string): void {
     const {
       instances: { index, retirements },
@@ -84,7 +75,6 @@ export class PoolRetirements {
     retirements.end(uid, candidates, (id) => mayGo() && this.#retire(id));
   }
 
-  /** Ends the running sandboxes of a force-deleted pool. */
   endRunning(uid: string): void {
     const {
       instances: { index, retirements, tell },
@@ -101,8 +91,8 @@ export class PoolRetirements {
   }
 
   /**
-   * Returns the most dispensable instances. After a surplus decision, excludes starting instances
-   * and those younger than `sparesMs`.
+   * Most dispensable first. A surplus excludes starting instances and those younger than
+   * `sparesMs`.
    */
   #dismissable(uid: string, most: number): readonly string[] {
     const {

@@ -26,7 +26,6 @@ export const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot =>
   conditions: context.conditions,
 });
 
-/** Full state of a pool's actor, for inspection. */
 export interface PoolActorView {
   readonly context: PoolContext;
   readonly phase: PoolPhase;
@@ -47,7 +46,7 @@ export const wholeOf = (
 type Place = keyof PoolCounts;
 type Counting = { -readonly [place in Place]: number };
 
-/** Change of an instance's count; undefined if it counts nowhere. */
+/** Undefined if the instance counts nowhere. */
 export interface Move {
   readonly poolUid: string;
   readonly revision: string;
@@ -55,7 +54,7 @@ export interface Move {
   readonly to: Place | undefined;
 }
 
-/** Number of instances by pool and revision, also of pools that are not known yet. */
+/** Also of pools that are not known yet. */
 export class InstanceCounts {
   readonly #pools = new Map<
     string,

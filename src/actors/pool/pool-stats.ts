@@ -3,9 +3,9 @@ import { POOL_PHASES, NO_INSTANCES, type PoolCounts } from '../../model/pools/po
 import type { PoolHost } from './pool-host.ts';
 import type { PoolSnapshot } from './pool-snapshot.ts';
 
-/** Number of pools with their own labels: those with the most replicas. */
+/** With their own labels: those with the most replicas. */
 const MOST_POOLS = 50;
-/** Label of all other pools; not a valid namespace or pool name. */
+/** Not a valid namespace or pool name. */
 const OTHERS = '(others)';
 const SHOWN = ['idle', 'starting', 'running'] as const;
 const STATES = Object.keys(NO_INSTANCES) as readonly (keyof PoolCounts)[];
@@ -17,10 +17,7 @@ interface Counted {
   readonly counts: PoolCounts;
 }
 
-/**
- * Metrics of the pools. All metrics of one turn of the event loop share one scan, which takes
- * microseconds per pool.
- */
+/** All metrics of one turn of the event loop share one scan, which takes microseconds per pool. */
 export class PoolStats {
   readonly #pools: PoolHost;
   #taken: readonly PoolSnapshot[] | undefined;

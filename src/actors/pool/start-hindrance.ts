@@ -4,13 +4,11 @@ import { isDegraded } from '../../model/pools/pool-condition.ts';
 import type { StartHindrance } from '../../model/sandbox.ts';
 import type { PoolView } from '../views.ts';
 
-/** Reason why instances of a pool don't start. */
 export interface PoolHindrance {
   /** `StartsFail`: starts have failed, and no reason is known for one in progress. */
   readonly reason: StartHindrance | 'StartsFail';
-  /** Message of the original reporter. */
   readonly message: string;
-  /** Creation time of the oldest blocked instance (ms since the epoch). */
+  /** Creation of the oldest blocked instance (ms since the epoch). */
   readonly since?: number;
 }
 
@@ -18,7 +16,7 @@ interface Hindered extends PoolHindrance {
   readonly since: number;
 }
 
-/** Known reason why a pool lacks instances; undefined if nothing blocks them. */
+/** Undefined if nothing blocks the pool's instances. */
 export const hindranceOf = (
   supervisor: Supervisor,
   { record, counts, conditions }: PoolSnapshot,
@@ -31,7 +29,6 @@ export const hindranceOf = (
   return { reason: 'StartsFail', message: breaker.reason, since: degraded?.since };
 };
 
-/** Number of instances that the pool still lacks. */
 export const missingFrom = (
   { pools }: Pick<Supervisor, 'pools'>,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,
@@ -42,8 +39,8 @@ export const missingFrom = (
   (pools.semantics === 'total' ? counts.running : 0);
 
 /**
- * Returns the pool's view, as Degraded if its instances can't start now. Without this, a blocked
- * start counts as failed only after the template's startupTimeout.
+ * Degraded if instances can't start now: a blocked start counts as failed only after the template's
+ * startupTimeout.
  */
 export const viewOfPool = (
   supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
@@ -62,7 +59,6 @@ export const viewOfPool = (
   };
 };
 
-/** Reason of the oldest blocked instance. */
 const hinderedIn = (
   supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,

@@ -6,23 +6,23 @@ import type { PoolContext } from '../../machines/pool/events.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import type { Outbox } from '../runtime/actor-runtime.ts';
 
-/** Waiting pools in total and per tenant; a pool beyond it asks again. */
+/** In total and per tenant; a pool beyond it asks again. */
 const MOST_WAITING = 16_384;
 const MOST_WAITING_OF_TENANT = 4_096;
 
 /**
- * Fraction of startupTimeout for a quick start, after which one more concurrent start is permitted.
- * Twice as many concurrent starts take twice as long, which is still in time.
+ * Fraction of startupTimeout for a quick start, which permits one more. Twice as many concurrent
+ * starts take twice as long, which is still in time.
  */
 const QUICK_PART = 1 / 3;
 
-/** Time after which an unready instance counts as stuck and loses its slot. */
+/** An instance that is unready for longer loses its slot. */
 const LONGEST_MS = 120_000;
 
 export interface StartPlacesDeps {
   readonly clock: Clock;
   readonly outbox: Pick<Outbox, 'put' | 'drain'>;
-  /** Launches an instance of the pool if it still lacks one; returns false for an unknown pool. */
+  /** Returns false for an unknown pool. */
   readonly grant: (uid: string) => boolean;
 }
 
@@ -35,28 +35,25 @@ interface PoolChange {
 interface Place {
   readonly release: () => void;
   readonly since: number;
-  /** Sequence number of the slot, from 1. */
   readonly number: number;
 }
 
 /**
  * Limits concurrent starts over all pools of one machine. A failed start beside others shrinks the
- * limit; each quick start while a pool waits raises it by one; the minimum is one. Tenants take
- * turns, and each leaves a slot to others if there are two or more. An instance holds its slot
- * until it is ready or gone, but at most two minutes. So every pool gets its turn.
+ * limit; each quick start while a pool waits raises it. Tenants take turns, and each leaves a slot
+ * to others. An instance holds its slot until it is ready or gone, at most two minutes, so every
+ * pool gets its turn.
  */
 export class StartPlaces {
   readonly #deps: StartPlacesDeps;
   readonly #slots: FairSlots;
   readonly #policy: PlacesPolicy;
-  /** Waiting pools, with the function that cancels their request. */
   readonly #waiting = new Map<string, () => void>();
-  /** Slots of each pool, oldest first. */
+  /** Oldest first. */
   readonly #held = new Map<string, Place[]>();
   #most: number;
   #underWay = 0;
   #taken = 0;
-  /** Number of the last slot taken while another was in use. */
   #lastBesideOthers = 0;
 
   constructor(policy: PlacesPolicy, deps: StartPlacesDeps) {
@@ -71,7 +68,6 @@ export class StartPlaces {
     });
   }
 
-  /** Requests a slot for the pool. Does nothing if the pool waits already. */
   ask(uid: string, owner: Tenant): void {
     if (this.#waiting.has(uid)) return;
     this.#waiting.set(uid, () => undefined);
@@ -91,7 +87,6 @@ export class StartPlaces {
     else if (this.#waiting.has(uid)) this.#waiting.set(uid, takeBack);
   }
 
-  /** Adjusts limit and slots after a change of the pool. */
   changed(uid: string, { before, after, event }: PoolChange): void {
     const { context } = after;
     if (event.type === 'START_FAILED' && !event.isRefused) this.#failed(uid);
@@ -104,7 +99,7 @@ export class StartPlaces {
     this.settle(uid, isRemoved ? 0 : context.counts.starting + context.ordered);
   }
 
-  /** Returns the slots of the pool beyond its number of starting instances. */
+  /** Returns slots beyond the number of starting instances. */
   settle(uid: string, starting: number): void {
     this.#giveBack(uid, (this.#held.get(uid)?.length ?? 0) - starting);
   }
@@ -131,10 +126,7 @@ export class StartPlaces {
       this.#most = Math.min(this.#policy.most, this.#most + 1);
   }
 
-  /**
-   * Shrinks the limit, unless the failed instance started without others: then the machine is not
-   * the cause.
-   */
+  /** If the failed instance started without others, the machine is not the cause. */
   #failed(uid: string): void {
     const oldest = this.#held.get(uid)?.[0];
     if (oldest && oldest.number <= this.#lastBesideOthers)

@@ -9,9 +9,8 @@ export interface TemplateCatalogDeps {
   readonly clock: Clock;
 }
 
-/** Mirror of the templates by name. */
 export class TemplateCatalog extends RecordMirror<TemplateRecord> {
-  /** Sorted newest first; undefined after a change. */
+  /** Undefined after a change. */
   #newestFirst: readonly TemplateRecord[] | undefined;
 
   constructor({ templates, clock }: TemplateCatalogDeps) {
@@ -27,17 +26,16 @@ export class TemplateCatalog extends RecordMirror<TemplateRecord> {
     });
   }
 
-  /** Reads an unknown template, as RecordMirror does. Skips the read for an invalid name. */
+  /** Skips the read for an invalid name. */
   override async lookUp(name: string): Promise<TemplateRecord | undefined> {
     return this.get(name) ?? (isDnsLabel(name) ? await super.lookUp(name) : undefined);
   }
 
-  /** Lists the first `limit` templates by name. */
   list(limit: number): readonly TemplateRecord[] {
     return [...this.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
   }
 
-  /** Returns a page, newest first (for equal times, higher name first), and the total. */
+  /** Newest first; for equal times, higher name first. */
   page(
     offset: number,
     limit: number,

@@ -10,13 +10,13 @@ import { idempotencyInFlight } from '../../model/refusals.ts';
 import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Possible earlier effects of a new request (see OpenedRequest). */
+/** See OpenedRequest. */
 export interface NewRequest {
   readonly instance: InstanceId | undefined;
   readonly isUnsure: boolean;
 }
 
-/** A request under an Idempotency-Key must not run, because of an earlier one. */
+/** Thrown because of an earlier request. */
 export class RequestNotNew extends Error {
   readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
 
@@ -27,16 +27,12 @@ export class RequestNotNew extends Error {
   }
 }
 
-/**
- * First or repeated request under a manager's key. Only that manager repeats it, and only for some
- * seconds.
- */
+/** Only that manager repeats it, and only for some seconds. */
 export type AskedByManager = 'first' | 'again';
 
 /** In ms. Longer than a claim can wait. */
 const OF_MANAGER_KEPT_MS = 600_000;
 
-/** Owner of a caller's request, and how long to keep it. */
 export const requestOwnerOf = (
   { namespace, team, user }: Caller,
   byManager?: AskedByManager,
@@ -46,23 +42,20 @@ export const requestOwnerOf = (
 });
 
 /**
- * A request under an Idempotency-Key. Its operation opens it, separately or together with its first
- * effect. It must do so before any effect or refusal, because an earlier request may have
- * succeeded.
+ * The operation opens the request, separately or with its first effect: before any effect or
+ * refusal, because an earlier request may have succeeded.
  */
 export class IdempotentRequest {
   readonly mark: RequestFingerprint;
   readonly owner: RequestOwner;
-  /** True if the answer shows an earlier request's effect. */
   foundEarlier = false;
   /**
-   * True if an earlier request may have had its effect, which must not repeat even after its end.
-   * Otherwise an ended effect may happen again.
+   * True if an earlier request may have had its effect, which must then not repeat even after its
+   * end.
    */
   mayBeDone = false;
-  /** True at a manager, which routes the request to its earlier cluster. */
   isRouted = false;
-  /** True if the key is new, so that no earlier effect exists. */
+  /** True if no earlier effect exists. */
   readonly isFirst: boolean;
   readonly #requests: Requests;
   #opened = false;
@@ -81,17 +74,17 @@ export class IdempotentRequest {
     this.isFirst = byManager === 'first';
   }
 
-  /** Whether it is, or may be, open. If so, this request must keep or give it up. */
+  /** If it may be open, this request must keep or give it up. */
   get isOpen(): boolean {
     return this.#opened;
   }
 
-  /** Target pool, as a manager's API names it; undefined if unknown. */
+  /** As a manager's API names it; undefined if unknown. */
   get place(): string | undefined {
     return this.#place;
   }
 
-  /** Opens it separately, unless it is open. Rejects as `took` throws. */
+  /** Rejects as `took` throws. */
   async open(): Promise<NewRequest> {
     return (this.#found ??= await this.#open());
   }
@@ -105,8 +98,8 @@ export class IdempotentRequest {
   }
 
   /**
-   * Records its target before it is sent there. Refuses with IDEMPOTENCY_IN_FLIGHT if another
-   * replica owns it now: then don't send it.
+   * Records the target before the request is sent there. Refuses with IDEMPOTENCY_IN_FLIGHT if
+   * another replica owns it now: then don't send it.
    */
   async goTo(place: string): Promise<void> {
     if (place === this.#place) return;
@@ -115,7 +108,7 @@ export class IdempotentRequest {
     this.#place = place;
   }
 
-  /** Records that it had no effect at its target and never will. A repetition may go anywhere. */
+  /** No effect at its target, now or later: a repetition may go anywhere. */
   wentNowhere(): void {
     this.#wentNowhere = true;
   }
@@ -125,15 +118,13 @@ export class IdempotentRequest {
     this.#opened = true;
   }
 
-  /** Whether an answer is short enough to store. */
   static canKeep(answer: string): boolean {
     return answer.length <= MAX_KEPT_ANSWER;
   }
 
   /**
-   * Ends it with the answer for its repetitions. Durable when this resolves. Resolves with false if
-   * repetitions don't get the answer, as `keepAnswer` does. Stores no answer under a manager's key,
-   * whose repetition finds the effect itself.
+   * Durable when this resolves; false if repetitions don't get the answer. Stores none under a
+   * manager's key, whose repetition finds the effect itself.
    */
   async keep(answer: string): Promise<boolean> {
     if (!this.owner.isOfManager)
@@ -142,7 +133,7 @@ export class IdempotentRequest {
     return false;
   }
 
-  /** Ends it without an answer, so that a repetition runs. May be repeated. */
+  /** A repetition then runs. May be repeated. */
   async giveUp(): Promise<void> {
     try {
       if (this.#wentNowhere && this.#place !== undefined)
@@ -152,14 +143,14 @@ export class IdempotentRequest {
     }
   }
 
-  /** Whether this replica owns it for some more seconds; false if unsure. */
+  /** False if unsure. */
   async isOurs(): Promise<boolean> {
     return await this.#requests.confirmRequest(this.mark).catch(() => false);
   }
 
   /**
-   * Applies the result of opening it. Throws RequestNotNew if another request owns it,
-   * RequestPlaced if it went to another cluster and is not routed.
+   * Throws RequestNotNew if another request owns it, RequestPlaced if it went to another cluster
+   * and is not routed.
    */
   took(opened: OpenedRequest): InstanceId | undefined {
     this.#opened = opened.kind === 'new';

@@ -4,18 +4,14 @@ import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { IdempotentRequest, requestOwnerOf, type AskedByManager } from './idempotent-request.ts';
 
-/** Operations on requests of any kind. */
 export interface RequestOperations {
-  /** Creates a request under an Idempotency-Key or a manager's key, not open yet. */
+  /** Not open yet. */
   readonly idempotentRequest: (
     mark: RequestFingerprint,
     caller: Caller,
     byManager?: AskedByManager,
   ) => IdempotentRequest;
-  /**
-   * Counts a rejected API key over all replicas; permits 20 a minute for one group of addresses.
-   * Never rejects.
-   */
+  /** Over all replicas; permits 20 a minute for one group of addresses. Never rejects. */
   readonly countRejectedKey: (
     addressGroup: string,
   ) => Promise<{ readonly within: boolean; readonly retryAfterMs: number }>;

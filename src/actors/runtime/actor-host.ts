@@ -10,7 +10,6 @@ export interface HostedSnapshot {
   readonly error: unknown;
 }
 
-/** The part of an XState actor that its host uses. */
 export interface HostedActor<Snapshot, Event, Intent> {
   getSnapshot(): Snapshot;
   send(event: Event): void;
@@ -20,70 +19,59 @@ export interface HostedActor<Snapshot, Event, Intent> {
   subscribe(observer: { readonly error: () => void }): unknown;
 }
 
-/** Cause of a transition: an event, or the actor's creation or failure. */
 export type Cause<Event> = Event | { readonly type: 'FOUND' | 'ORDERED' | 'THREW' };
 
-/** A transition by one event. `before` is undefined for a new actor. */
+/** `before` is undefined for a new actor. */
 export interface Change<Snapshot, Event> {
   readonly before: Snapshot | undefined;
   readonly after: Snapshot;
   readonly event: Cause<Event>;
-  /** Full path of the state after it. */
   readonly path: string;
 }
 
-/** Behaviour of one kind of actors. */
 export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input> {
   readonly name: KindName;
-  /** Name in the log. */
   readonly entity: string;
   /** One character that prefixes the keys of its deadlines and intents. */
   readonly prefix: string;
 
-  /** Creates an actor without starting it. */
   create(input: Input): HostedActor<Snapshot, Event, Intent>;
-  /** Detaches an actor from all events; by default stops it. */
+  /** By default stops the actor. */
   dispose?(actor: HostedActor<Snapshot, Event, Intent>): void;
 
-  /** Full path of the state, such as `stopping.releasing`. */
+  /** Such as `stopping.releasing`. */
   pathOf(snapshot: Snapshot): string;
-  /** Name of the state in metrics; by default the path. */
+  /** By default the path. */
   countedAs?(snapshot: Snapshot): string;
-  /** List position of the actor: a group, and an age within it. Both must be constant. */
+  /** A group, and an age within it. Both must be constant. */
   listed(key: string, snapshot: Snapshot): { readonly group: string; readonly born: number };
-  /** Short cause for the transition history; often empty. */
   causeOf(event: Cause<Event>): string;
 
-  /** Whether its entity has ended. */
   isOver(snapshot: Snapshot): boolean;
-  /** Time in ms since the epoch. */
+  /** Ms since the epoch. */
   deadlineOf(snapshot: Snapshot): number | undefined;
   due(key: string, now: number): void;
 
-  /**
-   * Events that start and end this replica's leadership for an actor. Absent if the kind does not
-   * need them.
-   */
+  /** Absent if the kind does not need leadership. */
   readonly leading?: {
     shardOf(key: string): number;
     lead(now: number): Event;
     readonly follow: Event;
   };
 
-  /** Converts an intent to an outbox entry; undefined if there is nothing to execute. */
+  /** Undefined if there is nothing to execute. */
   intent(key: string, intent: Intent): Omit<OutboxEntry, 'of'> | undefined;
   /** Called after each event, and after creation. An ended actor is already removed. */
   changed(key: string, change: Change<Snapshot, Event>): void;
-  /** Called after an actor threw and was removed. Without a snapshot if it threw on its input. */
+  /** Called after the actor was removed. Without a snapshot if it threw on its input. */
   threw?(key: string, last: Snapshot | undefined): void;
-  /** Rebuilds the actor from current knowledge. Retried later if it rejects. */
+  /** Retried later if it rejects. */
   remake(key: string): void | Promise<void>;
 }
 
 /**
- * Hosts the actors of one kind, by key. Sends their intents through the runtime's outbox and their
- * deadlines to its heap. Records each transition in history and metrics. `Rebuilds` replaces an
- * actor that throws.
+ * Intents go through the runtime's outbox, deadlines to its heap, transitions to history and
+ * metrics. `Rebuilds` replaces an actor that throws.
  */
 export class ActorHost<
   Snapshot extends HostedSnapshot,
@@ -138,8 +126,8 @@ export class ActorHost<
   }
 
   /**
-   * Creates and starts the actor, and replaces an existing one. Does not drain the outbox. Returns
-   * undefined if the actor threw on its input; then it is rebuilt as usual.
+   * Replaces an existing actor. Does not drain the outbox. Undefined if the actor threw on its
+   * input; then it is rebuilt as usual.
    */
   make(key: string, input: Input, cause: 'FOUND' | 'ORDERED' = 'FOUND'): Snapshot | undefined {
     this.#dispose(key);
@@ -163,7 +151,7 @@ export class ActorHost<
     return actor.getSnapshot();
   }
 
-  /** Delivers an event; false if there is no such actor. Starts its intents before it returns. */
+  /** False if there is no such actor. Starts its intents before it returns. */
   send(key: string, event: Event): boolean {
     const actor = this.#actors.get(key);
     if (!actor) return false;
@@ -176,14 +164,12 @@ export class ActorHost<
     return true;
   }
 
-  /** Removes the actor of an ended entity, even if it is broken. */
   end(key: string): void {
     this.#dispose(key);
     this.#remove(key);
     this.rebuilds.forget(key);
   }
 
-  /** Rebuilds the actor, even if it is broken. */
   rebuild(key: string): void | Promise<void> {
     this.#dispose(key);
     this.#actors.delete(key);
@@ -193,7 +179,6 @@ export class ActorHost<
     return made;
   }
 
-  /** Begins this replica's leadership for the shard's actors. */
   lead(shard: number): void {
     this.#led.add(shard);
     const { leading } = this.#kind;
@@ -201,7 +186,6 @@ export class ActorHost<
       for (const key of this.#in(shard)) this.send(key, leading.lead(this.#runtime.clock.now()));
   }
 
-  /** Ends this replica's leadership for the shard's actors. */
   follow(shard: number): void {
     this.#led.delete(shard);
     const { leading } = this.#kind;
@@ -212,7 +196,6 @@ export class ActorHost<
     return this.#led.has(shard);
   }
 
-  /** Lists the actor's intents without an answer yet. */
   pendingOf(key: string): readonly PendingIntent[] {
     return this.#runtime.outbox.pendingOf(this.#kind.prefix + key);
   }
@@ -264,7 +247,7 @@ export class ActorHost<
 /** The host checks errors after each event. Without an observer, an error would end the process. */
 const UNHEARD = { error: (): void => undefined };
 
-/** Full path of a state, such as `stopping.releasing`. Joins parallel regions with spaces. */
+/** Such as `stopping.releasing`; joins parallel regions with spaces. */
 export const pathOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
   let path = '';
@@ -281,10 +264,7 @@ interface Waiter {
   readonly done: () => void;
 }
 
-/**
- * Requests that wait for a condition of an entity, each with a deadline. Checked after each change
- * of the entity.
- */
+/** Checked after each change of the entity. */
 export class Waiters {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<Waiter>>();
@@ -293,9 +273,7 @@ export class Waiters {
     this.#clock = clock;
   }
 
-  /**
-   * Resolves when `look` returns true, or at `until`. Calls `look` at once, and after each change.
-   */
+  /** Resolves when `look` returns true, or at `until`. */
   async until(key: string, look: () => boolean, until: number): Promise<void> {
     if (look()) return;
     await new Promise<void>((resolve) => {

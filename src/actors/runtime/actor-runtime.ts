@@ -13,7 +13,6 @@ export interface ActorRuntimeDeps {
   readonly metrics: Metrics;
 }
 
-/** Shared runtime of all actor hosts on one replica: one outbox and one heap of deadlines. */
 export class ActorRuntime {
   readonly clock: Clock;
   readonly log: Log;
@@ -36,36 +35,33 @@ export class ActorRuntime {
     });
   }
 
-  /** Registers a handler of deadlines by the first character of their keys. */
   onDue(prefix: string, due: (key: string, now: number) => void): void {
     this.#due.set(prefix, due);
   }
 
-  /** Sets the deadline of this prefix and key (ms since the epoch); undefined clears it. */
+  /** Ms since the epoch; undefined clears it. */
   arm(prefix: string, key: string, at: number | undefined): void {
     this.#deadlines.arm(prefix + key, at);
   }
 
-  /** Number of armed deadlines; `next` is the time of the next one (ms since the epoch). */
+  /** `next`: ms since the epoch. */
   get armed(): { readonly count: number; readonly next?: number } {
     return this.#deadlines.armed;
   }
 
-  /** Lease on the shard, or an ended lease if this replica has none. */
+  /** An ended lease if this replica has none. */
   leaseOf(shard: number): Lease {
     return this.#leases.lease(shard) ?? LOST_LEASE;
   }
 
-  /** Clears all deadlines. */
   stop(): void {
     this.#deadlines.stop();
   }
 }
 
-/** An ended lease: the outbox drops intents that carry it. */
+/** The outbox drops intents that carry it. */
 const LOST_LEASE: Lease = { epoch: 0, held: () => false };
 
-/** Metrics of state machines. */
 export class ActorMeasures {
   readonly #metrics: Metrics;
 
@@ -73,28 +69,24 @@ export class ActorMeasures {
     this.#metrics = metrics;
   }
 
-  /** Counts a transition; ignores a new machine's first state, for which `before` is empty. */
+  /** Ignores a new machine's first state, for which `before` is empty. */
   moved(kind: string, before: string, state: string): void {
     if (state !== before && before !== '')
       this.#metrics.count('sandpool_transitions_total', { kind, state });
   }
 
-  /** Counts an actor that threw. */
   threw(): void {
     this.#metrics.count('sandpool_actors_rebuilt_total', {});
   }
 
-  /** Records the delay of a deadline, in ms. */
   late(ms: number): void {
     this.#metrics.observe('sandpool_deadline_late_seconds', {}, Math.max(ms, 0) / 1_000);
   }
 
-  /** Records the time from order to readiness of an instance, in ms. */
   ready(ms: number): void {
     this.#metrics.observe('sandpool_start_seconds', {}, Math.max(ms, 0) / 1_000);
   }
 
-  /** Counts the outcome of a start by the event that showed it. */
   start({ type }: PoolEvent, event: string): void {
     if (type === 'START_DEFERRED') this.#metrics.count('sandpool_starts_deferred_total', {});
     if (type === 'START_FAILED')
@@ -122,10 +114,9 @@ const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One absolute deadline per key, in one heap with one timer. If a deadline moves later, its old
- * entry only causes an early check. Rebuilds the heap if such entries outnumber the current ones.
- * Delivers due keys in slices of about 5 ms, so that a thousand deadlines don't block the event
- * loop.
+ * One absolute deadline per key, in one heap with one timer. A deadline that moves later leaves an
+ * old entry, which only causes an early check. Delivers due keys in slices of about 5 ms, so that a
+ * thousand deadlines don't block the event loop.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -145,7 +136,6 @@ export class Deadlines {
     return this.#current.size;
   }
 
-  /** Number of armed deadlines; `next` is the time of the timer. */
   get armed(): { readonly count: number; readonly next?: number } {
     return { count: this.#current.size, next: this.#timer?.at };
   }
@@ -238,7 +228,7 @@ export class Deadlines {
 
 export interface OutboxEntry {
   readonly name: string;
-  /** Key of the requesting actor; absent if no query needs it. */
+  /** The requesting actor; absent if no query needs it. */
   readonly of?: string;
   readonly lease: Lease | undefined;
   readonly act: () => void | Promise<void>;
@@ -256,27 +246,25 @@ export interface OutboxReport {
   readonly running: Readonly<Record<string, { readonly count: number; readonly oldestMs: number }>>;
 }
 
-/** Parts of the outbox in reports and metrics. */
 export const OUTBOX_PARTS = ['supervisor', 'members', 'groups'] as const;
 export type OutboxPart = (typeof OUTBOX_PARTS)[number];
 
 export interface OutboxNumbers {
-  /** Number of intents in progress. */
   readonly underWay: number;
-  /** Age of the oldest one in ms; 0 if none is in progress. */
+  /** In ms; 0 if none is in progress. */
   readonly oldestMs: number;
-  /** Total number of intents dropped because their lease had ended. */
+  /** Because their lease had ended. */
   readonly dropped: number;
 }
 
 /**
- * Outbox of the machines' intents. Executes them in order, after the event that caused them. Drops
- * an intent whose lease has ended. Tracks background work, so that it can be drained.
+ * Executes the machines' intents in order, after the event that caused them. Drops an intent whose
+ * lease has ended.
  */
 export class Outbox {
   readonly #log: Log;
   readonly #queue: OutboxEntry[] = [];
-  /** Running intents with their start by the monotonic clock, oldest first. */
+  /** By the monotonic clock, oldest first. */
   readonly #running = new Map<Promise<void>, Running>();
   readonly #dropped = new Map<OutboxPart, number>();
   #draining = false;
@@ -285,7 +273,7 @@ export class Outbox {
     this.#log = log;
   }
 
-  /** Counts the part's intents in progress. Scans all of them. */
+  /** Scans all running intents. */
   numbers(part: OutboxPart): OutboxNumbers {
     const now = performance.now();
     const since = [...this.#running.values()].flatMap(({ entry, since: at }) =>
@@ -302,10 +290,7 @@ export class Outbox {
     this.#queue.push(entry);
   }
 
-  /**
-   * Executes all queued intents, and those that they add. Not re-entrant: a nested call leaves the
-   * work to the outer one.
-   */
+  /** Includes the intents that they add. A nested call leaves the work to the outer one. */
   drain(): void {
     if (this.#draining) return;
     this.#draining = true;
@@ -317,17 +302,16 @@ export class Outbox {
     }
   }
 
-  /** Resolves when the intents in progress at the call are done. */
+  /** Only those in progress at the call. */
   async drained(): Promise<void> {
     await Promise.all([...this.#running.keys()]);
   }
 
-  /** Resolves when no intent is in progress. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.keys());
   }
 
-  /** Lists the actor's intents in progress. Scans all intents in progress. */
+  /** Scans all running intents. */
   pendingOf(actor: string): readonly PendingIntent[] {
     const now = performance.now();
     return [...this.#running.values()]
@@ -339,7 +323,6 @@ export class Outbox {
       }));
   }
 
-  /** Reports the part's intents in progress: count and age of the oldest, by name. */
   report(part: OutboxPart): OutboxReport {
     const now = performance.now();
     const names = new Map<string, { count: number; oldestMs: number }>();

@@ -7,25 +7,22 @@ import type { EventBatch, EventRecord, NumberedEvent } from '../../model/event.t
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Records events. Never throws or waits, so that claims are not delayed. */
+/** Never throws or waits, so that claims are not delayed. */
 export interface EventSink {
   note(event: EventRecord, noted: Noted): void;
-  /** Called when this replica begins to lead the shard. */
   lead(shard: number): void;
 }
 
 export interface Noted {
   /**
-   * Key of the event, equal on every replica. Undefined if replicas see different events; then only
-   * the leader publishes its own.
+   * Equal on every replica. Undefined if replicas see different events; then only the leader
+   * publishes its own.
    */
   readonly key: string | undefined;
   readonly shard: number;
-  /**
-   * True if this replica publishes it, as leader or as its cause. Otherwise another replica does.
-   */
+  /** Otherwise another replica publishes it. */
   readonly ours: boolean;
-  /** True to store it for the sandbox's or pool's event list, because no record shows it. */
+  /** For the sandbox's or pool's event list, if no record shows it. */
   readonly kept: boolean;
 }
 
@@ -36,12 +33,11 @@ export interface EventFeedDeps {
   readonly coordination: Pick<Coordination, 'publishEvent' | 'followEvents' | 'ended'>;
 }
 
-/** Events that wait for storage. */
 const MOST_UNWRITTEN = 10_000;
-/** Events in one write. Takes a fraction of a millisecond of the thread that claims use. */
+/** Takes a fraction of a millisecond of the thread that claims use. */
 const WRITTEN_AT_ONCE = 32;
 export const WRITE_DELAY_MS = 500;
-/** Shutdown deadlines, for publishing the last events and for storing all. */
+/** At shutdown: for publishing the last events, and for storing all. */
 const LAST_TOLD_MS = 500;
 const LAST_WRITTEN_MS = 1_000;
 /** In ms. Longer than a shard stays without a leader. */
@@ -55,8 +51,8 @@ interface Held extends Noted {
 
 /**
  * Publishes events to followers on every replica, and stores them in batches if requested. All
- * replicas record events, but only the shard's leader publishes them. A new leader publishes what
- * the previous one missed. A crash may lose events of the last half second; records show the rest.
+ * replicas record events, but only the shard's leader publishes them; a new leader publishes what
+ * the previous one missed. A crash may lose the last half second.
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
@@ -65,7 +61,7 @@ export class EventFeed implements EventSink {
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** Number of events to store that have no id yet, because their publication assigns it. */
+  /** Events to store without an id, which their publication assigns. */
   #unreported = 0;
   #allTold: () => void = () => undefined;
 
@@ -86,13 +82,11 @@ export class EventFeed implements EventSink {
       if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
   }
 
-  /** Returns the stored events of one sandbox, oldest first. */
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOf(sandboxId);
   }
 
-  /** Returns the stored events of the pools with that name, oldest first. */
   async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOfPool(namespace, name);
@@ -107,7 +101,7 @@ export class EventFeed implements EventSink {
     return this.#deps.coordination.followEvents(owner, after, signal);
   }
 
-  /** Stores all waiting events. Never rejects. */
+  /** Never rejects. */
   async flush(): Promise<void> {
     this.#cancelWrite?.();
     this.#cancelWrite = undefined;
@@ -115,7 +109,7 @@ export class EventFeed implements EventSink {
     await this.#writing;
   }
 
-  /** Publishes and stores the remaining events, within 1.5 s. */
+  /** Takes at most 1.5 s. */
   async stop(): Promise<void> {
     const allTold = new Promise<void>((resolve) => {
       this.#allTold = resolve;
@@ -195,5 +189,4 @@ export class EventFeed implements EventSink {
   }
 }
 
-/** Event sink that drops all events. */
 export const silentEvents: EventSink = { note: () => undefined, lead: () => undefined };

@@ -4,33 +4,30 @@ import { BROKEN } from '../../model/inspection.ts';
 import type { ActorMeasures, Outbox } from './actor-runtime.ts';
 import type { TransitionHistory } from './transition-history.ts';
 
-/** Throws in a row after which an entity is broken. */
+/** In a row. */
 export const MOST_THROWS = 5;
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
-/** Time without a throw after which an actor's earlier throws don't count. */
+/** Earlier throws don't count after this time without one. */
 const FORGOTTEN_MS = 300_000;
 
 export interface RebuildsDeps {
-  /** Name in the log. */
   readonly entity: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly outbox: Outbox;
   readonly measures: ActorMeasures | undefined;
-  /** Lists broken entities with the others. */
   readonly transitions: Pick<TransitionHistory<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
 }
 
-/** How to rebuild an actor. */
 export interface Remaking {
-  /** Group in lists: for a sandbox, its pool's uid. The earlier group if undefined. */
+  /** For a sandbox, its pool's uid. The earlier group if undefined. */
   readonly group: string | undefined;
-  /** Builds the actor; retried after a longer pause if it rejects. */
+  /** Retried after a longer pause if it rejects. */
   readonly make: () => void | Promise<void>;
 }
 
-/** `waits`: waits for its rebuild. `broken`: is not rebuilt unless somebody requests it. */
+/** `broken`: is not rebuilt unless somebody requests it. */
 interface Dead {
   readonly group: string;
   throws: number;
@@ -41,9 +38,9 @@ interface Dead {
 }
 
 /**
- * Rebuilds actors that threw, for all hosts. An actor that threw is never used again: its successor
- * comes through the outbox after a doubling pause. After five throws in a row the entity is broken,
- * and stays without an actor, so that one bad record does not harm others.
+ * An actor that threw is never used again: its successor comes through the outbox after a doubling
+ * pause. After five throws in a row the entity is broken and stays without an actor, so that one
+ * bad record does not harm others.
  */
 export class Rebuilds {
   readonly #deps: RebuildsDeps;
@@ -54,12 +51,10 @@ export class Rebuilds {
     this.#deps = deps;
   }
 
-  /** Total number of throws. */
   get count(): number {
     return this.#count;
   }
 
-  /** Keys of broken entities. */
   get broken(): readonly string[] {
     return [...this.#dead].flatMap(([key, { state }]) => (state === 'broken' ? [key] : []));
   }
@@ -68,13 +63,12 @@ export class Rebuilds {
     return this.#dead.get(key)?.state === 'broken';
   }
 
-  /** Whether the entity's actor threw and has no successor yet. Nobody else may create one. */
+  /** Nobody else may create an actor then. */
   has(key: string): boolean {
     const dead = this.#dead.get(key);
     return dead !== undefined && dead.state !== 'made';
   }
 
-  /** Schedules the rebuild of an actor that its host has removed. */
   threw(key: string, error: unknown, { group, make }: Remaking): void {
     const { clock, log, measures, entity, transitions } = this.#deps;
     const now = clock.now();
@@ -104,7 +98,7 @@ export class Rebuilds {
     else this.#makeLater(key, dead, make);
   }
 
-  /** Clears the throws of an entity that ended, or that somebody rebuilt on request. */
+  /** For an entity that ended, or that somebody rebuilt on request. */
   forget(key: string): void {
     const dead = this.#dead.get(key);
     dead?.cancel();

@@ -13,26 +13,23 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {
   readonly records: Pick<Records<T>, 'get' | 'update' | 'remove' | 'watch' | 'caughtUp'>;
   readonly clock: SharedReadsDeps<T>['clock'];
-  /** Key of a record in the mirror; unique at any time. */
+  /** Unique at any time. */
   readonly keyOf: (record: T) => string;
-  /** Key of a record in the store (see RecordStore). */
+  /** See RecordStore. */
   readonly storeKeyOf: (record: T) => string;
-  /** Number of removed keys to remember, which never return; 0 if keys are reused. */
+  /** Removed keys to remember, which never return; 0 if keys are reused. */
   readonly mostRemoved: number;
   /**
-   * Whether a record may be recreated under its key. The mirror shows such a record only from the
-   * store's reports, not from results of writes or reads. Absent if none may.
+   * Whether a record may be recreated under its key; such a record shows only by the store's
+   * reports. Absent if none may.
    */
   readonly comesAgain?: (record: T) => boolean;
 }
 
-/** Called after the mirror applied a change; `before` is the previous record. */
+/** Called after the mirror applied the change. */
 export type MirrorFollower<T> = (change: RecordChange<T>, before: T | undefined) => void;
 
-/**
- * In-memory mirror of one kind of records, as last reported by the store. Serializes writes per
- * record. Followers get changes in order.
- */
+/** Serializes writes per record. Followers get changes in order. */
 export class RecordMirror<T extends { readonly revision: Revision }> {
   readonly #deps: RecordMirrorDeps<T>;
   readonly #byKey = new Map<string, T>();
@@ -49,14 +46,13 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     this.#writer = new SerializedWriter({ records, storeKeyOf, current: (key) => this.get(key) });
   }
 
-  /** Reads all records, and follows all later changes. */
   async start(): Promise<void> {
     await this.#deps.records.watch((change) => {
       this.learn(change);
     });
   }
 
-  /** Applies a report of the store, in its order; reads cause reports too. */
+  /** In the store's order; reads cause reports too. */
   learn({ kind, record }: RecordChange<T>): void {
     const key = this.#deps.keyOf(record);
     if (kind === 'gone') this.forget(key, record);
@@ -68,7 +64,7 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     await this.#deps.records.caughtUp();
   }
 
-  /** Calls the follower for all current records, then for each change. */
+  /** Also called for all current records. */
   follow(follower: MirrorFollower<T>): void {
     this.#followers.push(follower);
     for (const record of this.#byKey.values()) follower({ kind: 'put', record }, undefined);
@@ -86,22 +82,21 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     return this.#byKey.values();
   }
 
-  /** Whether the key is among the last removed ones. */
   isRemoved(key: string): boolean {
     return this.#removed.has(key);
   }
 
-  /** Reads a record uncached, so that the mirror's copy is no older than this call. */
+  /** The mirror's copy is then no older than this call. */
   async refresh(storeKey: string): Promise<void> {
     await this.#deps.records.get(storeKey);
   }
 
-  /** Reads a record as `refresh` does. Concurrent callers share one read per 250 ms. */
+  /** Concurrent callers share one read per 250 ms. */
   async lookUp(storeKey: string): Promise<T | undefined> {
     return await this.#reads.read(storeKey);
   }
 
-  /** Applies the result of a write or read, unless the mirror has a newer record. */
+  /** A newer record in the mirror stays. */
   take(record: T): void {
     const known = this.get(this.#deps.keyOf(record));
     // the store has already reported it, and perhaps its removal
@@ -109,7 +104,6 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     if (!known || isNewer(record.revision, known.revision)) this.#put(record);
   }
 
-  /** Marks a record as removed, even if the mirror does not contain it. */
   forget(key: string, record = this.get(key)): void {
     if (!record || !this.#comesAgain(record)) this.#removed.add(key);
     const known = this.get(key);
@@ -118,7 +112,7 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     this.#report({ kind: 'gone', record }, known);
   }
 
-  /** Restores a record whose removal failed. */
+  /** For a removal that failed. */
   restore(record: T): void {
     this.#removed.delete(this.#deps.keyOf(record));
     this.take(record);
@@ -133,15 +127,11 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     return await this.#writer.change(key, change, permitted);
   }
 
-  /** Runs a write after all earlier writes of the record. */
   async runExclusive<R>(key: string, write: () => Promise<R>): Promise<R> {
     return await this.#writer.runExclusive(key, write);
   }
 
-  /**
-   * Removes the current record if `mayGo` still permits it. Rejects with RecordConflict or
-   * OutcomeUnknown.
-   */
+  /** Only if `mayGo` still permits it. Rejects with RecordConflict or OutcomeUnknown. */
   async remove(key: string, mayGo: (record: T) => boolean): Promise<void> {
     await this.runExclusive(key, async () => {
       const record = this.get(key);
@@ -166,24 +156,22 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
   }
 }
 
-/** A pool or an env. Its name is unique in its owner's namespace. */
+/** Its name is unique in its owner's namespace. */
 export interface Owned extends Shared {
   readonly uid: string;
   readonly name: string;
   readonly createdAt: number;
 }
 
-/** Index of owned records by name and by owner. */
 export class OwnedIndex {
   readonly #byName = new Map<string, string>();
   readonly #named = new Map<string, number>();
   readonly #byOwner = new Map<string, OrderedIndex>();
   readonly #owners = new Map<string, Tenant>();
   readonly #all = new OrderedIndex();
-  /** Records shared with a team, by namespace. */
+  /** By namespace. */
   readonly #shared = new Map<string, Map<string, Owned>>();
 
-  /** Tenants with records. */
   get owners(): Iterable<Tenant> {
     return this.#owners.values();
   }
@@ -201,7 +189,6 @@ export class OwnedIndex {
     this.share(record);
   }
 
-  /** Updates whether a known record is shared. */
   share(record: Owned): void {
     const {
       uid,
@@ -234,12 +221,11 @@ export class OwnedIndex {
     return this.#byName.get(nameKey(namespace, name));
   }
 
-  /** Whether any namespace contains the name. */
   existsAnywhere(name: string): boolean {
     return this.#named.has(name);
   }
 
-  /** Returns a page of uids, newest first; of all owners if none is given. */
+  /** Newest first; of all owners if none is given. */
   list(
     owner: Tenant | undefined,
     offset: number,
@@ -249,10 +235,7 @@ export class OwnedIndex {
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
-  /**
-   * Returns a page of uids that the tenant may use (owned or shared), newest first; all if no
-   * tenant is given.
-   */
+  /** Owned or shared, newest first; all if no tenant is given. */
   listFor(
     tenant: Tenant | undefined,
     offset: number,
@@ -280,7 +263,6 @@ export interface EnvMirrorDeps {
   readonly log: Log;
 }
 
-/** Mirror of the envs by uid, with an index by name and by owner. */
 export class EnvMirror extends RecordMirror<EnvRecord> {
   readonly index = new OwnedIndex();
   readonly #log: Log;
@@ -301,7 +283,7 @@ export class EnvMirror extends RecordMirror<EnvRecord> {
     });
   }
 
-  /** Isolates followers: an error of one is logged, and the others continue. */
+  /** An error of one follower is logged, and the others continue. */
   override follow(follower: MirrorFollower<EnvRecord>): void {
     super.follow((change, before) => {
       try {

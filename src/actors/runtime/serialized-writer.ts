@@ -4,19 +4,14 @@ import type { Revision } from '../../model/identifiers.ts';
 
 export interface SerializedWriterDeps<T extends { readonly revision: Revision }> {
   readonly records: Pick<Records<T>, 'get' | 'update'>;
-  /** Key of a record in the store. */
   readonly storeKeyOf: (record: T) => string;
-  /** Returns the mirror's record. */
   readonly current: (key: string) => T | undefined;
 }
 
-/** Attempts of one change, each at the last read revision. */
+/** Each at the last read revision. */
 const MOST_ATTEMPTS = 4;
 
-/**
- * Serializes changes of each mirrored record, so that writes of this process never conflict with
- * each other.
- */
+/** Writes of this process never conflict with each other. */
 export class SerializedWriter<T extends { readonly revision: Revision }> {
   readonly #deps: SerializedWriterDeps<T>;
   readonly #writing = new Map<string, Promise<unknown>>();
@@ -26,10 +21,9 @@ export class SerializedWriter<T extends { readonly revision: Revision }> {
   }
 
   /**
-   * Writes a change, which the store then reports to the mirror. Writes nothing if `change` returns
-   * the same record. Calls `change` again after a conflict, or if the write was no longer permitted
-   * (see Records). Returns the new record, or undefined if it is unknown. Rejects with
-   * RecordConflict, LeaseLost or OutcomeUnknown.
+   * Writes nothing if `change` returns the same record. Calls `change` again after a conflict, or
+   * if the write was no longer permitted (see Records). Undefined if the record is unknown. Rejects
+   * with RecordConflict, LeaseLost or OutcomeUnknown.
    */
   async change(
     key: string,

@@ -11,36 +11,33 @@ export interface ShardLeadershipDeps {
   readonly caughtUp: () => Promise<void>;
   readonly lead: (shard: number) => void;
   readonly follow: (shard: number) => void;
-  /** Resolves when the intents in progress at the call are done. */
+  /** Only those in progress at the call. */
   readonly drained: () => Promise<void>;
 }
 
 const CATCH_UP_AGAIN_MS = 500;
-/** Longest wait for the mirror before another replica gets the shard. */
+/** Another replica gets the shard after this wait for the mirror. */
 const CATCH_UP_MS = 5_000;
 const DRAIN_MS = 2_000;
-/**
- * Longest delay of the start. A large mirror takes seconds to catch up, but claims need no leader.
- */
+/** A large mirror takes seconds to catch up, but claims need no leader. */
 const START_MS = 250;
 const TELL_MS = 100;
 
 /**
- * Shards that this replica leads. A lease is not enough: the mirror must first contain the previous
- * leader's writes, so that nothing is launched twice. A replica whose mirror stays behind gives up
- * the lease and takes none until it has caught up. Before it hands a lease over, the replica stops
- * deciding and finishes its work in progress.
+ * A lease is not enough to lead: the mirror must first contain the previous leader's writes, so
+ * that nothing is launched twice. A replica whose mirror stays behind takes no lease until it has
+ * caught up. It finishes its work in progress before it hands a lease over.
  */
 export class ShardLeadership {
   readonly #deps: ShardLeadershipDeps;
-  /** Epoch of each shard that it leads or will lead. */
+  /** Shards that it leads or will lead. */
   readonly #epochs = new Map<number, number>();
   readonly #led = new Set<number>();
-  /** Epochs of shards that are not logged yet. */
+  /** Not logged yet. */
   readonly #unpublished = new Map<number, number>();
   #unfollow: (() => void) | undefined;
   #over = false;
-  /** True while its mirror is behind, and it takes no leases. */
+  /** Takes no leases while its mirror is behind. */
   #behind = false;
   #started = false;
   #paused = false;
@@ -50,10 +47,7 @@ export class ShardLeadership {
     this.#deps = deps;
   }
 
-  /**
-   * Resolves when it leads all shards with a lease, or after START_MS. Does nothing after `stop`;
-   * waits for `resume` while paused.
-   */
+  /** Resolves when it leads all shards with a lease, or after START_MS. */
   async start(): Promise<void> {
     this.#started = true;
     if (this.#over || this.#paused) return;
@@ -80,7 +74,7 @@ export class ShardLeadership {
     return [...this.#led].sort((a, b) => a - b);
   }
 
-  /** Stops deciding for all shards, and hands them over until `resume`. */
+  /** Hands all shards over until `resume`. */
   pause(): void {
     if (this.#paused || this.#over) return;
     this.#paused = true;
@@ -93,7 +87,6 @@ export class ShardLeadership {
       });
   }
 
-  /** Takes leases again, and leads their shards. */
   resume(): void {
     this.#paused = false;
     this.#handedOver
@@ -108,7 +101,7 @@ export class ShardLeadership {
     if (this.#started && !this.#unfollow) await this.start();
   }
 
-  /** Stops deciding for all shards for good. Work in progress continues; call `giveUp` after it. */
+  /** For good. Work in progress continues; call `giveUp` after it. */
   stop(): void {
     this.#over = true;
     this.#leaveAll();
@@ -155,7 +148,7 @@ export class ShardLeadership {
     this.#notify(shard, this.#deps.lead);
   }
 
-  /** Whether the mirror catches up within `withinMs`. Never rejects. */
+  /** Never rejects. */
   async #hasCaughtUp(withinMs: number, fields: object): Promise<boolean> {
     const { caughtUp, clock, log } = this.#deps;
     let cancel = (): void => undefined;
@@ -175,7 +168,7 @@ export class ShardLeadership {
     }
   }
 
-  /** Gives the shard up, and takes no lease until the mirror has caught up. Never rejects. */
+  /** Never rejects. */
   async #standBack(shard: number): Promise<void> {
     const { leases } = this.#deps;
     this.#epochs.delete(shard);
@@ -190,7 +183,7 @@ export class ShardLeadership {
     if (!this.#over && !this.#paused) leases.join();
   }
 
-  /** Calls a listener; an error does not change the leadership. */
+  /** An error of a listener does not change the leadership. */
   #notify(shard: number, report: (shard: number) => void): void {
     try {
       report(shard);
@@ -199,7 +192,7 @@ export class ShardLeadership {
     }
   }
 
-  /** Logs one line for all shards gained within TELL_MS. */
+  /** One line for all shards gained within TELL_MS. */
   #tell(shard: number, epoch: number): void {
     this.#unpublished.set(shard, epoch);
     if (this.#unpublished.size > 1) return;
@@ -225,7 +218,7 @@ export class ShardLeadership {
     if (because === 'wanted-elsewhere') void this.#handOver(shard);
   }
 
-  /** Gives up the lease when the work in progress is done, or after DRAIN_MS. Never rejects. */
+  /** Waits for the work in progress, at most DRAIN_MS. Never rejects. */
   async #handOver(shard: number): Promise<void> {
     const { leases, drained, log } = this.#deps;
     const done = (async () => {
@@ -244,7 +237,7 @@ export class ShardLeadership {
   }
 }
 
-/** Compact list, such as `0-15` or `1 4-7`. */
+/** Such as `0-15` or `1 4-7`. */
 const rangesOf = (numbers: readonly number[]): string => {
   const ranges: { readonly from: number; to: number }[] = [];
   for (const number of [...numbers].sort((a, b) => a - b)) {

@@ -4,31 +4,25 @@ import type { Transition } from '../../model/inspection.ts';
 import { requestNow } from '../../model/request-scope.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 
-/** Number of transitions to keep for one actor. */
 export const MOST_TRANSITIONS = 50;
-/** Number of transitions to keep for all actors of a kind. */
 const MOST_KEPT = 500_000;
-/**
- * Number of distinct combinations of event, cause and states. Above it, new ones omit the cause.
- */
+/** Above it, new ones omit the cause. */
 const MOST_WORDINGS = 10_000;
-/** Number of actors without transitions to skip in one search for transitions to drop. */
+/** Skipped in one search for transitions to drop. */
 const MOST_PASSED_OVER = 100;
-/** Number of new actors after which the iterator of the last drop is discarded. */
+/** Discards the iterator of the last drop. */
 const MOST_MADE_MEANWHILE = 1_000;
-/** Number of groups to scan for one page. */
 const MOST_GROUPS_LOOKED_AT = 2_000;
 
 export interface Moved<E> {
   readonly event: E;
-  /** Group in lists: for a sandbox, its pool's uid. Constant. */
+  /** For a sandbox, its pool's uid. Constant. */
   readonly group: string;
-  /** Sort key within a group and state. Constant. */
+  /** Constant. */
   readonly born: number;
 }
 
 export interface TransitionHistoryDeps<E> {
-  /** Name in the log. */
   readonly kind: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
@@ -43,7 +37,6 @@ interface CurrentState {
   readonly group: string;
 }
 
-/** End of a page. */
 export interface HistoryCursor {
   readonly group: string;
   readonly state: string;
@@ -52,7 +45,7 @@ export interface HistoryCursor {
 
 export interface HistoryQuery {
   readonly group?: string;
-  /** A state including its substates, or the state of one region. */
+  /** Includes its substates; or the state of one region. */
   readonly state?: string;
   readonly after?: HistoryCursor;
   readonly limit: number;
@@ -64,8 +57,8 @@ export interface HistoryPage {
 }
 
 /**
- * `times` alternates time and wording of each transition. Each transition replaces the array, so
- * that it has no spare capacity.
+ * `times` alternates time and wording. Each transition replaces the array, so that it has no spare
+ * capacity.
  */
 interface ActorHistory extends OrderedEntry {
   readonly group: string;
@@ -82,10 +75,9 @@ interface Wording {
 }
 
 /**
- * Current states of one kind's actors, and the last 50 transitions of each. Above half a million in
- * total, drops those of the oldest actors first. An actor with three transitions costs about 280
- * bytes, a transition two microseconds. Pages come from ordered indexes, starting at the last
- * page's end. A detailed log contains each transition, and at `trace` events without a change.
+ * Keeps the last 50 transitions of each actor, at most half a million in all: those of the oldest
+ * actors go first. An actor with three transitions costs about 280 bytes, a transition two
+ * microseconds.
  */
 export class TransitionHistory<E extends { readonly type: string }> {
   readonly #deps: TransitionHistoryDeps<E>;
@@ -100,8 +92,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   readonly #followers = new Map<string, Set<(transition: Transition | undefined) => void>>();
   #kept = 0;
   /**
-   * Iterator over actors whose transitions go next. Discarded after many new actors, because it
-   * retains all actors that have ended since its last step.
+   * Discarded after many new actors, because it retains all actors that have ended since its last
+   * step.
    */
   #turn: MapIterator<ActorHistory> | undefined;
   #madeSinceTurn = 0;
@@ -115,7 +107,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#histories.size;
   }
 
-  /** Records the actor's state after an event, even if it is unchanged. */
+  /** Also for an unchanged state. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#histories.get(key);
     if (this.#deps.log.detailed) this.#write(key, known?.state, { to, event });
@@ -158,7 +150,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
     else log.debug({ ...fields, from, to }, 'actor-moved');
   }
 
-  /** Removes an ended actor, and notifies its followers. */
   ended(key: string): void {
     const history = this.#histories.get(key);
     if (!history) return;
@@ -168,7 +159,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
     for (const report of this.#followers.get(key) ?? []) report(undefined);
   }
 
-  /** Current state, time of entry (0 if dropped), number of transitions, and group. */
   current(key: string): CurrentState | undefined {
     const history = this.#histories.get(key);
     return (
@@ -181,7 +171,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     );
   }
 
-  /** Last transitions of an actor, oldest first. */
+  /** Oldest first. */
   of(key: string): readonly Transition[] {
     const history = this.#histories.get(key);
     return history
@@ -191,14 +181,12 @@ export class TransitionHistory<E extends { readonly type: string }> {
       : [];
   }
 
-  /** Number of actors by state, and by state of each region. */
+  /** By state of each region. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /**
-   * May return fewer than `limit` keys if many groups had none; continue while there is a `next`.
-   */
+  /** May return fewer than `limit` keys; continue while there is a `next`. */
   page({ group, state, after, limit }: HistoryQuery): HistoryPage {
     const keys: string[] = [];
     const groups = this.#groupsFrom(group, after);
@@ -226,10 +214,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return { keys, next: undefined };
   }
 
-  /**
-   * Reports each new transition of the actor, and undefined at its end. Returns a function that
-   * ends this. `report` must not throw.
-   */
+  /** Reports undefined at the actor's end. `report` must not throw. */
   follow(key: string, report: (transition: Transition | undefined) => void): () => void {
     const followers = this.#followers.get(key) ?? new Set();
     this.#followers.set(key, followers);
@@ -282,7 +267,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#wordings.push(wording) - 1;
   }
 
-  /** Drops the transitions of one other actor, in turn from the oldest. */
+  /** In turn from the oldest actor. */
   #forgetSome(but: ActorHistory): void {
     this.#madeSinceTurn = 0;
     for (let tries = 0; tries < MOST_PASSED_OVER; tries++) {
@@ -329,7 +314,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
 
 const UNWORDED: Wording = { event: '', cause: '', from: '', to: '' };
 
-/** Whether one of its regions is in that state or a substate. */
+/** Also of a substate, in any region. */
 export const isWithin = (state: string, asked: string): boolean =>
   state === asked ||
   state.split(' ').some((part) => part === asked || part.startsWith(`${asked}.`));

@@ -9,9 +9,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Seals a claim's environment variables, and opens them for processes in its sandbox. A seal
- * (AES-256-GCM: nonce, tag, text) uses a key derived from the pepper. It is bound to sandbox and
- * owner, so a copy in another record can't be opened. Caches nothing that it opens.
+ * A seal is AES-256-GCM (nonce, tag, text) under a key derived from the pepper, bound to sandbox
+ * and owner: a copy in another record can't be opened. Opened variables are not cached.
  */
 export class ClaimEnv {
   readonly #key: Buffer;
@@ -28,8 +27,7 @@ export class ClaimEnv {
   }
 
   /**
-   * Returns the variables of the claim, overridden by `own`. Commands, terminals and processes all
-   * use this. Throws a Refusal if this installation did not seal the claim's variables for this
+   * `own` wins. Throws a Refusal if this installation did not seal the claim's variables for this
    * sandbox.
    */
   over(
@@ -60,9 +58,7 @@ export class ClaimEnv {
   }
 }
 
-/**
- * In the form of a process: `name=value`, each with a final NUL. JSON could be six times as long.
- */
+/** `name=value`, each with a final NUL. JSON could be six times as long. */
 const textOf = (env: TextPairs): string =>
   Object.entries(env)
     .map(([name, value]) => `${name}=${value}\0`)

@@ -22,8 +22,8 @@ export interface ClaimLaunchesDeps {
 }
 
 /**
- * `failed`: no instance with that image starts, for `reason`. `late`: not ready in time, but a
- * retry may succeed; `reason` is the last reported cause. `stopping`: the daemon stops.
+ * `failed`: no instance with that image starts. `late`: a retry may succeed; `reason` is the last
+ * reported cause. `stopping`: the daemon stops.
  */
 export type StartOutcome =
   | { readonly kind: 'ready' }
@@ -32,14 +32,13 @@ export type StartOutcome =
 
 interface Awaited {
   readonly poolUid: string;
-  /** Cause of a failed start. `isPassing`: a retry may succeed. */
+  /** `isPassing`: a retry may succeed. */
   readonly failure?: { readonly reason: string; readonly isPassing: boolean };
 }
 
 /**
- * Instances launched for one claim each, with an image that differs from their pool's. The replica
- * of the request launches them, whoever leads the shard. No other claim gets them. The leader
- * retires an unclaimed one at `claimBy`.
+ * Launched by the replica of the request, whoever leads the shard. No other claim gets them. The
+ * leader retires an unclaimed one at `claimBy`.
  */
 export class ClaimLaunches {
   readonly #deps: ClaimLaunchesDeps;
@@ -50,12 +49,10 @@ export class ClaimLaunches {
     this.#deps = deps;
   }
 
-  /** Whether waiting has ended for shutdown. */
   get stopping(): boolean {
     return this.#isStopping;
   }
 
-  /** Number of the pool's awaited launches that do not run yet. */
   underWay(poolUid: string): number {
     const { supervisor } = this.#deps;
     let count = 0;
@@ -64,7 +61,7 @@ export class ClaimLaunches {
     return count;
   }
 
-  /** Begins a launch. The caller must call `end`. */
+  /** The caller must call `end`. */
   begin(pool: PoolRecord, image: string, claimBy: number): InstanceId {
     const { clock, newId, launch } = this.#deps;
     const [id, now] = [newId(), clock.now()];
@@ -73,10 +70,7 @@ export class ClaimLaunches {
     return id;
   }
 
-  /**
-   * Waits until the instance can be claimed or has failed. Rejects with the reason of `signal` if
-   * it aborts.
-   */
+  /** Rejects with the reason of `signal` if it aborts. */
   async ready(
     id: InstanceId,
     claimBy: number,
@@ -99,13 +93,11 @@ export class ClaimLaunches {
     };
   }
 
-  /** Stores the cause of a failed start, if a claim waits for it. */
   failed(id: string, reason: string, isPassing: boolean): void {
     const awaited = this.#awaited.get(id);
     if (awaited) this.#awaited.set(id, { ...awaited, failure: { reason, isPassing } });
   }
 
-  /** Ends the wait of all claims for launches of a pool that ends. */
   endOf(poolUid: string): void {
     for (const [id, awaited] of this.#awaited)
       if (awaited.poolUid === poolUid) {
@@ -120,7 +112,7 @@ export class ClaimLaunches {
     for (const id of this.#awaited.keys()) this.#deps.supervisor.wake(id);
   }
 
-  /** Ends the wait. Retires the instance unless its claim was written, or may have been. */
+  /** Retires the instance unless its claim was written, or may have been. */
   end(id: InstanceId): void {
     const { supervisor, clock } = this.#deps;
     this.#awaited.delete(id);

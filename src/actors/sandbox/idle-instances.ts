@@ -14,28 +14,19 @@ export interface IdleInstancesDeps {
   readonly log: Log;
   readonly index: SandboxIndex;
   readonly waiters: Waiters;
-  /** Current revision of the pool, whose instances `acquire` prefers. */
   readonly revisionOf: (poolUid: string) => string;
-  /** Buckets to prefer; all if undefined. */
   readonly ownBuckets: () => readonly number[] | undefined;
   readonly learn: (fact: InstanceFact) => void;
-  /** Called after a release if the instance is idle. */
   readonly freed: (poolUid: string) => void;
 }
 
-/**
- * Result of an uncached read: the number of ready instances, and the acquired one unless other
- * claims took them all.
- */
+/** The number of ready instances, and the acquired one unless other claims took them all. */
 export interface Found {
   readonly ready: number;
   readonly instance: HeldInstance | undefined;
 }
 
-/**
- * Idle instances of all pools, for claims. Only one claim of this process can hold an instance at a
- * time.
- */
+/** Only one claim of this process can hold an instance at a time. */
 export class IdleInstances {
   readonly lines: ClaimQueue;
   readonly #deps: IdleInstancesDeps;
@@ -48,7 +39,6 @@ export class IdleInstances {
     });
   }
 
-  /** Acquires the longest idle instance of the pool, and prefers its current revision. */
   acquire(poolUid: string): HeldInstance | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
     const id = index.acquire(poolUid, revisionOf(poolUid), ownBuckets());
@@ -62,16 +52,13 @@ export class IdleInstances {
     });
   }
 
-  /** Id of the instance that the pool's next claim will most likely get; does not acquire it. */
+  /** Most likely; does not acquire it. */
   next(poolUid: string): string | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
     return index.nextIdle(poolUid, revisionOf(poolUid), ownBuckets());
   }
 
-  /**
-   * Acquires an instance after an uncached read that looks for at least `atLeast` instances.
-   * Refuses with `unavailable` if the read fails.
-   */
+  /** After an uncached read. Refuses with `unavailable` if the read fails. */
   async find(poolUid: string, namespace: string, atLeast: number): Promise<Found> {
     const ready = await this.look(poolUid, namespace, atLeast);
     if (ready === undefined)
@@ -80,9 +67,8 @@ export class IdleInstances {
   }
 
   /**
-   * Reads idle instances uncached, and adds those that the mirror lacks. Returns their number;
-   * fewer than `atLeast` means that there are no others. Never rejects; returns undefined if the
-   * read fails.
+   * Reads uncached, and adds what the mirror lacks. Fewer than `atLeast` means that there are no
+   * others; undefined if the read fails. Never rejects.
    */
   async look(poolUid: string, namespace: string, atLeast = 1): Promise<number | undefined> {
     const { driver, log, learn } = this.#deps;
@@ -97,8 +83,8 @@ export class IdleInstances {
   }
 
   /**
-   * Waits until the pool's longest held instance is released or gone, or until `until`. Returns its
-   * id, or undefined at once if no claim of this process holds one.
+   * Waits for the pool's longest held instance, or until `until`. Undefined at once if no claim of
+   * this process holds one.
    */
   async untilReleased(poolUid: string, until: number): Promise<string | undefined> {
     const { index, waiters } = this.#deps;
@@ -107,7 +93,6 @@ export class IdleInstances {
     return id;
   }
 
-  /** Ids of the pool's instances that claims of this process hold. */
   heldIn(poolUid: string): ReadonlySet<string> {
     return new Set(this.#deps.index.heldIn(poolUid));
   }
@@ -123,12 +108,12 @@ export class IdleInstances {
 }
 
 /**
- * Holds an idle instance for one claim. Until its release, no other claim of this process tries it,
- * and no pool dismisses it. The claim must release it on every exit.
+ * Until its release, no other claim of this process tries the instance, and no pool dismisses it.
+ * The claim must release it on every exit.
  */
 export class HeldInstance {
   readonly id: InstanceId;
-  /** Number of idle instances at acquisition: this one, and those that nobody held. */
+  /** At acquisition: this one, and those that nobody held. */
   readonly idle: number;
   readonly #released: () => void;
   #work: Promise<unknown> | undefined;
@@ -148,7 +133,6 @@ export class HeldInstance {
     this.#released = released;
   }
 
-  /** Delays the release until the work ends. */
   holdDuring(work: Promise<unknown>): void {
     this.#work = work;
   }
@@ -174,7 +158,6 @@ export type EndOfWaiting = 'over' | 'gone' | 'deleted' | 'stopping';
 
 interface ClaimQueueDeps {
   readonly clock: Clock;
-  /** Acquires an idle instance of the pool. */
   readonly acquire: (poolUid: string) => HeldInstance | undefined;
 }
 
@@ -182,9 +165,9 @@ const FIRST_PAUSE_MS = 25;
 const LAST_PAUSE_MS = 250;
 
 /**
- * Claims of this process that wait for an instance, one FIFO queue per pool. The first claim
- * without a candidate gets the next idle instance at once. The admission decides the order over all
- * replicas; if it refuses a claim, the queue pauses briefly.
+ * One FIFO queue per pool, of this process. The first claim without a candidate gets the next idle
+ * instance. The admission decides the order over all replicas; if it refuses a claim, the queue
+ * pauses briefly.
  */
 class ClaimQueue {
   readonly #deps: ClaimQueueDeps;
@@ -195,24 +178,21 @@ class ClaimQueue {
     this.#deps = deps;
   }
 
-  /** Whether waiting has ended for shutdown. */
   get stopping(): boolean {
     return this.#stopping;
   }
 
-  /** Number of claims of this process that wait for the pool. */
   waiting(poolUid: string): number {
     return this.#lines.get(poolUid)?.standing.size ?? 0;
   }
 
-  /** Number of waiting claims of this process. */
   get size(): number {
     let all = 0;
     for (const { standing } of this.#lines.values()) all += standing.size;
     return all;
   }
 
-  /** Appends a claim to the pool's queue. The caller must call `leave`. */
+  /** The caller must call `leave`. */
   enqueue(poolUid: string): QueueEntry {
     const line = this.#lines.get(poolUid) ?? {
       standing: new Set<Standing>(),
@@ -236,7 +216,6 @@ class ClaimQueue {
     };
   }
 
-  /** Ends any pause of the queue, because an instance of the pool turned idle. */
   turnedIdle(poolUid: string): void {
     const line = this.#lines.get(poolUid);
     if (!line) return;
@@ -244,7 +223,6 @@ class ClaimQueue {
     this.#resume(poolUid, line);
   }
 
-  /** Hands available instances of the pool to waiting claims. */
   offer(poolUid: string): void {
     const line = this.#lines.get(poolUid);
     if (!line || line.cancelPause) return;
@@ -256,7 +234,6 @@ class ClaimQueue {
     }
   }
 
-  /** Ends the wait of all claims for the pool. */
   end(poolUid: string, why: EndOfWaiting = 'deleted'): void {
     for (const { hand } of this.#lines.get(poolUid)?.standing ?? []) hand?.(why);
   }
@@ -320,23 +297,22 @@ interface Line {
   cancelPause: (() => void) | undefined;
 }
 
-/** Queue position of one claim. The claim calls `next` again if another claim won its candidate. */
+/** The claim calls `next` again if another claim won its candidate. */
 export interface QueueEntry {
   readonly next: (
     until: number,
     signal: AbortSignal | undefined,
   ) => Promise<HeldInstance | EndOfWaiting>;
   /**
-   * Pauses the queue after an out-of-turn attempt, until the pause ends or another instance turns
-   * idle. Call it before the release of the instance.
+   * Until the pause ends or another instance turns idle. Call it before the release of the
+   * instance.
    */
   readonly pause: () => void;
   readonly leave: () => void;
 }
 
 /**
- * Buckets of this replica, recomputed as replicas come and go. Only a hint: the conditional claim
- * decides between replicas.
+ * Recomputed as replicas come and go. Only a hint: the conditional claim decides between replicas.
  */
 export class OwnBuckets {
   readonly #replica: string;

@@ -5,14 +5,13 @@ import { withImage } from '../../model/pools/with-image.ts';
 import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** Builds the launch order of a new instance from the pool's current record. */
 export const launchOrderOf = (
   { uid, name, owner, env, updateRevision, definition, labels, annotations }: PoolRecord,
   id: InstanceId,
   now: number,
 ): LaunchOrder => ({
-  // Ignores the record's value: uses the passwords of the pool, or of the env that the pool is a
-  // member of.
+  // The record's value does not count: the passwords are those of the pool, or of the env that the
+  // pool is a member of.
   definition: definition.imagePullSecret
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,
@@ -36,10 +35,7 @@ export const launchOrderOf = (
   },
 });
 
-/**
- * Builds the launch order of an instance with another image, for one claim (see
- * `InstanceRecord.claimBy`).
- */
+/** For one claim (see `InstanceRecord.claimBy`). */
 export const orderWithImage = (
   pool: PoolRecord,
   id: InstanceId,

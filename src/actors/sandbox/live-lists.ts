@@ -17,20 +17,17 @@ export interface LiveFilter {
   readonly poolName?: string;
   readonly poolUid?: string;
   readonly phase?: SandboxStatus;
-  /** Pairs that the claim's metadata must contain. */
   readonly metadata?: TextPairs;
 }
 
-/** Instances on the same lists. */
 interface Cell {
   readonly lists: readonly string[];
   readonly instances: OrderedIndex;
 }
 
 /**
- * Lists of live instances by tenant, pool, phase and metadata, sorted by claimedAt or createdAt.
- * Each instance is in one cell, and each list consists of cells. So a move costs the same for any
- * number of lists; a page merges the cells of its list.
+ * Sorted by claimedAt or createdAt. Each instance is in one cell, and each list consists of cells:
+ * a move costs the same for any number of lists, and a page merges the cells of its list.
  */
 export class LiveLists {
   readonly #placementOf: (id: string) => Placement | undefined;
@@ -42,14 +39,13 @@ export class LiveLists {
     this.#placementOf = placementOf;
   }
 
-  /** Moves an instance; an undefined placement means that it is on no list. */
   move(before: Placement | undefined, next: Placement | undefined): void {
     if (before) this.#take(before);
     if (next && next.status !== 'Completed') this.#put(next);
     if (before?.metadata || next?.metadata) this.#redescribe(before, next);
   }
 
-  /** Returns a page of ids, newest first, and the total. */
+  /** Newest first. */
   list(
     filter: LiveFilter,
     offset: number,
@@ -62,7 +58,6 @@ export class LiveLists {
     return { ids: isEmpty ? [] : newestOf(cells, offset, limit), total };
   }
 
-  /** Number of the list's instances that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     let newer = 0;
     for (const cell of this.#lists.get(keyOf(filter)) ?? []) newer += cell.newerThan(entry);
@@ -149,7 +144,6 @@ const keyOf = (filter: LiveFilter): string => {
   return listKey(scopeOf(filter), poolUid === undefined ? poolName : `#${poolUid}`, phase);
 };
 
-/** One scope for each combination of an owner's three names in queries. */
 const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
   `${namespace}/${team}/${user}`;
 
@@ -174,7 +168,6 @@ const listKeys = (placement: Placement): readonly string[] => {
   ]);
 };
 
-/** Entry for the metadata index; undefined after completion. */
 const describedOf = (placement: Placement): Described | undefined =>
   placement.metadata && placement.status !== 'Completed'
     ? { entry: listEntry(placement), owner: placement.owner, pairs: placement.metadata }
@@ -194,10 +187,9 @@ const isIn = (
 
 type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;
 
-/** Number of ended claims to remember. */
 const MOST_ENDED = 10_000;
 
-/** Finds claims by their request's idempotency key or grant. */
+/** By their request's idempotency key or grant. */
 export class ClaimMarks {
   readonly #byMark = new Map<string, string>();
   readonly #ended = new RecentSet(MOST_ENDED);
@@ -213,12 +205,12 @@ export class ClaimMarks {
     if (mark !== undefined && !isMarkOfManager) this.#ended.add(mark);
   }
 
-  /** Returns the id of the claimed sandbox while it lives and its claim stands. */
+  /** Undefined once it has ended or its claim was undone. */
   find(mark: string): string | undefined {
     return this.#byMark.get(mark);
   }
 
-  /** Whether the request's claim has ended, among the remembered ends. */
+  /** Among the remembered ends. */
   hasEnded(mark: string): boolean {
     return this.#ended.has(mark);
   }

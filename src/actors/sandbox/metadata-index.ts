@@ -2,7 +2,6 @@ import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
-/** Entry of a claimed instance, with its owner and the metadata pairs that find it. */
 export interface Described {
   readonly entry: OrderedEntry;
   readonly owner: Tenant;
@@ -13,13 +12,11 @@ export interface MetadataQuery {
   readonly pairs: TextPairs;
   /** All owners if absent. */
   readonly owner?: Tenant;
-  /** Additional filter. */
   readonly matches?: (id: string) => boolean;
 }
 
 /**
- * Live claimed instances by each metadata pair, per owner and over all owners. A query reads only
- * the shortest list of its pairs.
+ * By each metadata pair, per owner and over all. A query reads only the shortest list of its pairs.
  */
 export class MetadataIndex {
   readonly #lists = new Map<string, OrderedIndex>();
@@ -43,7 +40,7 @@ export class MetadataIndex {
     }
   }
 
-  /** Returns a page of the ids with all pairs, newest first, and the total. */
+  /** Ids with all pairs, newest first. */
   list(
     { pairs, owner, matches }: MetadataQuery,
     offset: number,

@@ -21,22 +21,17 @@ export interface ReservationReconcilerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly leads: (shard: number) => boolean;
-  /** Tenants who have pools. */
   readonly tenants: () => Iterable<Tenant>;
-  /**
-   * Returns the amount in the name's record. 0 if no record exists and no earlier write can create
-   * it.
-   */
+  /** 0 if no record exists and no earlier write can create it. */
   readonly recorded: (
     tenant: Tenant,
     resource: QuotaResource,
     name: string,
   ) => Promise<RecordedAmount>;
-  /** Returns the counted amounts in the mirror, by name. */
   readonly shown: (tenant: Tenant, resource: QuotaResource) => ReadonlyMap<string, number>;
   /**
-   * Deletes what was written before the record of a pool that was reserved but never created.
-   * Retried if it rejects.
+   * Deletes what was written before the record of a pool that was never created. Retried if it
+   * rejects.
    */
   readonly unmade: (tenant: Tenant, poolUid: string) => Promise<void>;
 }
@@ -49,23 +44,20 @@ export interface RecordedAmount {
 /** In ms. Longer than any write permitted by a reservation can take. */
 export const UNCONFIRMED_MS = 30_000;
 export const RECONCILE_EVERY_MS = 10_000;
-/** Interval between comparisons of a tenant's usage with the mirror. */
 const COMPARE_EVERY_MS = 60_000;
 const MOST_NOTED = 1_000;
-/** Page size of `unreconciled`. */
 const BATCH = 100;
 const TENANTS_AT_ONCE = 16;
 
-/** Mismatches of the last comparison with the mirror, as `resource name version`. */
+/** Each as `resource name version`. */
 interface Comparison {
   readonly at: number;
   readonly suspects: ReadonlySet<string>;
 }
 
 /**
- * Corrects quota usage from the records. A replica may die between a reservation and its record,
- * and a release may get lost. The leader of the tenant's shard reconciles a tenant; a replica that
- * reserved for a tenant without pools reconciles it too.
+ * A replica may die between a reservation and its record, and a release may get lost. The leader of
+ * the tenant's shard reconciles; so does a replica that reserved for a tenant without pools.
  */
 export class ReservationReconciler {
   readonly #deps: ReservationReconcilerDeps;
@@ -92,7 +84,7 @@ export class ReservationReconciler {
     await this.#round;
   }
 
-  /** Reconciles the tenant here, whoever leads, until its present reservations are old enough. */
+  /** Whoever leads, until its present reservations are old enough. */
   note(tenant: Tenant): void {
     const key = tenantKey(tenant);
     if (this.#noted.size < MOST_NOTED || this.#noted.has(key))
@@ -150,9 +142,8 @@ export class ReservationReconciler {
   }
 
   /**
-   * Compares usage with the mirror. Reconciles a mismatch from its record if it shows twice in a
-   * row without a change. Causes are a release that Redis missed, an unconfirmed size, or an object
-   * changed by hand.
+   * Reconciles a mismatch with the mirror that shows twice in a row: a release that Redis missed,
+   * an unconfirmed size, or an object changed by hand.
    */
   async #compare(tenant: Tenant, now: number): Promise<void> {
     const before = this.#compared.get(tenantKey(tenant))?.suspects ?? new Set<string>();
@@ -168,7 +159,6 @@ export class ReservationReconciler {
     this.#compared.set(tenantKey(tenant), { at: now, suspects });
   }
 
-  /** Returns at most one batch. */
   async #disagreeing(tenant: Tenant, resource: QuotaResource): Promise<readonly Reservation[]> {
     const parts = await this.#deps.quotas.parts(tenant, resource);
     const missing = new Map(
@@ -184,7 +174,6 @@ export class ReservationReconciler {
     return disagreeing.slice(0, BATCH);
   }
 
-  /** Returns the number of reconciled reservations. */
   async #reconcileFromRecords(
     tenant: Tenant,
     resource: QuotaResource,
@@ -273,7 +262,6 @@ export const shownAmounts =
     );
   };
 
-/** Restores quota usage from the existing claims. */
 export const restoreClaims = async (
   actors: SandboxHost['actors'],
   coordination: Pick<Coordination, 'restore'>,

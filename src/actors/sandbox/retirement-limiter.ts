@@ -1,27 +1,19 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { SandboxTag } from '../../machines/sandbox/events.ts';
 
-/**
- * Ends in progress of all pools. Few enough for timely answers, and enough to keep a store busy.
- */
+/** Few enough for timely answers, and enough to keep a store busy. */
 const MOST = 32;
-/**
- * Ends in progress of one namespace's pools. Lower than MOST, so that a slow namespace leaves
- * capacity for others.
- */
+/** Lower than MOST, so that a slow namespace leaves capacity for others. */
 const SHARE_OF_NAMESPACE = 24;
-/** Ends in progress of one pool. Low enough that a large pool does not block others. */
+/** Low enough that a large pool does not block others. */
 const SHARE = 8;
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 60_000;
-/** Pools whose pauses are remembered. */
 const MOST_PAUSES = 1_000;
 
 export interface RetirementLimiterDeps {
   readonly clock: Pick<Clock, 'now'>;
-  /** Called when the pool may end more. */
   readonly goOn: (poolUid: string) => void;
-  /** Schedules a call of `goOn` for the pool. */
   readonly goOnAt: (poolUid: string, at: number) => void;
   /** Undefined if the pool is unknown. */
   readonly namespaceOf: (poolUid: string) => string | undefined;
@@ -40,26 +32,23 @@ interface Pause {
 }
 
 /**
- * Limits concurrent ends that no request waits for, such as those of surplus instances. A thousand
- * at once would delay requests and time out, and each timeout leads to an uncached read. A pool
- * continues as soon as others finish. After a failed end its pool pauses, longer each time, and
+ * Limits ends that no request waits for: a thousand at once would delay requests and time out, and
+ * each timeout leads to an uncached read. After a failed end its pool pauses, longer each time, and
  * then retries only one. So a namespace that refuses all deletions delays nobody else.
  */
 export class RetirementLimiter {
   readonly #deps: RetirementLimiterDeps;
-  /** Ends requested but not durable yet. */
+  /** Requested but not durable yet. */
   readonly #underWay = new Map<string, UnderWay>();
-  /** Pauses of pools whose last end failed, most recent failure last. */
+  /** Most recent failure last. */
   readonly #pauses = new Map<string, Pause>();
-  /** Pools with more to end. `#hungry` pools, without an end in progress, come first. */
+  /** `#hungry` pools, without an end in progress, come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
-  /** Pools that already continued since the last end, and so wait for another end. */
+  /** They wait for another end. */
   readonly #goneOn = new Set<string>();
-  /** Pools that continue next, in this order. */
   readonly #next = new Set<string>();
   #goesOn = false;
-  /** Pool that continues now. */
   #turn: string | undefined;
 
   constructor(deps: RetirementLimiterDeps) {
@@ -67,8 +56,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * Ends as many of the pool's `candidates` as capacity permits; the others follow later. `tell`
-   * returns false if no more need to end.
+   * As many as capacity permits; the others follow later. `tell` returns false if no more need to
+   * end.
    */
   end(
     poolUid: string,
@@ -102,10 +91,7 @@ export class RetirementLimiter {
     this.#goOnWithNext();
   }
 
-  /**
-   * Continues as many pools as there is capacity, counting one end for each. If they leave
-   * capacity, continues the next pools, each once.
-   */
+  /** Counts one end for each pool. If they leave capacity, continues the next pools, each once. */
   #goOnWithNext(): void {
     const roomIn = new Map<string, number>();
     let goneOn = 0;
@@ -124,8 +110,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * Continues one pool per turn of the event loop. Many ends finish at once and a pool's new plan
-   * may take long, so requests get turns in between.
+   * One pool per turn of the event loop: many ends finish at once and a pool's new plan may take
+   * long, so requests get turns in between.
    */
   #goOnSoon(): void {
     const [next] = this.#next;
@@ -162,10 +148,7 @@ export class RetirementLimiter {
     this.#deps.goOnAt(poolUid, pause.until);
   }
 
-  /**
-   * Number of ends that the pool may begin. If 0, queues the pool or waits for the end of its
-   * pause.
-   */
+  /** If 0, queues the pool or waits for the end of its pause. */
   #roomFor(poolUid: string): number {
     const isServed = this.#isServed(poolUid);
     const pause = this.#pauses.get(poolUid);
@@ -192,9 +175,6 @@ export class RetirementLimiter {
     return false;
   }
 
-  /**
-   * Remaining capacity of the pool, given the ends in progress of all pools and of its namespace.
-   */
   #shareOf(poolUid: string): number {
     const namespace = this.#namespaceOf(poolUid);
     let ofNamespace = 0;

@@ -24,15 +24,13 @@ export interface SandboxEffectsDeps {
 
 /**
  * Longest delay of a DELETE's answer if the mark can't be written. Without the mark, other replicas
- * trust their mirrors, whose watches usually show the end after this time. Together with the write,
- * usually less than RETRY_MS.
+ * trust their mirrors, which usually show the end by then.
  */
 const MARK_MS = 500;
 
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
 /**
- * Executes one intent against driver, history and quota, and resolves with the resulting event.
  * After a failed read it resolves with undefined, and the state's deadline retries. `held`: whether
  * an autonomous intent may still run. Never rejects.
  */
@@ -72,8 +70,8 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => {
 };
 
 /**
- * Writes the claim only while its reservation holds. Another claim may have taken the reservation
- * of a repeated claim, or of a replica that was stopped (SIGSTOP, a paused VM).
+ * Only while its reservation holds: another claim may have taken that of a repeated claim, or of a
+ * replica that was stopped (SIGSTOP, a paused VM).
  */
 const claim = async (
   { driver, coordination, clock }: SandboxEffectsDeps,
@@ -92,7 +90,6 @@ const claim = async (
   };
 };
 
-/** Publishes the end in parallel with the durable write. */
 const release = async (
   { driver, coordination, clock }: SandboxEffectsDeps,
   id: InstanceId,
@@ -138,7 +135,7 @@ const close = async (
     const known = intent.finished.endReason === 'lost' ? await coordination.ended(id) : undefined;
     await history.record(known ? { ...intent.finished, endReason: known.reason } : intent.finished);
     await coordination.release(intent.finished.owner, 'sandboxes', id);
-    // Keeps the mark for another minute, because other mirrors may be behind.
+    // Other mirrors may be behind.
     await coordination.markEnded(
       id,
       known ?? { reason: intent.finished.endReason, exitCode: intent.finished.exitCode },
@@ -179,7 +176,6 @@ const outcomeUnknown = (
   }
 };
 
-/** Builds the pool's event for the outcome of a start. */
 export const startReport = (
   { outcome, reason }: Extract<SandboxIntent, { type: 'report-start' }>,
   revision: string,
@@ -197,7 +193,7 @@ export const startReport = (
   }
 };
 
-/** Whether the intent needs leadership, because no request waits for it. */
+/** False if a request waits for the intent. */
 export const isLeaders = (intent: SandboxIntent): boolean => {
   switch (intent.type) {
     case 'launch':
@@ -215,7 +211,7 @@ export const isLeaders = (intent: SandboxIntent): boolean => {
   }
 };
 
-/** How long to retry a pause at the end time before the sandbox ends after all. */
+/** A pause at the end time is retried this long before the sandbox ends after all. */
 const PAUSE_MS = 30_000;
 
 interface PausesAtEndDeps {
@@ -223,10 +219,9 @@ interface PausesAtEndDeps {
   readonly clock: Clock;
 }
 
-/** Pauses sandboxes at `endsAt` instead of ending them. */
 export class PausesAtEnd {
   readonly #deps: PausesAtEndDeps;
-  /** Start of this process. Retries of earlier due pauses count from here. */
+  /** Retries of earlier due pauses count from here. */
   readonly #began: number;
   readonly #underWay = new Set<InstanceId>();
 
@@ -236,9 +231,8 @@ export class PausesAtEnd {
   }
 
   /**
-   * Pauses a due sandbox, and returns the new record, or the current fact if its record has
-   * changed. Returns undefined if the sandbox is to end: it needs no pause, or can't be paused.
-   * Rejects if the caller should retry.
+   * Returns the current fact if the record has changed, undefined if the sandbox is to end. Rejects
+   * if the caller should retry.
    */
   async pause(
     id: InstanceId,

@@ -54,7 +54,7 @@ export interface SandboxHostDeps extends Pick<
   readonly shared: SharedIndexes;
   readonly events: EventRecorder | undefined;
   readonly leads: (shard: number) => boolean;
-  /** Other parts of the supervisor, created after this host. */
+  /** Created after this host. */
   readonly parts: () => {
     readonly pools: Pick<PoolHost, 'send' | 'moved' | 'knowsToStart'>;
     readonly idle: Pick<IdleInstances, 'lines'>;
@@ -62,7 +62,6 @@ export interface SandboxHostDeps extends Pick<
   readonly listener: SandboxListener;
 }
 
-/** Indexes that follow each transition of a sandbox. */
 export interface SharedIndexes {
   readonly index: SandboxIndex;
   readonly waiters: Waiters;
@@ -70,23 +69,20 @@ export interface SharedIndexes {
 }
 
 export interface SandboxListener {
-  /** Called when the driver reports an instance of the pool without an actor. */
   readonly found: (poolUid: string) => void;
   readonly ended: (id: string) => void;
-  /** An instance launched for one claim failed to start. `isPassing`: a retry may succeed. */
   readonly startFailed: (id: string, reason: string, isPassing: boolean) => void;
 }
 
-/** Hosts one actor for each sandbox of a supervisor, and updates indexes after each transition. */
+/** Updates indexes after each transition. */
 export class SandboxHost {
   readonly actors: ActorHost<Snapshot, SandboxEvent, SandboxIntent, SandboxInput>;
   readonly #deps: SandboxHostDeps;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #factory = new SandboxActors();
   #started = false;
-  /** Caches the last snapshot's view, because a waiter reads the same view several times. */
+  /** A waiter reads the same view several times. */
   #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
-  /** Start report of the event in progress. */
   #report: PoolEvent | undefined;
 
   constructor(deps: SandboxHostDeps) {
@@ -102,17 +98,16 @@ export class SandboxHost {
     return this.#last.shown;
   }
 
-  /** Ends the initial read: an instance that appears from now on is new. */
+  /** An instance that appears from now on is new. */
   begin(): void {
     this.#started = true;
   }
 
-  /** Creates the actor of a new instance, which launches it. */
   launch(input: LaunchInput): void {
     this.#host(input.launchOrder.record.id, input);
   }
 
-  /** Applies a fact from the driver. Creates the actor if the instance has none. */
+  /** Creates the actor if the instance has none. */
   learn(fact: InstanceFact): void {
     const { id, record } = fact;
     const now = this.#deps.runtime.clock.now();
@@ -133,8 +128,8 @@ export class SandboxHost {
   }
 
   /**
-   * Rebuilds the sandbox's actor from a new read. Answers `busy` while an intent is pending, whose
-   * answer the new actor would not know, or while a claim holds the instance.
+   * Answers `busy` while an intent is pending, whose answer the new actor would not know, or while
+   * a claim holds the instance.
    */
   async rebuild(id: InstanceId): Promise<RebuildOutcome> {
     if (this.#isBusy(id)) return 'busy';
@@ -224,7 +219,7 @@ export class SandboxHost {
       listener.startFailed(id, intent.reason, intent.outcome === 'deferred');
   }
 
-  /** Whether an intent without a lease is still needed: false once `claimBy` has passed. */
+  /** False once `claimBy` has passed. */
   #isWanted(id: string): boolean {
     const context = this.actors.snapshot(id)?.context;
     const { claimBy } = (context && recordIn(context)) ?? {};
@@ -307,10 +302,7 @@ export class SandboxHost {
     return report;
   }
 
-  /**
-   * Skips a successful start if the pool already knows that the revision starts. Most claims cause
-   * one.
-   */
+  /** Most claims cause a start that the pool already knows. */
   #tellOfStart(poolUid: string, report: PoolEvent, event: string): void {
     const { parts, runtime } = this.#deps;
     const { pools } = parts();
@@ -358,7 +350,6 @@ export class SandboxHost {
   }
 }
 
-/** Current and previous placement of an instance. */
 interface Places {
   readonly now: Placement | undefined;
   readonly before: Placement | undefined;

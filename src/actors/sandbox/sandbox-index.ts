@@ -8,7 +8,7 @@ export interface LiveCounts {
   readonly byNamespace: ReadonlyMap<string, number>;
 }
 
-/** Kinds of unclaimed instances, in the order in which a pool dismisses them. */
+/** In the order in which a pool dismisses them. */
 export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
 export type Unclaimed = (typeof UNCLAIMED)[number];
 
@@ -26,9 +26,8 @@ interface PoolIndex {
 }
 
 /**
- * Live instances by pool, tenant and phase. Each change updates the index, so that no query scans
- * all instances; a search by metadata scans those with its rarest pair. Lists sort by claimedAt, or
- * by createdAt if unclaimed.
+ * Each change updates the index, so that no query scans all instances; a search by metadata scans
+ * those with its rarest pair.
  */
 export class SandboxIndex {
   readonly claimMarks = new ClaimMarks();
@@ -45,7 +44,7 @@ export class SandboxIndex {
     return this.#placements.get(id);
   }
 
-  /** Sets the placement of an instance; returns the previous one. */
+  /** Returns the previous placement. */
   place(next: Placement): Placement | undefined {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return before;
@@ -71,8 +70,8 @@ export class SandboxIndex {
   }
 
   /**
-   * Acquires the longest idle instance of the pool. Prefers this revision, then these buckets. The
-   * caller holds the instance until it releases it, even if the instance changes state.
+   * Longest idle first. Prefers this revision, then these buckets. The caller holds the instance
+   * until it releases it, even if the instance changes state.
    */
   acquire(
     poolUid: string,
@@ -87,7 +86,7 @@ export class SandboxIndex {
     return first.entry.id;
   }
 
-  /** Id of the instance that `acquire` would return; does not acquire it. */
+  /** Does not acquire it. */
   nextIdle(
     poolUid: string,
     revision: string,
@@ -97,19 +96,19 @@ export class SandboxIndex {
     return pool && longestIdle(pool, revision, preferred)?.entry.id;
   }
 
-  /** Number of the pool's idle instances that nobody holds. */
+  /** Excludes held instances. */
   idleIn(poolUid: string): number {
     let count = 0;
     for (const { idle } of this.#pools.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
     return count;
   }
 
-  /** Id of the pool's live instance that has been held longest; undefined if none is held. */
+  /** Undefined if none is held. */
   heldOf(poolUid: string): string | undefined {
     return this.heldIn(poolUid).next().value;
   }
 
-  /** Ids of the pool's live held instances, longest held first. */
+  /** Longest held first. */
   *heldIn(poolUid: string): Generator<string, undefined, undefined> {
     for (const id of this.#pools.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
   }
@@ -119,7 +118,7 @@ export class SandboxIndex {
     return placement !== undefined && this.#pools.get(placement.poolUid)?.held.has(id) === true;
   }
 
-  /** Releases an acquired instance. Returns true if it is unclaimed, and so available again. */
+  /** Returns true if it is unclaimed, and so available again. */
   release(poolUid: string, id: string): boolean {
     if (!this.#pools.get(poolUid)?.held.delete(id)) return false;
     const placement = this.#placements.get(id);
@@ -129,8 +128,8 @@ export class SandboxIndex {
   }
 
   /**
-   * Unclaimed instances that nobody holds, in order of dismissal: starting (newest first), then
-   * unavailable, then idle (longest first). Within each kind, other revisions come before this one.
+   * Unclaimed ones that nobody holds: starting (newest first), then unavailable, then idle (longest
+   * first). Within each kind, other revisions come before this one.
    */
   dismissable(poolUid: string, revision: string, most: number): readonly string[] {
     const pool = this.#pools.get(poolUid);
@@ -140,7 +139,7 @@ export class SandboxIndex {
     return UNCLAIMED.flatMap((as) => pools.flatMap((one) => idsOf(one, as, most))).slice(0, most);
   }
 
-  /** Unclaimed instances created no later than `moment`, in the order of `dismissable`. */
+  /** In the order of `dismissable`. */
   createdBefore(
     as: Unclaimed,
     poolUid: string,
@@ -154,7 +153,7 @@ export class SandboxIndex {
       .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
   }
 
-  /** Id of the instance that has been unready longest, if unready since `moment` or earlier. */
+  /** Undefined unless one is unready since `moment` or earlier. */
   longestUnready(poolUid: string, moment: number): string | undefined {
     const unavailable = [...(this.#pools.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
       ({ unavailable: all }) => all.ids(all.size),
@@ -165,7 +164,7 @@ export class SandboxIndex {
     return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
   }
 
-  /** Unclaimed instances of other revisions, in the order of `dismissable`. */
+  /** In the order of `dismissable`. */
   stale(
     poolUid: string,
     revision: string,
@@ -185,7 +184,6 @@ export class SandboxIndex {
     );
   }
 
-  /** Uids of the pools that have instances. */
   poolUids(): readonly string[] {
     return [...this.#pools.keys()];
   }
@@ -194,13 +192,13 @@ export class SandboxIndex {
     return this.#pools.get(poolUid)?.claimed.ids(most) ?? [];
   }
 
-  /** Time of the newest live claim; 0 if there is none. */
+  /** 0 if there is none. */
   lastClaimedAt(poolUid: string): number {
     const [newest = ''] = this.#pools.get(poolUid)?.claimed.newest(0, 1) ?? [];
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
-  /** Returns a page of ids, newest first, and the total. */
+  /** Newest first. */
   list(
     filter: LiveFilter,
     offset: number,
@@ -209,12 +207,10 @@ export class SandboxIndex {
     return this.#lists.list(filter, offset, limit);
   }
 
-  /** Number of the list's instances that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     return this.#lists.newerThan(filter, entry);
   }
 
-  /** Counts all instances that have not completed. */
   counts(): LiveCounts {
     const byStatus = SANDBOX_STATUSES.flatMap((status) => {
       const { total } = this.list({ phase: status }, 0, 0);
@@ -278,7 +274,7 @@ export class SandboxIndex {
   }
 }
 
-/** Namespace that counts the instance; undefined after completion, when history counts it. */
+/** Undefined after completion, when history counts it. */
 const namespaceOf = (placement: Placement | undefined): string | undefined =>
   placement === undefined || placement.status === 'Completed'
     ? undefined
@@ -325,10 +321,7 @@ const entryOf = (placement: Placement): OrderedEntry => ({
   id: placement.id,
 });
 
-/**
- * Number of hash buckets of idle instances. Live replicas divide the buckets among themselves, so
- * that two replicas seldom try the same instance.
- */
+/** Live replicas divide the buckets among themselves, so that two seldom try the same instance. */
 const BUCKETS = 64;
 
 export const bucketOf = (id: string): number => {
@@ -337,7 +330,7 @@ export const bucketOf = (id: string): number => {
   return hash % BUCKETS;
 };
 
-/** Idle instances of one pool, by bucket. Each bucket sorts by idle time, longest first. */
+/** Each bucket sorts by idle time, longest first. */
 export class IdleSet {
   readonly #buckets: (OrderedIndex | undefined)[] = Array.from(
     { length: BUCKETS },
@@ -358,12 +351,12 @@ export class IdleSet {
     if (this.#buckets[bucketOf(entry.id)]?.remove(entry)) this.#size -= 1;
   }
 
-  /** Longest idle instance of these buckets, or of all buckets if these are empty. */
+  /** Searches all buckets if these are empty. */
   first(preferred: readonly number[]): OrderedEntry | undefined {
     return this.#size === 0 ? undefined : (this.#firstOf(preferred) ?? this.#firstOf(ALL_BUCKETS));
   }
 
-  /** Ids of the longest idle instances, longest first. */
+  /** Longest idle first. */
   ids(most: number): readonly string[] {
     return this.#buckets
       .flatMap((bucket) => bucket?.oldest(most) ?? [])
@@ -382,13 +375,11 @@ export class IdleSet {
   }
 }
 
-/** An idle instance, and the set that contains it. */
 interface FoundIdle {
   readonly among: IdleSet;
   readonly entry: OrderedEntry;
 }
 
-/** Finds the longest idle instance of several sets. Each set prefers these buckets. */
 const longestOf = (
   sets: readonly IdleSet[],
   preferred: readonly number[],

@@ -16,7 +16,6 @@ interface EventRecorderDeps {
   readonly leads: (shard: number) => boolean;
 }
 
-/** Records lifecycle events of sandboxes for their owners. */
 export class EventRecorder {
   readonly #deps: EventRecorderDeps;
 
@@ -58,10 +57,9 @@ export class EventRecorder {
   }
 }
 
-/** Events that actors on every replica receive. This replica causes all others. */
+/** Received by actors on every replica. This replica causes all others. */
 const SEEN: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['FACT', 'DEADLINE']);
 
-/** Events that count as activity in a sandbox. */
 const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>([
   'ACTIVE',
   'WORK_BEGAN',
@@ -75,7 +73,6 @@ interface Happened {
   readonly after: SandboxContext;
 }
 
-/** Publishes activity and work in a sandbox to other replicas. */
 export const publishActivity = (
   activity: Pick<Activity, 'touch' | 'work'>,
   { event, before, after: { id, working, record } }: Happened,
@@ -85,10 +82,9 @@ export const publishActivity = (
   if (working > 0 || before.working > 0) activity.work(id, working > 0);
 };
 
-/** Cause of a transition: an event, an order, a discovery, or a throw of the machine. */
 type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
 
-/** Short cause of a transition, from a small fixed vocabulary: without ids, times or user text. */
+/** From a small fixed vocabulary: without ids, times or user text. */
 export const sandboxCauseOf = (event: SandboxHappened): string => {
   switch (event.type) {
     case 'FACT':
@@ -107,16 +103,13 @@ export const sandboxCauseOf = (event: SandboxHappened): string => {
   }
 };
 
-/** State of an actor before or after an event. */
 interface Moment {
-  /** The machine's top-level state. */
   readonly state: string;
   readonly context: SandboxContext;
 }
 
 const NOTHING: readonly LifecycleEvent[] = [];
 
-/** Lifecycle events of a transition; usually empty. */
 const lifecycleEventsOf = (
   before: Moment,
   after: Moment,
@@ -140,7 +133,6 @@ const lifecycleEventsOf = (
   return found;
 };
 
-/** Whether no field changed that leads to a lifecycle event. */
 const isAlike = (before: Moment, after: Moment): boolean => {
   const [was, is] = [before.context, after.context];
   return (
@@ -192,7 +184,7 @@ const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleE
   return [{ reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs }];
 };
 
-/** Builds the event. Takes the time from the record if the record has it. */
+/** The record's time wins. */
 const eventOf = (
   lifecycleEvent: LifecycleEvent,
   context: SandboxContext,
@@ -231,10 +223,7 @@ const momentOf = (
   }
 };
 
-/**
- * Whether to store the event: history will list the sandbox, and neither its record nor history
- * shows the event otherwise.
- */
+/** Only if neither the record nor history shows the event otherwise. */
 const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
   record?.claim !== undefined &&
   (reason === 'IdleTimeoutChanged' ||
@@ -247,10 +236,7 @@ const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean
     reason === 'ContainerEnded' ||
     reason === 'ProgramsEnded');
 
-/**
- * Key of the event, equal on every replica; undefined if replicas see it at different times.
- * `known`: context before the event, if any.
- */
+/** Equal on every replica; undefined if replicas see it at different times. */
 const keyOf = (
   lifecycleEvent: LifecycleEvent,
   { id, record, since }: SandboxContext,

@@ -22,22 +22,17 @@ export interface SandboxPausesDeps {
   readonly clock: Clock;
   readonly sandbox: (id: InstanceId) => SandboxSnapshot | undefined;
   readonly send: (id: InstanceId, event: SandboxEvent) => boolean;
-  /** Updates the mirror with the current record. */
   readonly refresh: (id: InstanceId, namespace: string) => Promise<void>;
 }
 
 const DEADLINE_MS = 5_000;
 
-/** A change in progress, and its target state. */
 interface Change {
   readonly paused: boolean;
   readonly done: Promise<void>;
 }
 
-/**
- * Pauses and resumes sandboxes, and wakes those that a call needs running. Serializes the changes
- * of one sandbox; equal concurrent changes share one write.
- */
+/** Serializes the changes of one sandbox; equal concurrent changes share one write. */
 export class SandboxPauses {
   readonly #deps: SandboxPausesDeps;
   readonly #underWay = new Map<InstanceId, Change>();
@@ -47,9 +42,8 @@ export class SandboxPauses {
   }
 
   /**
-   * Pauses or resumes the sandbox; resolves when the change is durable. Refuses with
-   * FEATURE_DISABLED if the driver can't pause, with SANDBOX_NOT_RUNNING if the sandbox does not
-   * run.
+   * Durable when this resolves. Refuses with FEATURE_DISABLED if the driver can't pause, with
+   * SANDBOX_NOT_RUNNING if the sandbox does not run.
    */
   async set(id: InstanceId, paused: boolean): Promise<void> {
     if (paused && !this.#deps.driver.describe().pauses)
@@ -65,10 +59,7 @@ export class SandboxPauses {
     await done;
   }
 
-  /**
-   * Returns the running sandbox for a call that needs it. Resumes a paused sandbox if its claim
-   * permits that; otherwise refuses.
-   */
+  /** Resumes a paused sandbox if its claim permits that; otherwise refuses. */
   async awake(snapshot: SandboxSnapshot): Promise<SandboxSnapshot> {
     const { id, record } = snapshot.context;
     if (record?.claim?.pausedAt === undefined) return snapshot;

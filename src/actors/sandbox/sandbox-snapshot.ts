@@ -21,11 +21,9 @@ import { sameTenant, type Tenant } from '../../model/tenant.ts';
 
 type Snapshot = SnapshotFrom<typeof sandboxMachine>;
 
-/** Public state of a sandbox's actor. */
 export interface SandboxSnapshot {
-  /** The machine's top-level state. */
   readonly state: string;
-  /** Full path, such as `stopping.releasing`. */
+  /** Such as `stopping.releasing`. */
   readonly path: string;
   readonly status: SandboxStatus;
   readonly tags: ReadonlySet<SandboxTag>;
@@ -44,7 +42,7 @@ export const shown = (snapshot: Snapshot): SandboxSnapshot => {
   };
 };
 
-/** Record of the instance; before the launch, that of its order. */
+/** Before the launch, that of its order. */
 export const recordIn = ({
   record,
   launchOrder,
@@ -143,37 +141,32 @@ const withoutEnd = ({ endsAt: _end, ...claim }: Claim): Claim => claim;
 const wholeSeconds = (from: number, to: number): number =>
   Math.max(0, Math.floor((to - from) / 1_000));
 
-/** Position of one instance in the indexes. */
 export interface Placement {
   readonly id: string;
   readonly status: SandboxStatus;
   readonly poolUid: string;
   readonly poolName: string;
   readonly updateRevision: string;
-  /** Owner of the claim, or of the pool if unclaimed. */
+  /** The pool's owner if unclaimed. */
   readonly owner: Tenant;
   readonly createdAt: number;
   readonly claimedAt: number | undefined;
-  /** Time since which it is ready to claim; undefined if it is not ready. */
+  /** Undefined if it is not ready. */
   readonly availableAt: number | undefined;
-  /**
-   * Time since which this replica has seen it unready on a healthy node; undefined if it is ready
-   * or its node is unhealthy.
-   */
+  /** As seen by this replica on a healthy node; undefined if it is ready. */
   readonly unreadyAt?: number;
   /**
-   * Idempotency key of the claiming request, if any. Absent after the claim was undone, because the
-   * request then claimed nothing.
+   * Idempotency key of the claiming request. Absent after the claim was undone: the request then
+   * claimed nothing.
    */
   readonly mark?: string;
-  /** A manager created that key, so its claim's end is not remembered. */
+  /** The end of its claim is not remembered. */
   readonly isMarkOfManager?: boolean;
   readonly metadata?: TextPairs;
   /** Launched for one claim, and outside its pool until that claim succeeds. */
   readonly isApart?: boolean;
 }
 
-/** Whether the instance counts as its pool's. */
 export const isOfPool = ({ isApart, claimedAt }: Placement): boolean =>
   isApart !== true || claimedAt !== undefined;
 
@@ -196,10 +189,7 @@ const samePairs = (a: TextPairs | undefined, b: TextPairs | undefined): boolean 
     Object.keys(a).length === Object.keys(b).length &&
     hasPairs(a, b));
 
-/**
- * Count of the pool that includes the instance; undefined after completion, or if it is not the
- * pool's.
- */
+/** Undefined after completion, or if it is not the pool's. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
   if (!isOfPool(placement)) return undefined;
   switch (placement.status) {

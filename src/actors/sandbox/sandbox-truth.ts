@@ -16,10 +16,9 @@ export interface SandboxTruthDeps {
 }
 
 const MOST_FENCINGS = 4;
-/** Number of ended sandboxes to remember: more than can end during one read. */
+/** More than can end during one read. */
 const MOST_ENDED = 10_000;
 
-/** Reads sandboxes uncached, and passes the facts to their actors. */
 export class SandboxTruth {
   readonly #deps: SandboxTruthDeps;
   readonly #ended = new RecentSet(MOST_ENDED);
@@ -28,19 +27,18 @@ export class SandboxTruth {
     this.#deps = deps;
   }
 
-  /** Records the end of a sandbox's actor. */
   ended(id: InstanceId): void {
     this.#ended.add(id);
   }
 
-  /** Applies the result of a possibly old read. Does not revive a sandbox that has ended since. */
+  /** Does not revive a sandbox that has ended since a possibly old read. */
   learn(fact: InstanceFact): void {
     if (this.#deps.shown(fact.id) || !this.#ended.has(fact.id)) this.#deps.learn(fact);
   }
 
   /**
-   * Makes sure that the sandbox's snapshot is no older than this call. Skips the read under `it
-   * runs` if the sandbox runs and has no end mark. Refuses with `unavailable` if the read fails.
+   * The snapshot is then no older than this call. Skips the read under `it runs` if the sandbox
+   * runs and has no end mark. Refuses with `unavailable` if the read fails.
    */
   async refresh(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
     const { driver, log } = this.#deps;
@@ -59,8 +57,8 @@ export class SandboxTruth {
   }
 
   /**
-   * Returns the current record; if it is idle, no earlier claim can land any more. Undefined if
-   * there is no record and never will be. Rejects if the record can't be read or updated.
+   * If the returned record is idle, no earlier claim can land any more. Undefined if there is no
+   * record and never will be. Rejects if it can't be read or updated.
    */
   async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     const { driver } = this.#deps;
@@ -79,10 +77,7 @@ export class SandboxTruth {
     }
   }
 
-  /**
-   * Loads claims that a request with an Idempotency-Key made before this call. Refuses with
-   * `unavailable` if the read fails.
-   */
+  /** Those made before this call. Refuses with `unavailable` if the read fails. */
   async refreshClaimsByKey(markKey: string, namespace: string): Promise<void> {
     const { driver, log } = this.#deps;
     try {
@@ -95,7 +90,7 @@ export class SandboxTruth {
     }
   }
 
-  /** True if another replica has just ended it, or if that can't be read. */
+  /** True if that can't be read. */
   async #mayHaveEnded(id: InstanceId): Promise<boolean> {
     return await this.#deps.coordination.ended(id).then(
       (end) => end !== undefined,

@@ -27,7 +27,6 @@ export interface SupervisorDeps {
   readonly passwords?: RegistryPasswords;
 }
 
-/** Observers of the supervisor. */
 export interface SupervisorWatchers {
   readonly log: Log;
   readonly metrics: Metrics;
@@ -35,22 +34,17 @@ export interface SupervisorWatchers {
 }
 
 export interface Sharding {
-  /** Name of this replica in `coordination`; absent if it is the only one. */
+  /** Absent if it is the only replica. */
   readonly replica?: string;
   readonly participant?: ShardParticipant;
 }
 
 export interface RegistryPasswords {
-  /** Deletes the passwords of pools that were deleted or never created. */
   readonly pullSecrets: Pick<PullSecrets, 'forget'>;
-  /**
-   * Whether an env with this uid exists (uncached). An env created with passwords is recorded like
-   * a pool until then.
-   */
+  /** Uncached. An env created with passwords is recorded like a pool until then. */
   readonly isEnv?: (uid: string) => Promise<boolean>;
 }
 
-/** SupervisorDeps with its groups flattened. */
 export type SupervisorParts = Omit<SupervisorDeps, 'watchers' | 'sharding' | 'passwords'> &
   SupervisorWatchers &
   Sharding &

@@ -24,13 +24,9 @@ import { SandboxTruth } from './sandbox-truth.ts';
 import type { SupervisorDeps, SupervisorParts } from './supervisor-deps.ts';
 import { Waiters } from '../runtime/actor-host.ts';
 
-/** Prefix of deadlines that replan a pool. */
 const PLAN_PREFIX = 'r';
 
-/**
- * Composes the deciding parts of one replica: hosts of sandboxes and pools, the index of idle
- * instances, and shard leadership. Keeps its state only in memory.
- */
+/** Composes the deciding parts of one replica. Its state is only in memory. */
 export class Supervisor {
   readonly index = new SandboxIndex();
   readonly runtime: ActorRuntime;
@@ -88,7 +84,7 @@ export class Supervisor {
     return this.#sandboxes.actors;
   }
 
-  /** Reads pools and instances, restores quota usage, then begins to decide. */
+  /** Restores quota usage before it begins to decide. */
   async start(): Promise<void> {
     await this.pools.start();
     await this.#deps.driver.watch((fact) => {
@@ -101,7 +97,7 @@ export class Supervisor {
     this.#reconciler.start();
   }
 
-  /** Stops deciding, then waits up to `withinMs` for work in progress. */
+  /** Waits up to `withinMs` for work in progress. */
   async stop(withinMs: number): Promise<void> {
     for (const waiting of [this.idle.lines, this.launches]) waiting.stop();
     this.#leadership.stop();
@@ -116,12 +112,12 @@ export class Supervisor {
     await this.#leadership.giveUp();
   }
 
-  /** Gives up all shards, but still answers requests. May be repeated. */
+  /** Still answers requests. May be repeated. */
   standDown(): void {
     this.#leadership.pause();
   }
 
-  /** Leads again after the earlier hand-over has finished. */
+  /** Waits for the earlier hand-over. */
   standUp(): void {
     this.#leadership.resume();
   }
@@ -138,14 +134,12 @@ export class Supervisor {
     return this.#sandboxes.get(id);
   }
 
-  /** Delivers an event; false if there is no such actor. Starts its intents before it returns. */
+  /** False if there is no such actor. Starts its intents before it returns. */
   send(id: string, event: SandboxEvent): boolean {
     return this.actors.send(id, event);
   }
 
-  /**
-   * Waits until `look` returns true, or until `until`. `look` gets undefined after the actor's end.
-   */
+  /** `look` gets undefined after the actor's end. */
   async until(
     id: string,
     look: (snapshot: SandboxSnapshot | undefined) => boolean,
@@ -171,7 +165,7 @@ export class Supervisor {
     return this.#truth.refreshClaimsByKey(markKey, namespace);
   }
 
-  /** Schedules reconciliation for a tenant whose reservation may not show in a record yet. */
+  /** For a reservation that may not show in a record yet. */
   reconcileLater(tenant: Tenant): void {
     this.#reconciler.note(tenant);
   }
@@ -180,7 +174,6 @@ export class Supervisor {
     return this.#sandboxes.rebuild(id);
   }
 
-  /** Makes waiters of the sandbox check again. */
   wake(id: string): void {
     this.#waiters.changed(id);
   }

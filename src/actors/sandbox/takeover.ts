@@ -15,11 +15,9 @@ export interface TakeoverDeps {
   readonly leads: (shard: number) => boolean;
   readonly index: Pick<SandboxIndex, 'poolUids' | 'startingIn' | 'dismissable' | 'placementOf'>;
   readonly pools: Pick<PoolHost, 'get' | 'lookUp'>;
-  /** Notifies the sandbox that this replica leads. */
   readonly tell: (id: string) => void;
   readonly retire: (id: string) => boolean;
   readonly retirements: Pick<RetirementLimiter, 'end'>;
-  /** Schedules a call of `retirePoolless`. */
   readonly lookAt: (poolUid: string, at: number) => void;
 }
 
@@ -29,18 +27,17 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * Takes over a shard. First the mirrors catch up with the previous leader's writes. Then it cleans
- * up unfinished work: records whose process never appears, and instances of deleted pools. It
- * confirms each deleted pool by an uncached read, never by the mirror.
+ * Mirrors catch up with the previous leader's writes first. Then it cleans up records whose process
+ * never appears, and instances of deleted pools: each confirmed by an uncached read, never by the
+ * mirror.
  */
 export class Takeover {
   readonly #deps: TakeoverDeps;
-  /** Pools that an uncached read did not find. Uids are never reused. */
+  /** Uids are never reused. */
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #looking = new Set<string>();
-  /** Pools that wait for a read slot. */
   readonly #waiting = new Set<string>();
-  /** Pools whose last read failed: failures in a row, and time of the next read. */
+  /** Failures in a row, and time of the next read. */
   readonly #failures = new Map<string, { readonly count: number; readonly until: number }>();
   #catchingUp: Promise<void> | undefined;
 
@@ -49,8 +46,8 @@ export class Takeover {
   }
 
   /**
-   * Resolves when all mirrors show all writes from before this call. Shards gained at the same time
-   * share one wait.
+   * Resolves when all mirrors show all writes from before this call. Shards gained together share
+   * one wait.
    */
   caughtUp(): Promise<void> {
     this.#catchingUp ??= Promise.resolve().then(async () => {
@@ -60,7 +57,7 @@ export class Takeover {
     return this.#catchingUp;
   }
 
-  /** Cleans up the shard. Calls `lead` in between, which begins to decide for its pools. */
+  /** Calls `lead` in between, which begins to decide for its pools. */
   begin(shard: number, lead: () => void): void {
     const { index, tell } = this.#deps;
     const uids = index.poolUids().filter((uid) => shardOf(uid) === shard);
@@ -69,9 +66,7 @@ export class Takeover {
     for (const uid of uids) this.retirePoolless(uid);
   }
 
-  /**
-   * Retires instances of a deleted pool if this replica leads its shard. May be called at any time.
-   */
+  /** If this replica leads the pool's shard. May be called at any time. */
   retirePoolless(uid: string): void {
     const { pools, index, leads, retirements, retire } = this.#deps;
     const [left] = pools.get(uid) || !leads(shardOf(uid)) ? [] : index.dismissable(uid, '', 1);
@@ -91,7 +86,7 @@ export class Takeover {
     void this.#look(uid, index.placementOf(left));
   }
 
-  /** Never rejects. Retries a failed read with growing pauses. */
+  /** Retries with growing pauses. Never rejects. */
   async #look(uid: string, instance: Placement | undefined): Promise<void> {
     const { pools, clock, log, lookAt } = this.#deps;
     try {

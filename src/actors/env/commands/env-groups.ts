@@ -12,13 +12,13 @@ interface GroupDeps {
   readonly envs: EnvMirror;
 }
 
-/** Lists the groups of an env (operation `GET /envs/{name}/autoscaling/groups`). */
+/** Operation `GET /envs/{name}/autoscaling/groups`. */
 export const listGroups =
   ({ envs }: GroupDeps): EnvOperations['listGroups'] =>
   async (caller, envName) =>
     (await findUsableEnv(envs, caller, envName)).groups;
 
-/** Returns one group (operation `GET /envs/{name}/autoscaling/groups/{groupName}`). */
+/** Operation `GET /envs/{name}/autoscaling/groups/{groupName}`. */
 export const getGroup =
   ({ envs }: GroupDeps): EnvOperations['getGroup'] =>
   async (caller, envName, groupName) => {
@@ -26,10 +26,7 @@ export const getGroup =
     return { env, group: groupIn(env, groupName) };
   };
 
-/**
- * Lists the last decisions of a group, newest first (operation `GET
- * /envs/{name}/autoscaling/groups/{groupName}/decisions`).
- */
+/** Operation `GET /envs/{name}/autoscaling/groups/{groupName}/decisions`; newest first. */
 export const groupDecisions =
   ({
     envs,
@@ -44,8 +41,8 @@ export const groupDecisions =
   };
 
 /**
- * Changes a group (operation `PUT /envs/{name}/autoscaling/groups/{groupName}`). Durable when this
- * resolves; effective from the next evaluation.
+ * Operation `PUT /envs/{name}/autoscaling/groups/{groupName}`. Durable when this resolves;
+ * effective from the next evaluation.
  */
 export const updateGroup =
   ({ envs }: GroupDeps): EnvOperations['updateGroup'] =>
@@ -65,10 +62,7 @@ export const updateGroup =
     return { env, group: groupIn(env, groupName) };
   };
 
-/**
- * Removes a group, and keeps its members' sizes (operation `DELETE
- * /envs/{name}/autoscaling/groups/{groupName}`).
- */
+/** Operation `DELETE /envs/{name}/autoscaling/groups/{groupName}`. Members keep their sizes. */
 export const deleteGroup =
   ({ envs }: GroupDeps): EnvOperations['deleteGroup'] =>
   async (caller, envName, groupName) => {

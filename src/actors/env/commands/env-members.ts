@@ -66,7 +66,7 @@ export interface EnvMembersDeps
   readonly firstMembers: readonly FirstMember[];
 }
 
-/** A member that the daemon's first start creates, in the env of the same name, and its sizes. */
+/** Created by the daemon's first start, in the env of the same name. */
 export interface FirstMember {
   readonly owner: Tenant;
   readonly name: string;
@@ -76,9 +76,8 @@ export interface FirstMember {
 
 /**
  * Adds a member with its pool, and with a group of its name unless it joins another (operation
- * `POST /envs/{name}/sandboxpools`). Both are durable when this resolves. Adds the member to the
- * env before it creates the pool; if that fails, the env's leader creates the pool. A first-start
- * member keeps its original sizes if the request names none.
+ * `POST /envs/{name}/sandboxpools`). Durable when this resolves. The member comes first: if the
+ * pool fails, the env's leader creates it.
  */
 export const addMember =
   (deps: EnvMembersDeps): EnvOperations['addMember'] =>
@@ -166,7 +165,7 @@ export const findMemberByKey =
     return { env, member, pool };
   };
 
-/** Lists the pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
+/** Operation `GET /envs/{name}/sandboxpools`. */
 export const listMembers =
   (deps: EnvMembersDeps): EnvOperations['listMembers'] =>
   async (caller, envName) => {
@@ -189,8 +188,8 @@ const awayPool = async (
 };
 
 /**
- * Changes a member, and keeps omitted fields (operation `PUT /envs/{name}/sandboxpools/{pool}`).
- * The pool has the change when this resolves.
+ * Keeps omitted fields (operation `PUT /envs/{name}/sandboxpools/{pool}`). The pool has the change
+ * when this resolves.
  */
 export const updateMember =
   (deps: EnvMembersDeps): EnvOperations['updateMember'] =>
@@ -219,8 +218,8 @@ export const updateMember =
       before.owner.namespace,
     );
     const { record: current } = (await memberPool(deps, before, name)) ?? {};
-    // Checks the quota before the env changes, so that a refusal changes nothing. A later shortage
-    // shows on the pool.
+    // Before the env changes, so that a refusal changes nothing. A later shortage shows on the
+    // pool.
     if (current?.updateStrategy.autoUpdate)
       await requireRoom(deps, current, { ...current, definition });
     const env = await changedMember(deps, before, { name, change: wanted });
@@ -257,10 +256,7 @@ const changedMember = async (
 const askedField = (asked: number | undefined): Pick<EnvMember, 'asked'> =>
   asked === undefined ? {} : { asked };
 
-/**
- * Records a larger requested size before the remote change: otherwise the leader would shrink the
- * remote pool again.
- */
+/** Before the remote change: otherwise the leader would shrink the remote pool again. */
 const noteAsked = async (
   { envs }: EnvMembersDeps,
   before: EnvRecord,
@@ -276,9 +272,8 @@ const noteAsked = async (
 };
 
 /**
- * Deletes a member: empties its pool, then removes both, and its group if no other member is in it
- * (operation `DELETE /envs/{name}/sandboxpools/{pool}`). Durable when this resolves. May be
- * repeated.
+ * Empties its pool, then removes both, and its group if that is empty (operation `DELETE
+ * /envs/{name}/sandboxpools/{pool}`). Durable when this resolves; may be repeated.
  */
 export const deleteMember =
   (deps: EnvMembersDeps): EnvOperations['deleteMember'] =>

@@ -25,13 +25,12 @@ interface GroupName {
   readonly group: string;
 }
 
-/** Operations on envs, their members and groups. */
 export interface EnvOperations {
   /** See claim-places.ts. */
   readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];
   readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
   /**
-   * Returns the caller's env if an earlier request with this fingerprint created it. Refuses with
+   * Undefined if no earlier request with this fingerprint created one. Refuses with
    * IDEMPOTENCY_KEY_REUSED if the body differs.
    */
   readonly findEnvByKey: (
@@ -52,17 +51,14 @@ export interface EnvOperations {
     name: string,
     options: { readonly force: boolean },
   ) => Promise<EnvView>;
-  /** Renders the pools of all members. Refuses with ENV_SYNC_PARTIAL. */
+  /** Refuses with ENV_SYNC_PARTIAL. */
   readonly syncEnv: (caller: Caller, name: string) => Promise<EnvView>;
   readonly addMember: (
     caller: Caller,
     envName: string,
     request: AddMemberRequest,
   ) => Promise<MemberView>;
-  /**
-   * Returns the env's member if an earlier request with this fingerprint added it. Refuses as
-   * `findEnvByKey` does.
-   */
+  /** As `findEnvByKey`, for a member. */
   readonly findMemberByKey: (
     caller: Caller,
     envName: string,
@@ -81,7 +77,7 @@ export interface EnvOperations {
   ) => Promise<{ readonly name: string; readonly namespace: string }>;
   readonly listGroups: (caller: Caller, envName: string) => Promise<readonly AutoscalingGroup[]>;
   readonly getGroup: (caller: Caller, envName: string, groupName: string) => Promise<GroupView>;
-  /** Stored decisions, newest first. */
+  /** Newest first. */
   readonly groupDecisions: (
     caller: Caller,
     envName: string,
@@ -141,7 +137,7 @@ export interface AddMemberRequest {
   readonly mark?: RequestFingerprint;
 }
 
-/** A change of a member; omitted fields stay. */
+/** Omitted fields stay. */
 export interface MemberChange {
   readonly replicas?: number;
   readonly config: MemberConfig;

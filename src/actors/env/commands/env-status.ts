@@ -10,10 +10,7 @@ export interface EnvStatusDeps extends EnvViewDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'index' | 'sandbox'>;
 }
 
-/**
- * Status of an env for its published object; undefined if this replica does not lead it. Counts
- * have the names of `GET /envs/{name}`.
- */
+/** Undefined if this replica does not lead the env. Counts have the names of `GET /envs/{name}`. */
 export const envStatus = (deps: EnvStatusDeps, uid: string): PublishedStatus | undefined => {
   const record = deps.envs.get(uid);
   if (!record || !deps.supervisor.pools.actors.leads(shardOf(uid))) return undefined;
@@ -35,7 +32,6 @@ export const envStatus = (deps: EnvStatusDeps, uid: string): PublishedStatus | u
   };
 };
 
-/** Degraded if a member's pool is. */
 const degradationOf = (
   { supervisor, members }: Pick<EnvStatusDeps, 'supervisor' | 'members'>,
   uid: string,

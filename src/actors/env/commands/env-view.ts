@@ -38,7 +38,6 @@ export interface EnvViewDeps {
   readonly copies?: Pick<CopyMirror, 'seen'>;
 }
 
-/** Returns an env's view, after an update of its waiting claims on all replicas. */
 export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<EnvView> => {
   await deps.demand.look(
     record.members.flatMap(
@@ -48,7 +47,7 @@ export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<En
   return envViewOf(deps, record);
 };
 
-/** Returns an env's view with current counts, but with waiting claims from the last update. */
+/** Waiting claims are those of the last update. */
 export const envViewOf = (
   deps: EnvViewDeps,
   record: EnvRecord,
@@ -78,7 +77,6 @@ export const envViewOf = (
   };
 };
 
-/** Current members without their headroom. */
 export const observedMembers = (
   deps: EnvViewDeps,
   record: EnvRecord,
@@ -160,8 +158,7 @@ const poolCounts = (
 };
 
 /**
- * Adds each member's headroom: the minimum left by its own limit, by its group's limit over all
- * members, and by the owner's quota. 0 if it can't grow now.
+ * Headroom: the least of the member's limit, its group's over all members, and the owner's quota.
  */
 const withHeadroom = (
   { groups }: EnvRecord,
@@ -192,7 +189,7 @@ const withHeadroom = (
     };
   });
 
-/** Remaining quota of owners, by the mirror's pools. Counts each owner once. */
+/** By the mirror's pools; counts each owner once. */
 export class OwnersRoom {
   readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
   readonly #left = new Map<string, SizedAmounts>();

@@ -28,7 +28,6 @@ import { renderSource, type PoolRenderingDeps } from '../../pool/commands/pool-r
 import { tiePasswords } from '../../pool/commands/tie-passwords.ts';
 import { patched, configured } from './patched-env.ts';
 
-/** Maximum of envs of one user. */
 const MOST_ENVS = 1_000;
 
 export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
@@ -109,9 +108,8 @@ const stored = async (
 };
 
 /**
- * Stores the passwords before the record, so that nothing starts without them. Before both comes a
- * reservation with amount 0: if this replica dies in between, its reconciliation finds no env and
- * deletes the passwords.
+ * The passwords come before the record, so that nothing starts without them. A reservation with
+ * amount 0 precedes both: if this replica dies in between, reconciliation deletes the passwords.
  */
 const createWithPasswords = async (
   deps: EnvsDeps,
@@ -158,15 +156,15 @@ export const findEnvByKey =
     return envViewOf(deps, record);
   };
 
-/** Returns one own or shared env (operation `GET /envs/{name}`). */
+/** Operation `GET /envs/{name}`. */
 export const getEnv =
   (deps: EnvViewDeps): EnvOperations['getEnv'] =>
   async (caller, name) =>
     await lookedAt(deps, await findUsableEnv(deps.envs, caller, name));
 
 /**
- * Lists the caller's own and shared envs, newest first (operation `GET /envs`). `all` includes
- * everybody's for an admin.
+ * Own and shared envs, newest first (operation `GET /envs`). `all` includes everybody's for an
+ * admin.
  */
 export const listEnvs =
   (deps: EnvViewDeps): EnvOperations['listEnvs'] =>
@@ -184,8 +182,8 @@ export const listEnvs =
   };
 
 /**
- * Replaces an env's spec, except members and groups (operation `PUT /envs/{name}`). Durable when
- * this resolves; the members' pools follow later.
+ * Keeps members and groups (operation `PUT /envs/{name}`). Durable when this resolves; the members'
+ * pools follow later.
  */
 export const replaceEnv =
   (deps: EnvsDeps): EnvOperations['replaceEnv'] =>
@@ -197,8 +195,7 @@ export const replaceEnv =
     if (change.mode !== undefined && change.mode !== mode)
       throw invalidArgument('mode', `must be ${mode}`, [mode]);
     const { templateRef, labels, annotations } = change;
-    // Answers never contain passwords, so a client can't send them back. Keeps them until new ones
-    // arrive.
+    // Answers never contain passwords, so a client can't send them back.
     const overrides = configured(
       change.overrides,
       registries ? registries.length > 0 : before.overrides.imagePullSecretConfigured === true,
@@ -217,10 +214,7 @@ export const replaceEnv =
     });
   };
 
-/**
- * Merges a patch into overrides, labels, annotations and docs (operation `PATCH /envs/{name}`),
- * with the guarantees of `replaceEnv`.
- */
+/** Operation `PATCH /envs/{name}`, with the guarantees of `replaceEnv`. */
 export const patchEnv =
   (deps: EnvsDeps): EnvOperations['patchEnv'] =>
   async (caller, name, { ifMatch, registries, patch }) =>
@@ -232,7 +226,7 @@ export const patchEnv =
 
 /**
  * Deletes an env after its members (operation `DELETE /envs/{name}`). Refuses while its sandboxes
- * run, unless `force`, which ends them. Durable when this resolves. May be repeated.
+ * run, unless `force`, which ends them. Durable when this resolves; may be repeated.
  */
 export const deleteEnv =
   (deps: EnvsDeps): EnvOperations['deleteEnv'] =>
@@ -247,7 +241,7 @@ export const deleteEnv =
     return envViewOf(deps, record ?? { ...before, deleting: 'keep-running' });
   };
 
-/** Refuses while sandboxes of the env run, including those claimed earlier on any replica. */
+/** Includes sandboxes claimed earlier on any replica. */
 const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void> => {
   try {
     await Promise.all([
@@ -266,10 +260,7 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
   if (running > 0) throw envHasRunningSandboxes(running);
 };
 
-/**
- * Requires that every member can be rendered. Refuses as `renderSource` does, with the env's field
- * names.
- */
+/** Refuses as `renderSource` does, with the env's field names. */
 const requireRenderable = async (
   deps: PoolRenderingDeps,
   env: RenderedEnvSpec,
@@ -280,7 +271,6 @@ const requireRenderable = async (
     await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(env, config), namespace);
 };
 
-/** Converts a pool's field name to the env's. */
 export const envFieldOf = (field: string): string => FIELDS[field] ?? field;
 
 const FIELDS: Readonly<Record<string, string>> = {

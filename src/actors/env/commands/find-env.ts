@@ -10,10 +10,7 @@ import {
 } from '../../../model/refusals.ts';
 import { mayUse, sameTenant, type Caller } from '../../../model/tenant.ts';
 
-/**
- * Finds the caller's env for a change. Refuses as `findUsableEnv`, and with FORBIDDEN if it is only
- * shared with the caller.
- */
+/** Refuses as `findUsableEnv`, and with FORBIDDEN if the env is only shared with the caller. */
 export const findEnv = async (
   envs: EnvMirror,
   caller: Caller,
@@ -25,8 +22,8 @@ export const findEnv = async (
 };
 
 /**
- * Finds the caller's own or shared env of that name, after an uncached read. The refusal is the
- * same for unknown and other tenants' envs.
+ * Own or shared, after an uncached read. The refusal is the same for unknown and other tenants'
+ * envs.
  */
 export const findUsableEnv = async (
   envs: EnvMirror,
@@ -45,10 +42,7 @@ export const memberIn = (env: EnvRecord, name: string): EnvMember => {
   return member;
 };
 
-/**
- * Changes an env that is not being deleted. Refuses with CONFLICT, ENV_NOT_FOUND, or UNAVAILABLE
- * after repeated conflicts.
- */
+/** Refuses with CONFLICT, ENV_NOT_FOUND, or UNAVAILABLE after repeated conflicts. */
 export const changeEnv = async (
   envs: EnvMirror,
   { uid }: EnvRecord,
@@ -68,7 +62,6 @@ export const changeEnv = async (
   }
 };
 
-/** Returns the env with one member changed. */
 export const withMember = (
   env: EnvRecord,
   name: string,
@@ -78,7 +71,6 @@ export const withMember = (
   members: env.members.map((member) => (member.name === name ? change(member) : member)),
 });
 
-/** Returns the env with one member marked for deletion. */
 export const endingMember = (env: EnvRecord, name: string, force: boolean): EnvRecord =>
   withMember(env, name, (member) => ({
     ...member,

@@ -29,7 +29,7 @@ export interface GroupMembersDeps {
   readonly away?: AwayGroupDeps;
 }
 
-/** Observes and sizes the pools of a group's members, always within the owner's quota. */
+/** Always within the owner's quota. */
 export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
   const room = new Room(deps);
   return {
@@ -106,7 +106,6 @@ const observed = (
   };
 };
 
-/** Counts instances that have been unschedulable for too long. */
 const unplacedIn = (
   { supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>,
   { uid, updateRevision }: PoolRecord,
@@ -120,11 +119,10 @@ const unplacedIn = (
 
 const UNPLACED_MS = 60_000;
 
-/** Age limit of a cached usage, which groups of one owner share. */
+/** Groups of one owner share the usage. */
 const KEPT_MS = 1_000;
 const MOST_OWNERS = 10_000;
 
-/** Remaining quota of owners. */
 class Room {
   readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
   readonly #used = new Map<string, { readonly at: number; readonly used: QuotaAmounts }>();
@@ -149,7 +147,6 @@ class Room {
     }
   }
 
-  /** Drops the cached usage. */
   changed(owner: Tenant): void {
     this.#used.delete(tenantKey(owner));
   }
@@ -167,8 +164,8 @@ interface Sizing extends ScalingChange {
 }
 
 /**
- * Plans a change. A surplus removes the longest idle instances and spares young ones. Other causes
- * remove starting instances first.
+ * A surplus removes the longest idle instances and spares young ones. Other causes remove starting
+ * instances first.
  */
 const sizing = (
   env: EnvRecord,
@@ -228,10 +225,7 @@ const resized = async (
   }
 };
 
-/**
- * Whether new claims made the size too small. An owner's limit applies even below the running
- * count.
- */
+/** An owner's limit applies even below the running count. */
 const countsAwayRunning = (
   { supervisor }: GroupMembersDeps,
   { cause, from, to }: Sizing,
@@ -239,7 +233,7 @@ const countsAwayRunning = (
 ): boolean =>
   cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
 
-/** Outcome of a change, from the pool's record; undefined if it is still open. */
+/** Undefined if it is still open. */
 const outcomeOf = (
   { replicas, decided, deleting }: PoolRecord,
   { id, from }: Sizing,

@@ -19,10 +19,7 @@ export interface MemberEffectsDeps extends WriteRenewedDeps, MakePoolDeps, PoolR
   readonly removeEnv: (env: EnvRecord) => Promise<void>;
 }
 
-/**
- * Executes members' intents. Reads the stored env before irreversible effects, because the mirror
- * may be behind.
- */
+/** Reads the stored env before irreversible effects, because the mirror may be behind. */
 export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
   'make-pool': async (seen, name) => {
     const { env, member } = await asStored(deps, seen, name);
@@ -88,7 +85,7 @@ const asStored = async (
   return { env, member: env?.members.find((each) => each.name === memberName) };
 };
 
-/** Reads the member's pool uncached. */
+/** Reads uncached. */
 const ownPool = async (
   { supervisor }: Pick<MemberEffectsDeps, 'supervisor'>,
   env: EnvRecord,

@@ -7,7 +7,6 @@ import type { RenderedPool } from '../../../model/pools/render-pool.ts';
 import type { PoolDraft } from '../../pool/commands/make-pool.ts';
 import { writeRenewed, type WriteRenewedDeps } from '../../pool/commands/pool-renewal.ts';
 
-/** Draft of a member's pool. */
 export const memberDraft = (
   { newUid, clock }: { readonly newUid: () => string; readonly clock: Clock },
   env: EnvRecord,
@@ -25,7 +24,7 @@ export const memberDraft = (
   deleting: false,
 });
 
-/** Returns the env without the member, and without its group if that is empty. */
+/** Also removes its group if that is empty. */
 export const withoutMember = (
   env: EnvRecord,
   { name, createdAt }: Pick<EnvMember, 'name' | 'createdAt'>,
@@ -48,7 +47,7 @@ export const withoutMember = (
   };
 };
 
-/** Finds the member's pool, even if another replica has just created it. */
+/** Another replica may have just created the pool. */
 export const memberPool = async (
   { supervisor }: Pick<WriteRenewedDeps, 'supervisor'>,
   env: Pick<EnvRecord, 'uid' | 'owner'>,
@@ -61,9 +60,8 @@ export const memberPool = async (
 };
 
 /**
- * Updates a member's pool to its env's spec; returns the current pool, or undefined if there is
- * none. Keeps the instance definition if the new one can't be rendered or exceeds the owner's
- * quota.
+ * Undefined if there is no pool. Keeps the definition if the new one can't be rendered or exceeds
+ * the owner's quota.
  */
 export const reconcileMemberPool = async (
   deps: WriteRenewedDeps,

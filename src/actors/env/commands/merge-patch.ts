@@ -1,4 +1,4 @@
-/** A JSON merge patch (RFC 7396): null removes a field, objects merge, other values replace. */
+/** RFC 7396: null removes a field, objects merge, other values replace. */
 export type Patch = Readonly<Record<string, unknown>>;
 
 export const mergePatch = (target: Patch, patch: Patch): Patch => {

@@ -42,7 +42,7 @@ const texts = (
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
 };
 
-/** Sets `imagePullSecretConfigured`, which clients can't set. */
+/** Clients can't set `imagePullSecretConfigured`. */
 export const configured = (overrides: EnvOverrides, passwords: boolean): EnvOverrides => {
   const { imagePullSecretConfigured: _asked, ...rest } = overrides;
   return { ...rest, ...(passwords ? { imagePullSecretConfigured: true } : {}) };

@@ -23,13 +23,12 @@ export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly away?: AwayDeps;
 }
 
-/** Pools rendered concurrently. */
 const AT_ONCE = 8;
 
 /**
  * Renders all members' pools from the current template and overrides, even without `autoUpdate`
- * (operation `POST /envs/{name}/sync-template`). Members are independent: a failure refuses with
- * ENV_SYNC_PARTIAL and the failed names, and keeps the others. A repeated sync does the rest.
+ * (operation `POST /envs/{name}/sync-template`). A failure refuses with ENV_SYNC_PARTIAL and the
+ * failed names; a repeated sync does the rest.
  */
 export const syncEnv =
   (deps: SyncEnvDeps): EnvOperations['syncEnv'] =>

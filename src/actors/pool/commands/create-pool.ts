@@ -19,10 +19,7 @@ export interface CreatePoolDeps extends PoolRenderingDeps, MakePoolDeps {
   readonly background: (name: string, work: Promise<void>) => void;
 }
 
-/**
- * Creates a pool from a named or inline template (operation `POST /sandboxpools`), and begins to
- * fill it at once.
- */
+/** From a named or inline template (operation `POST /sandboxpools`). */
 export const createPool =
   (deps: CreatePoolDeps): PoolOperations['createPool'] =>
   async (caller, request) => {

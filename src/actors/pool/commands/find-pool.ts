@@ -6,10 +6,7 @@ import { mayUse, sameTenant, type Caller } from '../../../model/tenant.ts';
 import { viewOfPool } from '../start-hindrance.ts';
 import type { PoolView } from '../../views.ts';
 
-/**
- * Finds the caller's pool for a change. Refuses as `findUsablePool`, and with FORBIDDEN if it is
- * only shared with the caller.
- */
+/** Refuses as `findUsablePool`, and with FORBIDDEN if the pool is only shared with the caller. */
 export const findPool = async (
   supervisor: Supervisor,
   caller: Caller,
@@ -21,10 +18,7 @@ export const findPool = async (
   return pool;
 };
 
-/**
- * Finds the caller's own or shared pool of that name. The refusal is the same for unknown and other
- * tenants' pools.
- */
+/** Own or shared. The refusal is the same for unknown and other tenants' pools. */
 export const findUsablePool = async (
   supervisor: Supervisor,
   caller: Caller,
@@ -35,7 +29,7 @@ export const findUsablePool = async (
   return pool;
 };
 
-/** Finds a pool as `findUsablePool` does; returns undefined if there is none. */
+/** Undefined if there is none. */
 export const usablePool = async (
   supervisor: Supervisor,
   caller: Caller,
@@ -46,7 +40,7 @@ export const usablePool = async (
   return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
 };
 
-/** Returns the pool's view; only from its record if it has no actor. */
+/** Made only from its record if it has no actor. */
 export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView => {
   const pool = supervisor.pools.get(record.uid);
   return pool ? viewOfPool(supervisor, pool) : ofRecord(record);

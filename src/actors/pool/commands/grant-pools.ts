@@ -36,9 +36,7 @@ const UNKNOWN: Denial = {
   message: "its owner's usage is not known right now; trying again",
 };
 
-/**
- * Grants pools that somebody created or resized by hand within their owners' quotas, as over REST.
- */
+/** Grants pools that somebody created or resized by hand, within their owners' quotas. */
 export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
   ask: async (next, before) => {
     const grant = new PoolGrant(deps, next, before);
@@ -46,7 +44,7 @@ export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
   },
 });
 
-/** One attempt of one replica. Reservations of other replicas for the same pool don't add up. */
+/** Reservations of other replicas for the same pool don't add up. */
 class PoolGrant implements Grant<PoolRecord> {
   readonly #deps: GrantPoolsDeps;
   readonly #pool: Sized;
@@ -120,7 +118,7 @@ class PoolGrant implements Grant<PoolRecord> {
     if (!(error instanceof OutcomeUnknown)) await this.#giveBack();
   }
 
-  /** Never rejects. Keeps reservations of other attempts for the pool. */
+  /** Keeps other attempts' reservations for the pool. Never rejects. */
   async #giveBack(): Promise<void> {
     const { owner, uid } = this.#pool;
     await Promise.allSettled(

@@ -1,8 +1,6 @@
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 
-/**
- * Warning about pools on the host's network; undefined if there is none. Contains no pool's name.
- */
+/** Undefined if no pool is on the host's network. Contains no pool's name. */
 export const hostNetworkWarning = ({ pools }: Pick<Supervisor, 'pools'>): string | undefined => {
   const { ids } = pools.index.list(undefined, 0, Number.POSITIVE_INFINITY);
   const count = ids.filter((uid) => pools.get(uid)?.record.definition.network === 'host').length;

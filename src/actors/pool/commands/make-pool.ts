@@ -24,7 +24,7 @@ const MOST_ATTEMPTS = 3;
 export type PoolDraft = Omit<PoolRecord, 'revision'>;
 
 /**
- * Work before the write of the pool's record, within the quota. `undo` reverts any part of it if
+ * Happens before the write of the pool's record, within the quota. `undo` reverts any part of it if
  * the pool is not created.
  */
 export interface Preparation {
@@ -33,9 +33,9 @@ export interface Preparation {
 }
 
 /**
- * Creates a pool within its owner's quota; durable when this resolves. Refuses with QUOTA_EXCEEDED
- * and ALREADY_EXISTS, without side effects. Rejects with OutcomeUnknown if the write may still
- * land; then the reservation is reconciled later.
+ * Durable when this resolves. Refuses with QUOTA_EXCEEDED and ALREADY_EXISTS, without side effects.
+ * Rejects with OutcomeUnknown if the write may still land; then the reservation is reconciled
+ * later.
  */
 export const makePool = async (
   deps: MakePoolDeps,
@@ -64,10 +64,7 @@ export const makePool = async (
   }
 };
 
-/**
- * Checks the reservation right before the write, however long the preparation took. Repeats if the
- * write was not sent in time.
- */
+/** Checks the reservation right before the write, however long the preparation took. */
 const written = async (
   deps: MakePoolDeps,
   draft: PoolDraft,
@@ -92,7 +89,7 @@ const written = async (
   }
 };
 
-/** Confirms the record's amounts to the quota. Reconciliation repairs a failed call. */
+/** Reconciliation repairs a failed call. */
 const confirm = async ({ coordination }: MakePoolDeps, record: PoolRecord): Promise<void> => {
   const { owner, uid, revision } = record;
   await Promise.allSettled(

@@ -15,9 +15,8 @@ export interface PoolEventsDeps {
 const MOST_EVENTS = 50;
 
 /**
- * Returns the last 50 events of pools with that name, oldest first (operation `GET
- * /sandboxpools/{name}/events`). Includes the existing pool if the caller may see it, and the
- * caller's earlier ones. Takes the creation from the record, and the rest from stored events.
+ * The last 50 events of pools with that name, oldest first (operation `GET
+ * /sandboxpools/{name}/events`): of the existing pool, and of the caller's earlier ones.
  */
 export const poolEvents =
   ({ supervisor, events }: PoolEventsDeps): PoolOperations['poolEvents'] =>
@@ -31,7 +30,7 @@ export const poolEvents =
     return all.toSorted((a, b) => a.at - b.at).slice(-MOST_EVENTS);
   };
 
-/** Hides events of an earlier pool, which may not have been shared with the caller. */
+/** An earlier pool may not have been shared with the caller. */
 const mayRead = (
   caller: Caller,
   { owner, at }: EventRecord,

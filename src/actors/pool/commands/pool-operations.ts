@@ -7,11 +7,10 @@ import type { Access, Caller } from '../../../model/tenant.ts';
 import type { QuotaChange } from './quota-limits.ts';
 import type { Page, PageRequest, PoolSyncView, PoolView, QuotaView } from '../../views.ts';
 
-/** Operations on pools and on quotas of their owners. */
 export interface PoolOperations {
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   /**
-   * Returns the caller's pool if an earlier request with this fingerprint created it. Refuses with
+   * Undefined if no earlier request with this fingerprint created one. Refuses with
    * IDEMPOTENCY_KEY_REUSED if the body differs.
    */
   readonly findPoolByKey: (
@@ -26,22 +25,21 @@ export interface PoolOperations {
     page: PageRequest,
   ) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;
-  /** Renders the pool from its template and spec; keeps its replicas. */
+  /** Keeps its replicas. */
   readonly syncPool: (caller: Caller, name: string) => Promise<PoolView>;
-  /** Shows the result of `syncPool`. Writes nothing. */
+  /** Writes nothing. */
   readonly previewPoolSync: (caller: Caller, name: string) => Promise<PoolSyncView>;
   readonly deletePool: (
     caller: Caller,
     name: string,
     options: { readonly force: boolean },
   ) => Promise<PoolView>;
-  /** Returns the last 50 events, oldest first; for a deleted pool, while they are kept. */
+  /** Oldest first; for a deleted pool, while they are kept. */
   readonly poolEvents: (caller: Caller, name: string) => Promise<readonly EventRecord[]>;
   /** Refuses with UNAVAILABLE if the usage can't be read. The next two do so too. */
   readonly getQuotas: (caller: Caller) => Promise<QuotaView>;
-  /** For `/admin`: any user's quotas. */
   readonly getQuotasOf: (caller: Caller, user: TeamUser) => Promise<QuotaView>;
-  /** For `/admin`: changes a user's limits, and keeps omitted ones. Durable when this resolves. */
+  /** Keeps omitted limits. Durable when this resolves. */
   readonly setQuotasOf: (caller: Caller, user: TeamUser, change: QuotaChange) => Promise<QuotaView>;
 }
 
@@ -50,7 +48,6 @@ export interface TeamUser {
   readonly user: string;
 }
 
-/** Fields of a pool that its owner can set. */
 export interface PoolSpec {
   readonly source?: PoolSource;
   /** Secrets. Replaces all earlier ones. */
@@ -73,10 +70,7 @@ export interface CreatePoolRequest extends PoolSpec {
 }
 
 export interface PoolChange extends PoolSpec {
-  /**
-   * Paths of fields to unset, such as `cpu` or `overrides.image`, so that their defaults apply
-   * again.
-   */
+  /** Paths of fields, such as `cpu` or `overrides.image`, whose defaults apply again. */
   readonly unset?: readonly string[];
   readonly ifMatch?: IfMatch;
 }

@@ -32,7 +32,6 @@ export interface PoolRenderingDeps {
 
 const MOST_CHOICES = 50;
 
-/** Lookups for the rendering of a source. */
 export const lookupsOf = ({
   templates,
   types,
@@ -44,8 +43,8 @@ export const lookupsOf = ({
 });
 
 /**
- * Renders the instance definition of a tenant's source. Refuses by the request's field if it can't
- * be rendered, if this daemon can't run it, or if a volume is outside the namespace.
+ * Refuses by the request's field if the source can't be rendered, if this daemon can't run it, or
+ * if a volume is outside the namespace.
  */
 export const renderSource = async (
   deps: PoolRenderingDeps,
@@ -96,10 +95,7 @@ const choiceOf = (record: TemplateRecord) => ({
   syncSource: hasGlobalSource(record) ? 'global' : undefined,
 });
 
-/**
- * Converts a driver's refusal, which names the template's field (`spec.containers[0].image:
- * PROBLEM`) or an override.
- */
+/** The driver names the template's field (`spec.containers[0].image: PROBLEM`) or an override. */
 const refusedByDriver = (
   source: PoolSource,
   message: string,
@@ -116,7 +112,7 @@ const refusedByDriver = (
   );
 };
 
-/** Field of the source that overrides the template's field; undefined if the template decides. */
+/** Undefined if the template decides. */
 const ownFieldOf = (
   { overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource,
   field: string,

@@ -23,19 +23,16 @@ export interface PoolRenewalDeps extends WriteRenewedDeps {
 }
 
 const AGAIN_MS = 5_000;
-/** Interval between attempts to render a pool that could not be rendered. */
 const UNRESOLVED_AGAIN_MS = 60_000;
 
 /**
- * Applies changes of templates, and of pools' sources by hand, to the pools that this replica
- * leads, one write at a time. A pool that can't be rendered keeps its definition, reports why, and
- * is retried each minute. Retries a failed write after 5 s. A new leader checks all pools itself.
+ * Renders the pools that this replica leads after changes of templates and sources, one write at a
+ * time. A pool that can't be rendered keeps its definition, reports why, and is retried each
+ * minute; a failed write, after 5 s.
  */
 export class PoolRenewal {
   readonly #deps: PoolRenewalDeps;
-  /** Uids in order of arrival; at most one per pool. */
   readonly #waiting = new Set<string>();
-  /** Functions that cancel a retry, by uid. */
   readonly #again = new Map<string, () => void>();
   #running = false;
   #stopped = false;
@@ -128,10 +125,8 @@ export class PoolRenewal {
 }
 
 /**
- * Writes the pool that `asked` returns, rendered again if it is outdated. All renewals use this. If
- * the owner's quota does not permit the growth, keeps the old definition and reports that. Writes
- * nothing if `asked` returns undefined. Returns the pool's current record; undefined if there is
- * none.
+ * Writes the pool that `asked` returns, rendered again if outdated. Growth beyond the owner's quota
+ * keeps the old definition and reports that. Undefined if there is no pool.
  */
 export const writeRenewed = async (
   deps: WriteRenewedDeps,
@@ -181,10 +176,7 @@ const isOutdated = (
   return ahead > 0 || (unresolved !== undefined && ahead === 0);
 };
 
-/**
- * Returns the record rendered from its current template and source; the same object if nothing
- * changes.
- */
+/** Returns the same object if nothing changes. */
 const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolRecord> => {
   const { source, owner } = record;
   try {

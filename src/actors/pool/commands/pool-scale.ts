@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../model/refusals.ts';
 
 export type Scale = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas'>;
 
-/** Returns the requested size; by default 1, within the bounds. Refuses contradictions. */
+/** By default 1, within the bounds. Refuses contradictions. */
 export const scaleOf = ({
   replicas,
   minReplicas = 0,

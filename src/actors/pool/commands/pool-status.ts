@@ -6,8 +6,8 @@ import { viewOfPool } from '../start-hindrance.ts';
 import type { PoolView } from '../../views.ts';
 
 /**
- * Status of a pool for its published object; undefined if this replica does not lead it. Counts
- * have the names of `GET /sandboxpools/{name}`; `replicas` counts as `spec.replicas` does.
+ * Undefined if this replica does not lead the pool. Counts have the names of `GET
+ * /sandboxpools/{name}`.
  */
 export const poolStatus = (
   supervisor: Pick<Supervisor, 'pools' | 'index' | 'sandbox'>,

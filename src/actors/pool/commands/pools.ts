@@ -6,15 +6,15 @@ import type { PoolOperations } from './pool-operations.ts';
 import { viewOfPool } from '../start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
-/** Returns one own or shared pool (operation `GET /sandboxpools/{name}`). */
+/** Operation `GET /sandboxpools/{name}`. */
 export const getPool =
   (deps: { readonly supervisor: Supervisor }): PoolOperations['getPool'] =>
   async (caller, name) =>
     viewOfPool(deps.supervisor, await findUsablePool(deps.supervisor, caller, name));
 
 /**
- * Lists the caller's own and shared pools, newest first (operation `GET /sandboxpools`). `all`
- * includes everybody's pools for an admin; `phase` filters.
+ * Own and shared pools, newest first (operation `GET /sandboxpools`). `all` includes everybody's
+ * for an admin.
  */
 export const listPools =
   (deps: { readonly supervisor: Supervisor }): PoolOperations['listPools'] =>
@@ -39,9 +39,9 @@ export const listPools =
   };
 
 /**
- * Deletes a pool (operation `DELETE /sandboxpools/{name}`). Retires its unclaimed instances;
- * running sandboxes continue unless `force`. The record goes after them. Repeatable, also with
- * `force` later. Refuses a pool of an env's member with CONFLICT.
+ * Retires unclaimed instances; running sandboxes continue unless `force` (operation `DELETE
+ * /sandboxpools/{name}`). The record goes after them. Repeatable, also with `force` later. Refuses
+ * a pool of an env's member with CONFLICT.
  */
 export const deletePool =
   (deps: {

@@ -13,15 +13,11 @@ import {
 import { Refusal, unavailable } from '../../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 
-/** Number of users with their own limits, which are kept in memory. */
+/** Kept in memory. */
 const MOST_USERS = 100_000;
-/**
- * Attempts of one change. Each round writes one change, so this many concurrent changes all
- * succeed.
- */
+/** Each round writes one change, so this many concurrent changes all succeed. */
 const MOST_ATTEMPTS = 16;
 
-/** Converts the configured quantities. */
 export const quotaDefaults = ({
   cpu,
   memory,
@@ -39,17 +35,14 @@ export const quotaDefaults = ({
 export interface QuotaLimitsDeps {
   readonly quotas: Records<UserQuota>;
   readonly clock: Clock;
-  /** Limits of users without their own; `cpu` and `memory` may be unlimited. */
+  /** `cpu` and `memory` may be unlimited. */
   readonly defaults: Omit<QuotaAmounts, keyof typeof NO_SIZE_LIMITS> & Partial<QuotaAmounts>;
 }
 
-/** New limits by resource; `none` removes the user's own. */
+/** `none` removes the user's own. */
 export type QuotaChange = Readonly<Partial<Record<QuotaResource, number | 'none'>>>;
 
-/**
- * In-memory limits of all users, so that a claim needs no read. `start()` reads the store once, and
- * then follows all changes.
- */
+/** In memory, so that a claim needs no read. */
 export class QuotaLimits {
   readonly #store: Records<UserQuota>;
   readonly #defaults: QuotaAmounts;
@@ -72,19 +65,18 @@ export class QuotaLimits {
     await this.#own.start();
   }
 
-  /** Limits from the mirror. */
   of(tenant: Tenant): QuotaAmounts {
     return this.#with(this.#own.get(tenantKey(tenant)));
   }
 
-  /** Reads the limits uncached; `of` then returns nothing older. */
+  /** Reads uncached; `of` then returns nothing older. */
   async read(tenant: Tenant): Promise<QuotaAmounts> {
     return this.#with(await this.#own.lookUp(tenantKey(tenant)));
   }
 
   /**
-   * Changes the given limits, and keeps the others; `none` removes the user's own. Durable when
-   * this resolves. Refuses with CONFLICT at the maximum number of users with their own limits.
+   * Durable when this resolves. Refuses with CONFLICT at the maximum number of users with their own
+   * limits.
    */
   async set({ namespace, team, user }: Tenant, change: QuotaChange): Promise<QuotaAmounts> {
     const tenant = { namespace, team, user };

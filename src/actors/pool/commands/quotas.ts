@@ -10,23 +10,21 @@ export interface QuotasDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
-/** Returns the caller's limits and usage (operation `GET /quotas`). */
+/** Operation `GET /quotas`. */
 export const getQuotas =
   (deps: QuotasDeps): PoolOperations['getQuotas'] =>
   (caller) =>
     viewOf(deps, caller);
 
-/**
- * Returns any user's limits and usage to an admin (operation `GET /admin/quotas/{team}/{user}`).
- */
+/** Operation `GET /admin/quotas/{team}/{user}`. */
 export const getQuotasOf =
   (deps: QuotasDeps): PoolOperations['getQuotasOf'] =>
   (_caller, { team, user }) =>
     viewOf(deps, { namespace: deps.namespaceOf(team), team, user });
 
 /**
- * Changes a user's limits (operation `PUT /admin/quotas/{team}/{user}`). Durable when this
- * resolves. A limit below the usage ends nothing, but blocks growth.
+ * Durable when this resolves (operation `PUT /admin/quotas/{team}/{user}`). A limit below the usage
+ * ends nothing, but blocks growth.
  */
 export const setQuotasOf =
   (deps: QuotasDeps): PoolOperations['setQuotasOf'] =>

@@ -13,9 +13,8 @@ export interface SyncPoolDeps extends PoolRenderingDeps, ResizingDeps {
 }
 
 /**
- * Renders a pool from its current template and spec, even without `autoUpdate` (operation `POST
- * /sandboxpools/{name}/sync-template`). Keeps its replicas. Refuses with QUOTA_EXCEEDED if its
- * instances would exceed the owner's quota.
+ * Renders a pool even without `autoUpdate`, and keeps its replicas (operation `POST
+ * /sandboxpools/{name}/sync-template`). Refuses with QUOTA_EXCEEDED.
  */
 export const syncPool =
   (deps: SyncPoolDeps): PoolOperations['syncPool'] =>
@@ -44,10 +43,7 @@ export const syncPool =
     }
   };
 
-/**
- * Returns the record rendered from its current template and source; the same object if nothing
- * changes.
- */
+/** Returns the same object if nothing changes. */
 export const syncedPool = async (
   deps: PoolRenderingDeps,
   current: PoolRecord,
@@ -61,10 +57,7 @@ export const syncedPool = async (
   return isThere ? current : withRendered(current, current.source, rendered);
 };
 
-/**
- * Shows the result of `syncPool` (operation `POST /sandboxpools/{name}/sync-template/preview`).
- * Writes nothing.
- */
+/** Writes nothing (operation `POST /sandboxpools/{name}/sync-template/preview`). */
 export const previewPoolSync =
   (deps: SyncPoolDeps): PoolOperations['previewPoolSync'] =>
   async (caller, name) => {
@@ -82,7 +75,7 @@ export const previewPoolSync =
     };
   };
 
-/** Reads the template uncached, because the mirror may lack an admin's last change. */
+/** Uncached, because the mirror may lack an admin's last change. */
 export const refreshTemplate = async (
   { templates }: Pick<SyncPoolDeps, 'templates'>,
   { source: { templateName } }: Pick<PoolRecord, 'source'>,

@@ -4,10 +4,7 @@ import type { RegistryCredentials } from '../../../model/pools/pool-source.ts';
 
 const LONGEST_PAUSE_MS = 64_000;
 
-/**
- * Ties registry passwords to the life of their owner's new record. Retries, because nothing else
- * repeats this.
- */
+/** Ties the passwords' life to their owner's record. Retries, because nothing else repeats this. */
 export const tiePasswords = async (
   { pullSecrets, clock }: { readonly pullSecrets: PullSecrets; readonly clock: Clock },
   owner: PullSecretOwner,

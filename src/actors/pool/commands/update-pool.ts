@@ -24,9 +24,8 @@ export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
 }
 
 /**
- * Changes a pool and keeps omitted fields; an empty change does nothing (operation `PUT
- * /sandboxpools/{name}`). With `autoUpdate`, new instances use the change when this resolves;
- * otherwise from the next sync.
+ * Keeps omitted fields (operation `PUT /sandboxpools/{name}`). With `autoUpdate`, new instances use
+ * the change when this resolves; otherwise from the next sync.
  */
 export const updatePool =
   (deps: UpdatePoolDeps): PoolOperations['updatePool'] =>
@@ -36,7 +35,7 @@ export const updatePool =
     return await changePool(deps, before, change);
   };
 
-/** Changes a pool as `updatePool` does, without access checks. */
+/** Without access checks. */
 export const changePool = async (
   deps: UpdatePoolDeps,
   before: PoolRecord,
@@ -87,8 +86,8 @@ export const changePool = async (
 };
 
 /**
- * Refuses fields of a member's pool that its env controls. The owner may set only `replicas`,
- * within the member's bounds, and only if no group sizes the pool.
+ * The owner of a member's pool may set only `replicas`, within the member's bounds, and only if no
+ * group sizes the pool.
  */
 const requireOwnersWord = async (
   { envs }: Pick<UpdatePoolDeps, 'envs'>,
@@ -107,9 +106,6 @@ const requireOwnersWord = async (
   if (replicas !== undefined && member) scaleOf({ ...member.config, replicas });
 };
 
-/**
- * Converts a conflict with another write or deletion, or a write that was too late, to a Refusal.
- */
 export const asUnavailable = (error: unknown): unknown =>
   error instanceof RecordConflict || error instanceof LeaseLost
     ? unavailable(
@@ -119,7 +115,7 @@ export const asUnavailable = (error: unknown): unknown =>
       )
     : error;
 
-/** Returns the changed record; the same object if nothing changes. */
+/** Returns the same object if nothing changes. */
 const changed = async (
   deps: UpdatePoolDeps,
   current: PoolRecord,
@@ -160,13 +156,12 @@ const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
       }
     : source;
 
-/** Whether the change removes earlier registry passwords. */
 const forgetsPasswords = ({ unset = [], registries }: PoolChange): boolean =>
   registries === undefined
     ? unset.includes('overrides') || unset.includes('overrides.imagePullSecret')
     : registries.length === 0;
 
-/** Sets the source. Refuses a source that can't be rendered, even if it applies only later. */
+/** Refuses a source that can't be rendered, even if it applies only later. */
 const withSource = async (
   deps: UpdatePoolDeps,
   record: PoolRecord,

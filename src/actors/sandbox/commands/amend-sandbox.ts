@@ -19,22 +19,18 @@ export interface AmendSandboxDeps {
 }
 
 const DEADLINE_MS = 5_000;
-/** Changes of one sandbox in progress at once. */
+/** At once, for one sandbox. */
 const MOST_CHANGES = 64;
 
 /**
- * Changes the end of a running sandbox; counts as activity. `setIdleTimeout` sets its idle timeout,
- * 0 for never (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). `setSandboxEnd` sets its end
- * regardless of activity (`POST /sandboxes/{sandboxID}/timeout` and `/connect` of the compatible
- * API).
+ * Counts as activity. `setIdleTimeout`: 0 for never (operation `PUT
+ * /sandboxes/{sandboxId}/idle-timeout`). `setSandboxEnd`: regardless of activity (`/timeout` and
+ * `/connect` of the compatible API).
  */
 export const sandboxAmendments = (
   deps: AmendSandboxDeps,
 ): Pick<SandboxOperations, 'setIdleTimeout' | 'setSandboxEnd'> => {
-  /**
-   * Last change of each sandbox in progress. Changes of one process run in turn, so that they never
-   * conflict with each other.
-   */
+  /** Changes of one process run in turn, so that they never conflict with each other. */
   const underWay = new Map<string, Promise<unknown>>();
   const changes = new Permits({ sandbox: MOST_CHANGES });
   const inTurn = async (
@@ -74,7 +70,7 @@ export const sandboxAmendments = (
 
 interface Amendment {
   readonly sandboxId: string;
-  /** Returns undefined if there is nothing to change. */
+  /** Undefined if there is nothing to change. */
   readonly changeOf: (claim: Claim) => ClaimChange | undefined;
   readonly ifMatch?: IfMatch;
   readonly until: number;

@@ -2,17 +2,17 @@ import type { Metrics } from '../../../contracts/metrics.ts';
 import { answersShareMet, answersTakeAll } from '../../../model/limit-refusals.ts';
 
 export interface AnswerBudgetTerms {
-  /** Limit for all answers together, in bytes. */
+  /** In bytes, for all answers together. */
   readonly mostBytes: number;
-  /** Share of one tenant in the bytes that others leave, in percent. */
+  /** Percent of the bytes that others leave. */
   readonly tenantPercent: number;
   readonly metrics: Metrics;
 }
 
 /**
- * Memory budget for answers, in bytes on the wire, from the first gathered byte until the client
- * has the last. A tenant gets at most its percentage of the bytes that others leave, so the next
- * tenant gets some too. Refuses an answer that does not fit; never cuts an answer in progress.
+ * Counts bytes on the wire, from the first gathered byte until the client has the last. A tenant
+ * gets at most its percentage of what others leave, so the next tenant gets some too. Never cuts an
+ * answer in progress.
  */
 export class AnswerBudget {
   readonly #mostBytes: number;
@@ -32,7 +32,6 @@ export class AnswerBudget {
     ]);
   }
 
-  /** Opens an empty budget for one answer of the tenant. */
   room(tenant: string): AnswerRoom {
     return new AnswerRoom((bytes, must) => {
       this.#change(tenant, bytes, must);
@@ -58,7 +57,6 @@ export class AnswerBudget {
   }
 }
 
-/** Bytes of the budget that one answer holds. */
 export class AnswerRoom {
   readonly #change: (bytes: number, must: boolean) => void;
   #held = 0;
@@ -68,25 +66,22 @@ export class AnswerRoom {
     this.#change = change;
   }
 
-  /**
-   * Sets the held bytes. Throws if they don't fit: RATE_LIMITED for the tenant's share, otherwise
-   * UNAVAILABLE.
-   */
+  /** Throws RATE_LIMITED for the tenant's share, otherwise UNAVAILABLE. */
   hold(bytes: number): void {
     this.#set(bytes, false);
   }
 
-  /** Raises the held bytes to at least this. Throws as `hold` does. */
+  /** Throws as `hold` does. */
   holdAtLeast(bytes: number): void {
     if (bytes > this.#held) this.hold(bytes);
   }
 
-  /** Sets the held bytes without a limit, for the answer to an effect that has already happened. */
+  /** Without a limit, for the answer to an effect that has already happened. */
   owe(bytes: number): void {
     this.#set(bytes, true);
   }
 
-  /** Releases all bytes after the answer was sent or dropped. Later calls count nothing. */
+  /** Later calls count nothing. */
   release(): void {
     this.#set(0, true);
     this.#released = true;

@@ -7,9 +7,8 @@ import { findSandbox } from './find-sandbox.ts';
 import { viewOf } from '../sandbox-snapshot.ts';
 
 /**
- * Ends a sandbox, or retires an unclaimed instance of the caller's pool (operation `DELETE
- * /sandboxes/{sandboxId}`). The end is durable when this resolves. Legal in every state, and
- * repeatable.
+ * Operation `DELETE /sandboxes/{sandboxId}`; retires an unclaimed instance of the caller's pool.
+ * The end is durable when this resolves. Legal in every state, and repeatable.
  */
 export const deleteSandbox =
   (deps: {

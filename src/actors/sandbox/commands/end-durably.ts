@@ -6,10 +6,7 @@ import type { EndReason } from '../../../model/sandbox.ts';
 
 const DEADLINE_MS = 5_000;
 
-/**
- * Ends a sandbox, and waits up to 5 s until the end is durable. Returns the latest snapshot;
- * undefined after the actor's end.
- */
+/** Waits up to 5 s. Undefined after the actor's end. */
 export const endDurably = async (
   { supervisor, clock }: { readonly supervisor: Supervisor; readonly clock: Clock },
   id: InstanceId,
@@ -20,7 +17,7 @@ export const endDurably = async (
   do {
     supervisor.send(id, { type: 'END', reason, now: clock.now() });
     end = await supervisor.until(id, isEndDurable, until);
-    // A concurrent claim may have won over the retirement; ends the sandbox again.
+    // A concurrent claim may have won over the retirement.
   } while (end?.state === 'running' && clock.now() < until);
   return end;
 };

@@ -20,15 +20,12 @@ import { findSandbox } from './find-sandbox.ts';
 import { sandboxPermits } from './sandbox-permits.ts';
 
 const MOST_COMMANDS = 64;
-/**
- * Concurrent commands of one tenant over all sandboxes. Each may buffer 2 MiB of output in this
- * process.
- */
+/** Over all sandboxes. Each may buffer 2 MiB of output in this process. */
 const MOST_COMMANDS_OF_TENANT = 256;
 
 /**
- * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). The sandbox
- * counts as active until the command ends.
+ * The sandbox counts as active until the command ends (operation `POST
+ * /sandboxes/{sandboxId}/exec`).
  */
 export const execInSandbox = (deps: {
   readonly supervisor: Supervisor;
@@ -60,10 +57,7 @@ export const execInSandbox = (deps: {
   };
 };
 
-/**
- * Returns the caller's running sandbox, and resumes it first if its claim permits that. Refuses
- * with 409 otherwise.
- */
+/** Resumes the sandbox first if its claim permits that. Refuses with 409. */
 export const runningSandbox = async (
   supervisor: Supervisor,
   caller: Parameters<SandboxOperations['execInSandbox']>[0],
@@ -79,7 +73,6 @@ export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
   return snapshot;
 };
 
-/** Refuses an unknown container. */
 export const requireContainer = (
   { context }: SandboxSnapshot,
   container: string | undefined,

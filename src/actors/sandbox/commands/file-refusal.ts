@@ -19,7 +19,7 @@ import {
   type Refusal,
 } from '../../../model/refusals.ts';
 
-/** Converts a failure of the driver's files to a Refusal; returns other errors unchanged. */
+/** Returns other errors unchanged. */
 export const fileRefusalOf = (error: unknown, container: string | undefined): unknown => {
   if (error instanceof InstanceGone) return sandboxNotFound();
   if (error instanceof ContainerGone) return containerNotRunning(container);

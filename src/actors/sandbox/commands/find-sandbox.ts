@@ -5,8 +5,8 @@ import { sandboxNotFound } from '../../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../../model/tenant.ts';
 
 /**
- * Returns the current live sandbox: from the mirror if it runs, otherwise after an uncached read.
- * All answers by id use this, so that a late mirror never causes a 404. Undefined if there is none.
+ * From the mirror if it runs, otherwise after an uncached read. All answers by id use this, so that
+ * a late mirror never causes a 404.
  */
 export const currentSandbox = async (
   supervisor: Supervisor,
@@ -20,15 +20,15 @@ export const currentSandbox = async (
 
 interface FindOptions {
   readonly sandboxId: string;
-  /** Lets admins read and end any sandbox. They can't run commands in it. */
+  /** Admins may read and end any sandbox, but not run commands in it. */
   readonly adminsToo?: boolean;
   /** Accepts a running sandbox from the mirror, even if another replica has just ended it. */
   readonly endedToo?: boolean;
 }
 
 /**
- * Returns the caller's live sandbox, or an unclaimed instance of the caller's pool. The refusal is
- * the same for unknown, finished and other tenants' sandboxes.
+ * The caller's sandbox, or an unclaimed instance of the caller's pool. The refusal is the same for
+ * unknown, finished and other tenants' sandboxes.
  */
 export const findSandbox = async (
   supervisor: Supervisor,
@@ -45,7 +45,7 @@ export const findSandbox = async (
   return snapshot;
 };
 
-/** Returns the caller's sandbox if it runs according to the mirror, which may miss a recent end. */
+/** By the mirror, which may miss a recent end. */
 export const shownRunning = (
   supervisor: Supervisor,
   caller: Caller,

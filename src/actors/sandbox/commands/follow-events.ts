@@ -7,8 +7,8 @@ import { Permits } from '../../../lib/permits.ts';
 const MOST_STREAMS_OF_TENANT = 16;
 
 /**
- * Streams events of the caller's sandboxes and pools, or of everybody's (operation `GET /events`).
- * At most 16 streams of one tenant.
+ * The caller's sandboxes and pools, or everybody's (operation `GET /events`). At most 16 streams of
+ * one tenant.
  */
 export const followEvents = ({
   events,

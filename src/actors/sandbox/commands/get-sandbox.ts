@@ -15,9 +15,7 @@ export interface GetSandboxDeps {
   readonly endpointMode: 'gateway' | 'direct';
 }
 
-/**
- * Returns one live sandbox (operation `GET /sandboxes/{sandboxId}`); does not find finished ones.
- */
+/** Operation `GET /sandboxes/{sandboxId}`; does not find finished ones. */
 export const getSandbox =
   ({ supervisor, clock, endpointMode }: GetSandboxDeps): SandboxOperations['getSandbox'] =>
   async (caller, sandboxId) => {

@@ -20,10 +20,8 @@ export interface IsReadyDeps {
 }
 
 /**
- * Runs the readiness probes of the caller's sandbox or unclaimed instance (operation `GET
- * /sandboxes/{sandboxId}/is_ready`). An endpoint is ready if its probe and the container's pass, or
- * if they don't exist. Probes that take more than 35 s count as not ready. Does not count as
- * activity.
+ * An endpoint is ready if its probe and the container's pass, or don't exist (operation `GET
+ * /sandboxes/{sandboxId}/is_ready`). Does not count as activity.
  */
 export const isReady =
   ({ supervisor, driver, clock }: IsReadyDeps): SandboxOperations['isReady'] =>

@@ -12,7 +12,7 @@ export interface ListSandboxesDeps {
   readonly supervisor: Supervisor;
   readonly history: History;
   readonly clock: Clock;
-  /** Age limit of finished sandboxes in lists, in ms. */
+  /** In ms. */
   readonly listWindowMs: number;
 }
 
@@ -23,9 +23,8 @@ interface Scope {
 }
 
 /**
- * Lists the caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase:
- * claimed sandboxes, and those finished within the window. With metadata: only live ones. Live ones
- * come from the indexes, finished ones from history; totals are exact.
+ * Newest claim first (operation `GET /sandboxes`). Without a phase: claimed sandboxes, and those
+ * finished within the window. With metadata: only live ones. Totals are exact.
  */
 export const listSandboxes =
   (deps: ListSandboxesDeps): SandboxOperations['listSandboxes'] =>
@@ -55,8 +54,8 @@ export const listSandboxes =
   };
 
 /**
- * Filters live sandboxes by the pool that has the name now, and so excludes those of a deleted
- * pool. Matches by name if there is no such pool, or without a namespace.
+ * By the pool that has the name now, not a deleted one. By name if there is no such pool, or
+ * without a namespace.
  */
 const livePool = (
   { supervisor }: ListSandboxesDeps,
@@ -69,7 +68,7 @@ const livePool = (
   return poolUid === undefined ? { poolName } : { poolUid };
 };
 
-/** Merges two lists into one page. Deep pages mostly need only one of the lists. */
+/** Deep pages mostly need only one of the lists. */
 const merged = async (
   deps: ListSandboxesDeps,
   filters: Filters,
@@ -97,7 +96,7 @@ interface Filters {
 /** Below this offset, `merged` reads both lists at once. */
 const LEAST_LOOKED = 200;
 
-/** Returns the page if all live sandboxes are newer than its items; otherwise undefined. */
+/** Undefined unless all live sandboxes are newer than the page. */
 const belowLiveOnes = async (
   { supervisor, history }: ListSandboxesDeps,
   filters: Filters,
@@ -119,7 +118,7 @@ const belowLiveOnes = async (
   return { items: items.map(viewOfFinished), total: liveCount + total, limit, offset };
 };
 
-/** Returns the page if all finished sandboxes are older than its items; otherwise undefined. */
+/** Undefined unless all finished sandboxes are older than the page. */
 const amongLiveOnes = async (
   deps: ListSandboxesDeps,
   filters: Filters,
@@ -140,8 +139,7 @@ const amongLiveOnes = async (
 };
 
 /**
- * Merges live and finished sandboxes. Reads only finished ones that can be on the page; the live
- * ones bound how many come before it.
+ * Reads only finished ones that can be on the page; the live ones bound how many come before it.
  */
 const mixed = async (
   deps: ListSandboxesDeps,

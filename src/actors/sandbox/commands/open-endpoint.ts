@@ -11,10 +11,8 @@ import type { OpenEndpoint, SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, shownRunning } from './find-sandbox.ts';
 import { sandboxPermits } from './sandbox-permits.ts';
 
-/** Open requests and WebSockets to the endpoints of one sandbox, and of one tenant in total. */
 const MOST_OF_SANDBOX = 256;
 const MOST_OF_TENANT = 1_024;
-/** Shortest interval between two activity records. */
 const TOUCH_MS = 1_000;
 
 export interface OpenEndpointDeps {
@@ -25,9 +23,8 @@ export interface OpenEndpointDeps {
 }
 
 /**
- * Opens a route to an endpoint or port of the caller's running sandbox, without dialling. Answers
- * synchronously if the mirror shows it running; if another replica has just ended it, the dial
- * fails. Otherwise reads the truth first.
+ * Does not dial. Synchronous if the mirror shows the sandbox running; if another replica has just
+ * ended it, the dial fails.
  */
 export const endpointOperations = ({
   supervisor,

@@ -25,14 +25,12 @@ export interface Reserved {
   readonly name: string;
   readonly attempt?: string;
   readonly resources: readonly QuotaResource[];
-  /** Time of the reservation. */
   readonly since: number;
 }
 
 /**
- * Checks right before a write that its reservation still counts. Resolves with a time from which
- * the write may be sent for RESERVATION_MS. Refuses with `unavailable` if the reservation is old
- * and no longer counts.
+ * Resolves with a time from which the write may be sent for RESERVATION_MS. Refuses with
+ * `unavailable` if the reservation is old and no longer counts.
  */
 export const requireReserved = async (
   {
@@ -56,12 +54,11 @@ export interface ResizingDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
 }
 
-/** Quota entries of one name, by resource. */
 export type Parts = readonly (readonly [resource: QuotaResource, entry: QuotaEntry])[];
 
 /**
- * Reserves in a fixed order, so that one of two concurrent requests succeeds. Returns the first
- * resource over its limit, or undefined.
+ * In a fixed order, so that one of two concurrent requests succeeds. Returns the first resource
+ * over its limit.
  */
 export const reserveAll = async (
   coordination: Pick<Quotas, 'reserve'>,
@@ -74,9 +71,8 @@ export const reserveAll = async (
 };
 
 /**
- * Reserves the growth from one change of a pool's size or of its instances' resources. Each attempt
- * of the conditional write covers its own growth. The largest amount of any attempt counts until
- * its outcome is known.
+ * Each attempt of the conditional write covers its own growth. The largest amount of any attempt
+ * counts until its outcome is known.
  */
 export class Resizing {
   readonly #deps: ResizingDeps;
@@ -91,10 +87,7 @@ export class Resizing {
     this.#pool = { uid, owner };
   }
 
-  /**
-   * Reserves the growth from `current` to `next`; call it before each attempt. Refuses growth with
-   * QUOTA_EXCEEDED; never refuses a decrease.
-   */
+  /** Call it before each attempt. Refuses growth with QUOTA_EXCEEDED; never refuses a decrease. */
   async cover(current: PoolRecord, next: PoolRecord): Promise<void> {
     const { coordination, clock, quotaLimits } = this.#deps;
     const { uid, owner } = this.#pool;
@@ -117,14 +110,11 @@ export class Resizing {
     if (refused !== undefined) throw poolQuotaExceeded(refused);
   }
 
-  /** Whether the write may be sent now; otherwise call `cover` again. */
+  /** If false, call `cover` again. */
   readonly permitted = (): boolean =>
     this.#reservedAt === undefined || this.#deps.clock.now() - this.#reservedAt <= RESERVATION_MS;
 
-  /**
-   * Confirms the amounts of the written record. Never rejects: reconciliation repairs a failed
-   * call.
-   */
+  /** Reconciliation repairs a failed call; never rejects. */
   async landed(record: PoolRecord): Promise<void> {
     const { uid, owner } = this.#pool;
     const { revision } = record;
@@ -141,10 +131,7 @@ export class Resizing {
     );
   }
 
-  /**
-   * Withdraws the reservations, unless the write may still land: then they are reconciled later.
-   * Never rejects.
-   */
+  /** If the write may still land, the reservations are reconciled later. Never rejects. */
   async failed(error: unknown): Promise<void> {
     if (error instanceof OutcomeUnknown) return;
     const { uid, owner } = this.#pool;
@@ -156,7 +143,7 @@ export class Resizing {
   }
 }
 
-/** Refuses with QUOTA_EXCEEDED if the growth does not fit now; reserves nothing. */
+/** Reserves nothing. Refuses with QUOTA_EXCEEDED. */
 export const requireRoom = async (
   deps: ResizingDeps,
   current: PoolRecord,
@@ -170,10 +157,7 @@ export const requireRoom = async (
   }
 };
 
-/**
- * Returns `next` if the owner's quota permits its growth. Otherwise returns `otherwise`, with the
- * reason.
- */
+/** Returns `next`, or `otherwise` with the reason. */
 export const withinQuota = async (
   resizing: Resizing,
   current: PoolRecord,

@@ -19,9 +19,8 @@ export interface SandboxEventsDeps {
 const MOST_EVENTS = 50;
 
 /**
- * Returns the last 50 events of a live or finished sandbox, oldest first (operation `GET
- * /sandboxes/{sandboxId}/events`). Takes events from record and history if possible, which no crash
- * can lose. The rest comes from stored events.
+ * The last 50, oldest first (operation `GET /sandboxes/{sandboxId}/events`). Record and history
+ * show events that no crash can lose; the rest are stored ones.
  */
 export const sandboxEvents =
   (deps: SandboxEventsDeps): SandboxOperations['sandboxEvents'] =>
@@ -107,10 +106,7 @@ const eventsFrom = (
   };
 };
 
-/**
- * Rank of an event in a sandbox's life, independent of replicas' clocks. Stored events come between
- * claim and end.
- */
+/** By a sandbox's life, not by replicas' clocks. Stored events come between claim and end. */
 const rankOf = ({ reason }: EventRecord): number => {
   switch (reason) {
     case 'Created':

@@ -25,17 +25,13 @@ export interface SandboxLogsDeps {
   readonly clock: Clock;
 }
 
-/** Bytes of text in one answer. */
 const LIMIT_BYTES = 1 << 20;
-/** Memory of a log line besides its text, in bytes. */
+/** Memory of a log line besides its text. */
 export const LOG_LINE_BYTES = 256;
 const MOST_FOLLOWERS = 16;
 const MOST_FOLLOWERS_OF_TENANT = 64;
 
-/**
- * Returns the last log lines of the caller's live or finished sandbox (operation `GET
- * /sandboxes/{sandboxId}/logs`).
- */
+/** Also for finished sandboxes (operation `GET /sandboxes/{sandboxId}/logs`). */
 export const sandboxLogs =
   (deps: SandboxLogsDeps): SandboxOperations['sandboxLogs'] =>
   async (caller, sandboxId, request) => {
@@ -44,10 +40,7 @@ export const sandboxLogs =
     return { sandboxId, container, lines, truncated };
   };
 
-/**
- * Streams the last log lines, then new lines until the sandbox ends. Starts after `after` instead,
- * if given. At most 16 streams of one sandbox, and 64 of one tenant.
- */
+/** At most 16 streams of one sandbox, and 64 of one tenant. */
 export const followSandboxLogs = (
   deps: SandboxLogsDeps,
 ): SandboxOperations['followSandboxLogs'] => {
@@ -108,7 +101,6 @@ const tailOf = async (
   }
 };
 
-/** Resolves the container of a live or kept finished sandbox that the caller may read. */
 const containerOf = async (
   { supervisor, history }: SandboxLogsDeps,
   caller: Caller,

@@ -22,27 +22,21 @@ import type {
   SandboxView,
 } from '../../views.ts';
 
-/** Operations on sandboxes, including claims. */
 export interface SandboxOperations {
   /**
-   * Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of
-   * `signal` rejects a waiting claim with its reason. If a file of the claim can't be written, the
-   * sandbox ends and the Refusal names the field.
+   * The returned sandbox is durable. An abort of `signal` rejects a waiting claim with its reason.
+   * If a file of the claim can't be written, the sandbox ends and the Refusal names the field.
    */
   readonly claimSandbox: (
     caller: Caller,
     request: ClaimRequest,
     signal?: AbortSignal,
   ) => Promise<SandboxView>;
-  /**
-   * Resolves when the outcome of a refused request's claim is known; undefined if no such claim is
-   * open.
-   */
+  /** Resolves when the claim's outcome is known; undefined if no such claim is open. */
   readonly pendingClaim: (mark: RequestFingerprint) => Promise<void> | undefined;
   /**
-   * Opens a request, and returns the sandbox that an earlier request with its key claimed here,
-   * even if no client got that answer. Undefined if there is none and never will be. Refuses while
-   * that is unknown.
+   * Opens the request. Undefined if no earlier request with its key claimed a sandbox here, nor
+   * ever will. Refuses while that is unknown.
    */
   readonly claimedBefore: (
     caller: Caller,
@@ -62,15 +56,15 @@ export interface SandboxOperations {
     change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch },
   ) => Promise<SandboxView>;
   /**
-   * Ends the sandbox `lifetimeMs` from now, even if it is active. `extend` never makes the end
-   * earlier. A pause postpones it. Durable when this resolves.
+   * `lifetimeMs` from now, even if it is active. `extend` never makes the end earlier. A pause
+   * postpones it. Durable when this resolves.
    */
   readonly setSandboxEnd: (
     caller: Caller,
     sandboxId: string,
     change: { readonly lifetimeMs: number; readonly extend: boolean },
   ) => Promise<SandboxView>;
-  /** The state is reached and durable when this resolves. */
+  /** Durable when this resolves. */
   readonly setSandboxState: (
     caller: Caller,
     sandboxId: string,
@@ -81,7 +75,7 @@ export interface SandboxOperations {
     sandboxId: string,
     command: { readonly request: ExecRequest; readonly signal: AbortSignal },
   ) => Promise<ExecOutcome>;
-  /** Returns the last log lines; for a finished sandbox, while its log is kept. */
+  /** For a finished sandbox, while its log is kept. */
   readonly sandboxLogs: (
     caller: Caller,
     sandboxId: string,
@@ -92,70 +86,60 @@ export interface SandboxOperations {
     sandboxId: string,
     request: LogsRequest & { readonly after?: string },
   ) => Promise<LogsFollow>;
-  /** Returns the last 50 events, oldest first; for a finished sandbox, while they are kept. */
+  /** The last 50, oldest first; for a finished sandbox, while they are kept. */
   readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
-  /**
-   * Streams events from now on, or after the event with the id `after`. Only admins may set `all`.
-   */
+  /** From now on, or after the event with the id `after`. Only admins may set `all`. */
   readonly followEvents: (
     caller: Caller,
     request: { readonly all: boolean; readonly after?: string },
   ) => EventsFollow;
-  /** Issues a single-use token that opens a terminal within 30 seconds. */
+  /** The token opens one terminal within 30 seconds. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
-  /** Runs the sandbox's readiness probes. */
   readonly isReady: (caller: Caller, sandboxId: string) => Promise<SandboxReadiness>;
-  /**
-   * Opens an HTTP route to an endpoint of the caller's running sandbox, under
-   * `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal.
-   */
+  /** Under `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal. */
   readonly openEndpoint: (
     caller: Caller,
     sandboxId: string,
     name: string,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
-  /** Opens an HTTP route to a port of the caller's running sandbox. Throws a Refusal. */
+  /** Throws a Refusal. */
   readonly openPort: (
     caller: Caller,
     sandboxId: string,
     port: number,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
-  /** For `/admin`: counts of all namespaces. */
+  /** For `/admin`: all namespaces. */
   readonly sandboxStatistics: () => Promise<SandboxStatistics>;
 }
 
 export interface ClaimRequest {
   readonly poolName: string;
   readonly idleTimeoutMs?: number;
-  /** Time from the claim to its end, even if the sandbox is active; `setSandboxEnd` changes it. */
+  /** Applies even if the sandbox is active; `setSandboxEnd` changes it. */
   readonly lifetimeMs?: number;
-  /** Longest wait for an idle instance; 0 if absent. */
+  /** 0 if absent. */
   readonly waitMs?: number;
-  /**
-   * Request under an Idempotency-Key that the claim opens. A repetition finds the earlier claim.
-   */
+  /** The claim opens it. A repetition finds the earlier claim. */
   readonly opening?: IdempotentRequest;
-  /** Fingerprint of an already open request. */
+  /** For an already open request. */
   readonly mark?: RequestFingerprint;
-  /** Environment of processes in the sandbox; stored sealed, and never shown. */
+  /** Stored sealed, and never shown. */
   readonly env?: TextPairs;
   readonly metadata?: TextPairs;
-  /** Written before the claim resolves; otherwise the claim is undone (see ClaimFiles). */
+  /** Written before the claim resolves; otherwise the claim is undone. */
   readonly files?: readonly ClaimFile[];
   /** Resumes a paused sandbox on a call that needs it running. */
   readonly autoResume?: boolean;
   /** Pauses instead of ending after `lifetimeMs`. Refused if the driver can't pause. */
   readonly autoPause?: boolean;
-  /** Launches an instance of the pool with this image instead of the pool's. */
+  /** Launches an instance with this image instead of the pool's. */
   readonly image?: ClaimImage;
-  /** Claims only a sandbox without a network. `field` is the request field that asks for this. */
+  /** `field` is the request field that asks for this. */
   readonly withoutNetwork?: { readonly field: string };
-  /** Receives the duration of each step. */
   readonly step?: OnStep;
 }
 
-/** An image, and the request field that names it. */
 export interface ClaimImage {
   readonly name: string;
   readonly field: string;
@@ -164,7 +148,7 @@ export interface ClaimImage {
 export interface SandboxFilter {
   readonly poolName?: string;
   readonly phase?: SandboxStatus;
-  /** Pairs that the claim's metadata must contain; limits the list to live sandboxes. */
+  /** Limits the list to live sandboxes. */
   readonly metadata?: TextPairs;
   /** These four fields are for admins; the HTTP layer refuses them from others. */
   readonly namespace?: string;
@@ -176,7 +160,6 @@ export interface SandboxFilter {
 export interface LogsRequest {
   readonly container?: string;
   readonly tailLines: number;
-  /** Excludes lines older than this. */
   readonly sinceMs?: number;
 }
 
@@ -184,23 +167,23 @@ export interface SandboxLogs {
   readonly sandboxId: string;
   readonly container: string;
   readonly lines: readonly LogLine[];
-  /** True if older requested lines are missing. */
+  /** Older requested lines are missing. */
   readonly truncated: boolean;
 }
 
 export interface LogsFollow {
-  /** Memory of the last lines in bytes, until the first batch delivers them. */
+  /** Until the first batch delivers them. */
   readonly heldBytes: number;
-  /** Yields the last lines, then new lines until the sandbox ends. Call it once. */
+  /** Call it once. Ends with the sandbox. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
-  /** Releases the permit. May be repeated. */
+  /** May be repeated. */
   readonly close: () => void;
 }
 
 export interface EventsFollow {
   /** Call it once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<EventBatch>;
-  /** Releases the permit. May be repeated. */
+  /** May be repeated. */
   readonly close: () => void;
 }
 
@@ -214,48 +197,42 @@ export interface OpenTerminalRequest {
   readonly overLink?: boolean;
 }
 
-/**
- * An open terminal. `touch` records activity. `ended` settles when the sandbox ends or the key that
- * opened it is revoked.
- */
+/** `ended` settles when the sandbox ends or the key that opened it is revoked. */
 export interface OpenTerminal {
-  /** Caller whose key opened it; undefined if the key is no longer known. */
+  /** Undefined if the key is no longer known. */
   readonly caller?: Caller;
-  /** Key of the caller if only a manager knows it; the manager must report its end. */
+  /** Known only to a manager, which must report its end. */
   readonly linkedKeyId?: string;
   readonly terminal: Terminal;
-  /** Closes a process's input; a shell gets the end-of-file character. */
+  /** A shell gets the end-of-file character. */
   readonly closeInput?: () => void;
   readonly touch: () => void;
   readonly ended: Promise<'sandbox-ended' | 'key-revoked'>;
-  /** Releases the permit (at most 16 a sandbox) and hangs up. May be repeated. */
+  /** Releases the permit and hangs up. May be repeated. */
   readonly close: () => void;
 }
 
 export interface SandboxReadiness {
   readonly sandboxId: string;
   readonly ready: boolean;
-  /** By name. */
   readonly endpoints: Readonly<
     Record<string, { readonly ready: boolean; readonly message: string }>
   >;
 }
 
-/**
- * An open route to an endpoint. Counts against the limits of sandbox and tenant until it is closed.
- */
+/** Counts against the limits of sandbox and tenant until it is closed. */
 export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
   readonly scheme: 'http' | 'https';
   /**
-   * Returns the claim's variables for the server behind the endpoint, if any. Empty if the sandbox
-   * shares the host's network, since another process may listen there. Throws a Refusal.
+   * Empty if the sandbox shares the host's network, since another process may listen there. Throws
+   * a Refusal.
    */
   readonly env: () => TextPairs | undefined;
-  /** Opens a new connection to the port, as SandboxDriver.dial does. */
+  /** As SandboxDriver.dial. */
   readonly dial: (signal: AbortSignal) => Promise<PortConnection>;
-  /** Records activity; cheap enough for each chunk. */
+  /** Cheap enough for each chunk. */
   readonly touch: () => void;
   /** May be repeated. */
   readonly close: () => void;

@@ -4,9 +4,8 @@ import type { Refusal } from '../../../model/refusals.ts';
 const WHO = { sandbox: 'the sandbox has', tenant: 'you have' } as const;
 
 /**
- * Limits concurrent work in one sandbox, and of one tenant over all sandboxes. The returned
- * function takes a permit for a sandbox and a `tenantKey`, and returns its repeatable release. It
- * throws the error of `tooMany` if no permit is left.
+ * In one sandbox, and of one tenant over all sandboxes. The release may be repeated. Throws the
+ * error of `tooMany` if no permit is left.
  */
 export const sandboxPermits = (
   most: { readonly sandbox: number; readonly tenant: number },

@@ -3,9 +3,8 @@ import type { History } from '../../../contracts/history.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 
 /**
- * Counts all sandboxes and idle instances: live ones from the indexes, finished ones from history
- * while it keeps them (operation `GET /admin/statistics/sandboxes`). May count a sandbox twice
- * while it ends.
+ * Live ones from the indexes, finished ones from history while it keeps them (operation `GET
+ * /admin/statistics/sandboxes`). May count a sandbox twice while it ends.
  */
 export const sandboxStatistics =
   ({

@@ -7,8 +7,8 @@ import { findSandbox } from './find-sandbox.ts';
 import { viewOf } from '../sandbox-snapshot.ts';
 
 /**
- * Pauses or resumes the caller's running sandbox; succeeds if it is already in that state
- * (operation `PUT /sandboxes/{sandboxId}/state`). Durable when this resolves.
+ * Succeeds if it is already in that state (operation `PUT /sandboxes/{sandboxId}/state`). Durable
+ * when this resolves.
  */
 export const setSandboxState =
   ({

@@ -21,40 +21,34 @@ export interface TerminalDeps {
   readonly apiKeys: TokenKeys;
 }
 
-/** Owner of a key, with the fields that terminals use. */
 type KeyOwner = Pick<ApiKeyRecord, 'keyId' | 'namespace' | 'team' | 'user' | 'role'>;
 
-/**
- * Finds the owners of keys with tokens (see ApiKeyMirror). `overLink`: the token came over a link
- * to a manager.
- */
+/** `overLink`: the token came over a link to a manager. */
 export interface TokenKeys {
   readonly good: (keyId: string, overLink: boolean) => Promise<KeyOwner | undefined>;
   readonly find: (keyId: string) => KeyOwner | undefined;
   readonly followEnd: (keyId: string, ended: () => void, overLink: boolean) => () => void;
-  /** Caller of a manager's key, known only to this replica. Absent without managers. */
+  /** Caller of a manager's key, known only to this replica. */
   readonly linked?: (keyId: string) => Caller | undefined;
   readonly remember?: (linked: Caller) => void;
 }
 
-/** Dependencies of terminals, which get the variables of their sandbox's claim. */
 export type OpeningDeps = TerminalDeps & {
-  /** Maximum of open terminals of one tenant on this replica. */
+  /** On this replica. */
   readonly mostOfTenant: number;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 };
 
 const TOKEN_LIFETIME_MS = 30_000;
-/** Parses a token's value: sandbox, key, and linked caller. */
+/** Sandbox, key, and linked caller. */
 const VALUE = /^(\S+) (\S+)(?: (.*))?$/s;
 const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
 const WATCH_MS = 3_600_000;
 
 /**
- * Issues a single-use token of 30 seconds for a terminal (operation `POST
- * /sandboxes/{sandboxId}/exec-token`). At most 64 tokens of a sandbox and 512 of a tenant can be
- * unused.
+ * Valid once, for 30 seconds (operation `POST /sandboxes/{sandboxId}/exec-token`). At most 64
+ * unused tokens of a sandbox, 512 of a tenant.
  */
 export const createExecToken =
   (deps: TerminalDeps): SandboxOperations['createExecToken'] =>
@@ -70,12 +64,10 @@ export const createExecToken =
   };
 
 /**
- * Opens a terminal for a token. Redeems the token only after the sandbox runs and has a free
- * permit, so a client can retry after an earlier refusal. A token for another sandbox is redeemed
- * at once. At most 16 terminals a sandbox, and `mostOfTenant` of the token's tenant
- * (TOO_MANY_TERMINALS). The terminal ends with the token's key; a token of an ended key is refused
- * as unknown. A token of a manager's key is valid only over that manager's links, because nobody
- * else knows when such a key ends.
+ * Redeems the token only after the sandbox runs and has a free permit, so that a client can retry;
+ * a token for another sandbox is redeemed at once. The terminal ends with the token's key. A token
+ * of a manager's key is valid only over that manager's links, because nobody else knows when such a
+ * key ends.
  */
 export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
   const enter = sandboxPermits(
@@ -104,10 +96,7 @@ export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal
   };
 };
 
-/**
- * Returns the owner of the token's key. Redeems the token only if it belongs to another sandbox or
- * cluster.
- */
+/** Redeems the token only if it belongs to another sandbox or cluster. */
 const keyOfToken = async (
   { coordination, apiKeys, clusterId: ownId }: OpeningDeps,
   {

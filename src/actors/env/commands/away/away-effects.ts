@@ -20,10 +20,7 @@ export interface AwayDeps {
   readonly envs: EnvMirror;
 }
 
-/**
- * Executes intents of members on other clusters, on the env's copy there. Each call is by name and
- * repeatable, so that a broken link leaves no duplicates.
- */
+/** Each call is by name and repeatable, so that a broken link leaves no duplicates. */
 export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
   const { copies, mirror, envs } = deps;
   return async (seen, name, intent) => {
@@ -45,8 +42,8 @@ export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
 };
 
 /**
- * Creates or updates the member's pool there; returns it if it was created. Refuses with
- * ALREADY_EXISTS if the cluster has an unrelated env or pool of the name.
+ * Returns the pool if this created it. Refuses with ALREADY_EXISTS if the cluster has an unrelated
+ * env or pool of the name.
  */
 export const bringAbout = async (
   deps: Pick<AwayDeps, 'copies' | 'envs'>,
@@ -75,8 +72,8 @@ export const bringAbout = async (
 };
 
 /**
- * Shrinks a pool that is larger than requested. Requests are recorded in the env before their
- * cluster gets them, so this reads the env after the copy.
+ * Sizes are recorded in the env before their cluster gets them, so this reads the env after the
+ * copy.
  */
 const lowerToAsked = async (
   { copies, envs }: Pick<AwayDeps, 'copies' | 'envs'>,
@@ -93,7 +90,6 @@ const lowerToAsked = async (
     await copies.changeMember(place, name, { replicas, tag: copy.tag });
 };
 
-/** Reads the env's copy, and creates it if it is missing. */
 const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
   const before = await copies.read(place);
   if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true);
@@ -106,8 +102,7 @@ const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
 };
 
 /**
- * Resolves with undefined if our object exists already: on a slow link, a request and the env's
- * leader may overtake each other.
+ * Undefined if our object exists already: a request and the env's leader may overtake each other.
  */
 const unlessOurs = async <T>(
   work: Promise<T>,
@@ -122,7 +117,7 @@ const unlessOurs = async <T>(
   }
 };
 
-/** Removes the member from the env. Its cluster's copy goes with the last member there. */
+/** The copy goes with the last member there. */
 const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
   if (!(await leaveCopy(deps, env, member))) return;
   await deps.envs.change(env.uid, (current) =>
@@ -133,10 +128,7 @@ const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promis
   );
 };
 
-/**
- * Removes the copy if no other member stays on its cluster. Returns false if the member's pool
- * still exists. Keeps pools of others.
- */
+/** Returns false if the member's pool still exists. */
 export const leaveCopy = async (
   { copies }: Pick<AwayDeps, 'copies'>,
   env: EnvRecord,

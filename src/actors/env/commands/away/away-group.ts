@@ -15,7 +15,7 @@ export interface AwayGroupDeps {
   readonly clock: Clock;
 }
 
-/** Observes a group's members on other clusters; excludes those never observed. */
+/** Excludes members never observed. */
 export const observeAway = (
   { mirror, clusterId: local, clock }: Omit<AwayGroupDeps, 'copies'>,
   env: EnvRecord,
@@ -52,8 +52,8 @@ export const observeAway = (
   });
 
 /**
- * Resizes a member's pool on another cluster if it still has size `from`. Counts a missing answer
- * as overtaken; the next observation shows the result.
+ * Conditional on `from`. A missing answer counts as overtaken; the next observation shows the
+ * result.
  */
 export const resizeAway = async (
   { copies }: Pick<AwayGroupDeps, 'copies'>,

@@ -16,8 +16,8 @@ import { endingMember } from '../find-env.ts';
 import { bringAbout, leaveCopy, type AwayDeps } from './away-effects.ts';
 
 /**
- * Requires a known and connected cluster, and an env without passwords, which never leave their
- * cluster. Refuses with CLUSTER_NOT_FOUND and CLUSTER_UNAVAILABLE.
+ * Requires an env without passwords, which never leave their cluster. Refuses with
+ * CLUSTER_NOT_FOUND and CLUSTER_UNAVAILABLE.
  */
 export const requireAway = (
   away: AwayDeps | undefined,
@@ -40,10 +40,7 @@ export const requireLink = (away: AwayDeps | undefined, clusterId: string): Away
   return away;
 };
 
-/**
- * Creates the pool of a listed member. If its cluster refuses, removes the member from the env. If
- * it does not answer, the pool is created later.
- */
+/** Removes the member if its cluster refuses. If it does not answer, the pool is created later. */
 export const makeAwayPool = async (
   away: AwayDeps,
   env: EnvRecord,
@@ -70,7 +67,7 @@ const isUnsure = (error: unknown): boolean =>
   error.code === 'UNAVAILABLE' ||
   error.code === 'CONFLICT';
 
-/** Removes the member from the env, or marks it for deletion if that fails. */
+/** Marks the member for deletion if its removal fails. */
 const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
   const isGone = await leaveCopy(away, away.envs.get(env.uid) ?? env, member).catch(() => false);
   await away.envs.change(env.uid, (current) =>
@@ -78,7 +75,7 @@ const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<
   );
 };
 
-/** Updates a member's pool to the changed member. Refuses as its cluster does. */
+/** Refuses as its cluster does. */
 export const changeAwayPool = async (
   away: AwayDeps,
   env: EnvRecord,
@@ -98,7 +95,7 @@ export const changeAwayPool = async (
   return { clusterId, shown };
 };
 
-/** Lists the pools of members on other clusters that answer. */
+/** Only clusters that answer. */
 export const listAwayPools = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -116,7 +113,6 @@ export const listAwayPools = async (
   return lists.flat();
 };
 
-/** Returns the pool of one member; undefined if it does not exist. */
 export const shownPool = async (
   { copies }: Pick<AwayDeps, 'copies'>,
   env: EnvRecord,
@@ -130,7 +126,7 @@ export const shownPool = async (
 const isPoolOf = (member: EnvMember, clusterId: string, { name }: ShownPool): boolean =>
   member.clusterId === clusterId && member.name === name;
 
-/** Renders the members on other clusters; resolves with the failed ones. */
+/** Resolves with the failed members. */
 export const syncAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -154,7 +150,7 @@ export const syncAway = async (
   return failed.flat();
 };
 
-/** Reads all copies now. Rejects if a cluster does not answer. */
+/** Rejects if a cluster does not answer. */
 export const lookAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
