@@ -5,7 +5,6 @@ import { html, short, type Html } from './html.ts';
 export const PAGE = 50;
 export const LIST = '/console/approvals';
 
-/** Renders one page of the list, with links to the neighbouring pages. */
 export const listBody = (
   items: readonly ApprovalRecord[],
   {

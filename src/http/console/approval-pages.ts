@@ -20,11 +20,11 @@ export interface ApprovalPagesDeps {
     Operations,
     'listApprovals' | 'getApproval' | 'approvalContent' | 'decideApproval' | 'getApiKey'
   >;
-  /** Routes of the API, used to read the current state. */
+  /** For reading the current state. */
   readonly routes: readonly Route[];
 }
 
-/** Pages on which a person reads pending requests and decides them. */
+/** Pages on which a person reads and decides pending requests. */
 export const approvalPages = ({
   operations,
   routes,
@@ -118,7 +118,7 @@ export const approvalPages = ({
   ];
 };
 
-/** Lets the page render without the body if the body can't be decrypted. */
+/** The page renders even if the body can't be decrypted. */
 const unreadableWhereRefused = (error: unknown): typeof UNREADABLE => {
   if (error instanceof Refusal && error.code === 'UNAVAILABLE') return UNREADABLE;
   throw error;
@@ -126,10 +126,9 @@ const unreadableWhereRefused = (error: unknown): typeof UNREADABLE => {
 
 const UNREADABLE = 'unreadable';
 const MOST = 100_000;
-/** Methods that change an existing resource. The page shows its current state. */
+/** They change an existing resource: show its state. */
 const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
-/** Method of the operation. A request of another API may use a different method. */
 const methodOf = ({ operation, method }: ApprovalRecord): string =>
   Object.hasOwn(HELD_OPERATIONS, operation)
     ? (HELD_OPERATIONS[operation]?.split(' ')[0] ?? method)
@@ -142,7 +141,7 @@ interface Shown {
   readonly content: Buffer | typeof UNREADABLE | undefined;
   readonly current: Readonly<Record<string, unknown>> | undefined;
   readonly session: OpenSession;
-  /** Undefined if the cluster no longer has this key. */
+  /** Undefined if the key is unknown here. */
   readonly keyName: string | undefined;
 }
 
@@ -188,7 +187,7 @@ const factsOf = ({ record, keyName }: Shown): Html => {
   </table>`;
 };
 
-/** Shows every byte of the request, without parsing or omissions. */
+/** Shows every byte of the request. */
 const requestOf = ({ record, content, session: { person } }: Shown): Html => {
   const { method, path, query, namespace, headers } = record;
   const head = [
@@ -321,7 +320,7 @@ const parsed = (content: Buffer | undefined): unknown => {
   }
 };
 
-/** The leading line break is not part of the text, since browsers drop it. */
+/** Browsers drop the leading line break. */
 const given = (text: string): Html => html`<pre class="given">${'\n'}${text}</pre>`;
 const marked = (text: string, kind: string): Html =>
   html`<span class="given short ${kind}">${text}</span>`;

@@ -18,7 +18,6 @@ import { checkOrigin, siteOf } from './site.ts';
 export interface ConsoleDeps extends ConsoleTerms {
   readonly clients: Clients;
   readonly arriving: ArrivingBodies;
-  /** Pages besides logins and sessions. */
   readonly more?: readonly ConsoleRoute[];
 }
 
@@ -84,8 +83,8 @@ const answer = async (
 };
 
 /**
- * Redirects to the login. A browser that follows a link from another site sends no cookie, so it
- * first reloads from a page of this site.
+ * A browser sends no cookie with a link from another site, so it first reloads from a page of this
+ * site.
  */
 const toLogin = (context: Context, token: string | undefined): void => {
   const from = context.req.headers['sec-fetch-site'];
@@ -112,7 +111,7 @@ const notFound = (context: Context): void =>
     body: html`<p>There is nothing at this address. <a href="/console">The console</a></p>`,
   });
 
-/** Rethrows faults for logging. The person sees the same error as an API client. */
+/** Rethrows faults for logging. */
 const giveError = (context: Context, error: unknown): void => {
   const { status, headers, body } = errorAnswer(error, context.state.requestId);
   if (body.errorCode === 'INTERNAL') throw error;

@@ -9,8 +9,8 @@ import type { Route, RouteRequest } from '../corridor/route.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the current state of a request's target with the requester's rights, through the API's GET.
- * Undefined if there is no such GET or it is refused.
+ * Reads the target's state with the requester's rights, through the API's GET. Undefined without
+ * such a GET, or if it is refused.
  */
 export const currentState =
   (routes: readonly Route[]) =>
@@ -38,10 +38,7 @@ export const currentState =
     }
   };
 
-/**
- * Candidate paths of the GET. Templates change under `/admin` but are read outside it. A sandbox's
- * answer includes its settings.
- */
+/** Templates change under `/admin` but are read outside it. */
 const pathsOf = (path: string): readonly string[] => [
   path,
   path.replace(/^\/admin(?=\/sandbox-templates\/)/, ''),
@@ -68,7 +65,6 @@ const documentIn = ({ template }: Json): Json => {
   };
 };
 
-/** Renames the fields of answers that differ from those of the requests. */
 const IN_FIELDS_OF_REQUESTS: Readonly<Record<string, (answer: Json) => Json>> = {
   getQuotasOf: limitsIn,
   getTemplate: documentIn,
@@ -106,7 +102,7 @@ const askedBy = (
   return request;
 };
 
-/** Extracts the values of a pattern's `{…}`; undefined if the path does not match. */
+/** Undefined if the path does not match. */
 const paramsOf = (pattern: string, path: string): Record<string, string> | undefined => {
   const [parts, given] = [pattern.split('/'), path.split('/')];
   if (parts.length !== given.length) return undefined;
@@ -130,24 +126,20 @@ const decoded = (text: string): string => {
 export interface FieldChange {
   /** `overrides.image` */
   readonly field: string;
-  /** As JSON; undefined if the field is unset or unknown. */
+  /** As JSON; undefined if unset or unknown. */
   readonly before: string | undefined;
   readonly after: string;
 }
 
-/** Maximum of listed fields; only the request shows the rest. */
+/** Only the request shows the rest. */
 const MOST_FIELDS = 500;
 
 export interface FieldChanges {
   readonly shown: readonly FieldChange[];
-  /** Number of fields beyond the listed ones. */
   readonly more: number;
 }
 
-/**
- * Lists up to 500 fields that a body sets, with their current values. Undefined if the body is not
- * an object.
- */
+/** Fields that a body sets, with their current values. */
 export const changesOf = (body: unknown, current: Json | undefined): FieldChanges | undefined => {
   if (!isObject(body)) return undefined;
   const leaves = leavesOf(opened(body), []);
@@ -163,10 +155,7 @@ export const changesOf = (body: unknown, current: Json | undefined): FieldChange
   return { shown, more: leaves.length - shown.length };
 };
 
-/**
- * Parses a template that was sent as text, to list its fields. The page shows the original request
- * as well.
- */
+/** A template that was sent as text, to list its fields. The page shows the original too. */
 const opened = (body: Json): Json => {
   const { crdJson } = body;
   if (typeof crdJson !== 'string') return body;
@@ -177,7 +166,7 @@ const opened = (body: Json): Json => {
   }
 };
 
-/** Parts of an answer that may hold a request's fields under the same names. */
+/** They may hold a request's fields under the same names. */
 const placesOf = (answer: Json | undefined): readonly Json[] => {
   const inner = Object.entries(answer ?? {}).flatMap(([name, value]) =>
     isObject(value) ? [{ name, value }] : [],
@@ -189,7 +178,7 @@ const placesOf = (answer: Json | undefined): readonly Json[] => {
   return [...editable, ...all, ...(answer ? [answer] : [])];
 };
 
-/** Number of sandboxes that run in the resource; undefined if the resource can't have sandboxes. */
+/** Undefined if the resource can't have sandboxes. */
 export const runningIn = (answer: Json | undefined): number | undefined => {
   for (const value of Object.values(answer ?? {})) {
     if (!isObject(value)) continue;

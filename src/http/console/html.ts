@@ -10,8 +10,7 @@ export class Html {
 type Shown = string | number | Html | readonly Shown[] | undefined;
 
 /**
- * Builds markup from a template. Values become text, never markup. Shows invisible and
- * order-changing characters by their code points.
+ * Values become text, never markup. Invisible and order-changing characters show as code points.
  */
 export const html = (parts: TemplateStringsArray, ...values: readonly Shown[]): Html =>
   new Html(parts.reduce((text, part, at) => text + shown(values[at - 1]) + part));
@@ -24,10 +23,8 @@ const shown = (value: Shown): string => {
 };
 
 /**
- * Characters that are invisible, look like a space, or change the order or look of others:
- * controls, direction marks, joiners, private and unassigned ones, lone surrogates, separators,
- * spaces other than the plain one, fillers, variation selectors, overlays and enclosing marks. Also
- * the fifth and later marks on a character, which would cover the lines above and below.
+ * Characters that are invisible, look like a space, or change the order or look of others. Also the
+ * fifth and later marks on a character, which would cover neighbouring lines.
  */
 const UNSEEN = new RegExp(
   String.raw`(?<=\p{M}{4})\p{M}|` +
@@ -41,7 +38,7 @@ const UNSEEN = new RegExp(
   'gu',
 );
 
-/** Replaces invisible characters by their code points. Keeps line breaks. */
+/** Keeps line breaks. */
 export const visible = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) =>
     unseen === '\n'

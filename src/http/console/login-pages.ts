@@ -16,7 +16,7 @@ import type { ConsoleTerms } from './session-finder.ts';
 
 const HOME = '/console/approvals';
 
-/** Login pages. Their GETs change nothing and count no attempt. */
+/** GETs change nothing and count no attempt. */
 export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] => [
   {
     method: 'GET',
@@ -112,8 +112,8 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
 const CALLBACK = '/console/openid/callback';
 
 /**
- * Sets the cookies of a new session. Continues from a page of this site instead of a redirect: a
- * redirect from a provider's site would come without the cookie.
+ * Continues from a page of this site: a redirect from a provider's site would come without the
+ * cookie.
  */
 const enter = ({ context, fields }: PageRequest, { token, device, ...login }: LoggedIn): void => {
   context.append('Set-Cookie', sessionCookie(token));
@@ -138,7 +138,7 @@ const fieldOf = ({ fields }: PageRequest, name: string): string => {
   return value;
 };
 
-/** Returns the path if it is a page of the console, else undefined. */
+/** Undefined unless the path is a page of the console. */
 const nextOf = (path: string | undefined): string | undefined =>
   path !== undefined && /^\/console(?:\/[\w-]+){1,3}$/.test(path) ? path : undefined;
 

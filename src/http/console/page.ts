@@ -5,14 +5,13 @@ import type { OpenSession } from '../../services/console/console-operations.ts';
 export interface PageParts {
   readonly title: string;
   readonly body: Html;
-  /** Session of the logged-in person; absent without a login. */
   readonly session?: OpenSession;
-  /** Address that the browser opens at once, on its own. */
+  /** Opened at once. */
   readonly goOn?: string;
   readonly status?: number;
 }
 
-/** Sends a page. It runs no scripts, loads only its style sheet, and is not cached. */
+/** Runs no scripts, loads only its style sheet, and is not cached. */
 export const givePage = (context: Context, page: PageParts): void => {
   context.status = page.status ?? 200;
   context.set(HEADERS);
@@ -20,7 +19,6 @@ export const givePage = (context: Context, page: PageParts): void => {
   context.body = document(page).text;
 };
 
-/** Redirects to another page of the console. */
 export const seeOther = (context: Context, path: string): void => {
   context.set(HEADERS);
   context.status = 303;
@@ -28,10 +26,7 @@ export const seeOther = (context: Context, path: string): void => {
   context.body = '';
 };
 
-/**
- * Uses the referrer policy `same-origin`: with `no-referrer`, browsers would also hide the Origin
- * of forms.
- */
+/** `same-origin`: with `no-referrer`, browsers would also hide the Origin of forms. */
 export const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',

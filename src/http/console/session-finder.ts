@@ -9,13 +9,13 @@ const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
 export interface ConsoleTerms {
   readonly people: ConsoleOperations;
-  /** Public origin of the console; undefined to allow loopback addresses only. */
+  /** Public origin; undefined to allow only loopback addresses. */
   readonly url: string | undefined;
 }
 
 /**
- * Finds the session of an API request; undefined without a session. Refuses a key beside the
- * cookie, and a write without the exact Origin and the session's X-CSRF-Token.
+ * Undefined without a session. Refuses a key beside the cookie, and a write without the exact
+ * Origin and the session's X-CSRF-Token.
  */
 export const sessionFinder =
   ({ people, url }: ConsoleTerms) =>
@@ -33,7 +33,6 @@ export const sessionFinder =
     return session.person;
   };
 
-/** Refuses a request without the session's CSRF token. */
 export const checkCsrf = ({ csrf }: OpenSession, given: string | undefined): void => {
   if (given === undefined || !timingSafeEqual(digest(given), digest(csrf)))
     throw forbidden('the CSRF token is missing or another session’s: load the page again');

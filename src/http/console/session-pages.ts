@@ -7,7 +7,6 @@ import { html, type Html } from './html.ts';
 import { csrfField, givePage, HEADERS, seeOther } from './page.ts';
 import type { ConsoleTerms } from './session-finder.ts';
 
-/** Pages that list sessions and end them. */
 export const sessionRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] => [
   {
     method: 'GET',

@@ -4,9 +4,8 @@ import { forbidden, invalidArgument, Refusal } from '../../model/refusals.ts';
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Origin of the console for this request: the configured URL, or a loopback address. So no foreign
- * host name for this daemon is accepted. Refuses any other Host. Also refuses an API key, since a
- * session and a key never go together.
+ * The configured URL, or a loopback address: no foreign host name for this daemon is accepted.
+ * Refuses an API key too, since a session and a key never go together.
  */
 export const siteOf = (request: IncomingMessage, url: string | undefined): string => {
   if (request.headers['service-api-key'] !== undefined)
@@ -25,7 +24,7 @@ export const siteOf = (request: IncomingMessage, url: string | undefined): strin
   return `${'encrypted' in request.socket ? 'https' : 'http'}://${host.toLowerCase()}`;
 };
 
-/** Refuses a write without an Origin, or from another origin. */
+/** Refuses a write without an Origin, or from another one. */
 export const checkOrigin = ({ headers }: IncomingMessage, site: string): void => {
   if (headers.origin !== site)
     throw forbidden(`this is for pages of ${site} alone: the Origin header must be exactly that`);

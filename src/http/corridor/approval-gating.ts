@@ -38,24 +38,23 @@ export interface Arrived {
   readonly request: AnyRequest;
   readonly caller: Caller;
   readonly bytes: Buffer;
-  /** The parsed body, before validation. */
   readonly value: unknown;
-  /** Body fields that the row's schema lacks. */
+  /** Fields that the row's schema lacks. */
   readonly unknown: readonly string[];
   readonly api: 'REST' | 'compatible';
-  /** Rejects if the named resource is missing on its cluster. Absent for a local resource. */
+  /** Rejects if another cluster lacks the resource. Absent for a local resource. */
   readonly requireThere: (() => Promise<void>) | undefined;
   readonly readStream: () => Promise<Buffer>;
 }
 
-/** Largest body that an approver can review and a record can store. */
+/** Bounded by what an approver can review. */
 const MOST_HELD_BYTES = 262_144;
 const MOST_WAIT_SECONDS = 300;
 const MOST_QUERY = 4_096;
 const MOST_PATH = 2_048;
 const MOST_HEADER = 512;
 
-/** Headers that change the meaning of a request. An approval binds their values. */
+/** They change the meaning of a request, so an approval binds their values. */
 const BOUND_HEADERS = [
   'accept',
   'content-type',
@@ -76,13 +75,12 @@ export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.rules?.also !== undefined ||
   gate.rulesFor((row.rules?.as ?? row).operationId, methodOf(row)).length > 0;
 
-/** The method that rules match: that of the aliased row, if any. */
 const methodOf = ({ method, rules }: Route): Route['method'] => rules?.as?.method ?? method;
 
 /**
- * Applies the approval policy before the request has any effect. The request passes freely, uses a
- * grant, waits for one, or is refused with APPROVAL_REQUIRED or APPROVAL_DENIED. Rules match the
- * resolved operation and resource, so another spelling can't avoid them.
+ * Applies the approval policy before the request has any effect: it passes, uses a grant, waits for
+ * one, or is refused with APPROVAL_REQUIRED or APPROVAL_DENIED. Rules match the resolved operation
+ * and resource, so another spelling can't avoid them.
  */
 export const passOf = async (
   { gate, subjectOf }: GatingDeps,
@@ -109,7 +107,7 @@ export const passOf = async (
     return undefined;
   };
   const uid = await subject();
-  // An approval for a session covers only one operation.
+  // A session's approval covers only one operation.
   const onceOnly = rule.onceOnly || subjects.length > 1;
   const held = heldRequest(arrived, { onceOnly, name, uid, bytes });
   const request: AnyRequest = row.media?.takes
@@ -125,7 +123,7 @@ export const passOf = async (
   const note = (id: string): void => {
     context.state.approvalId = id;
   };
-  // A replay of a stored answer needs no approval, so look for one before asking.
+  // A replay of a stored answer needs no approval.
   const isToldAgain = !grant && isMarked && row.effect?.kind !== 'unkeyed';
   const pass = isToldAgain
     ? askingPass(row, ask, note)
@@ -142,8 +140,7 @@ const withContent = (request: AnyRequest, bytes: Buffer): AnyRequest => ({
 });
 
 /**
- * Refuses as the operation would for another tenant's resource. No approval is created, and the
- * answer does not reveal whether the resource exists.
+ * Refuses another tenant's resource as the operation would, without revealing whether it exists.
  */
 const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {
   refuseAdminFields(caller, (query ?? {}) as { readonly namespace?: string }, ['namespace']);
@@ -152,7 +149,7 @@ const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): R
   );
 };
 
-/** Copies the approval id of a refusal to the audit line. */
+/** For the audit line. */
 const noted = async (context: Context, ask: () => Promise<Grant>): Promise<Grant> => {
   try {
     return await ask();
@@ -187,7 +184,7 @@ const askingPass = (row: Route, ask: () => Promise<Grant>, note: (id: string) =>
   };
 };
 
-/** Whether a repeated request has its effect only once. */
+/** Whether a repetition can't have a second effect. */
 export const isRepeatable = (row: Route): boolean =>
   row.effect !== undefined && row.effect.kind !== 'unkeyed';
 
@@ -197,7 +194,7 @@ const wasRefused = (error: unknown): boolean => {
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };
 
-/** Operations that rules match: the row's own, and others implied by the request. */
+/** The row's operation, and others that the request implies. */
 const subjectsOf = (
   { row, request, caller, value }: Arrived,
   { operation, path, namespace }: ResolvedName,

@@ -31,7 +31,6 @@ export interface CorridorDeps extends IdempotencyDeps {
   readonly clients: Clients;
   /** Absent if approvals are off. */
   readonly gating?: GatingDeps;
-  /** Finds the console session of a request. Absent without a console. */
   readonly sessionOf?: SessionFinder;
   readonly streams: EventStreams;
   readonly admission: Admission;
@@ -39,27 +38,27 @@ export interface CorridorDeps extends IdempotencyDeps {
 }
 
 export interface ApiTerms {
-  /** This cluster's id, an optional prefix of local names. */
+  /** Optional prefix of local names. */
   readonly clusterId: string;
-  /** Removal date of deprecated operations, as an HTTP date; undefined if not decided. */
+  /** An HTTP date; undefined if not decided. */
   readonly sunset: string | undefined;
   /** Absent for the REST API and its pages. */
   readonly surface?: ApiSurface;
-  /** Builds the stages of a manager. Absent without other clusters. */
+  /** Absent without other clusters. */
   readonly manager?: (deps: CorridorDeps) => ManagerStages;
 }
 
 /** Stages that forward requests to other clusters. */
 export interface ManagerStages {
-  /** Finds the cluster of the resource that the path names. */
+  /** Finds the cluster of the resource in the path. */
   readonly locate: Stage;
-  /** Lets another cluster answer, or all clusters. Local requests continue. */
+  /** Lets other clusters answer. Local requests continue. */
   readonly forward: Stage;
 }
 
 /**
- * Stages of every routed request, on both ports. The stages in `app.ts` run first: they trace,
- * measure, log and audit a request, and write refusals.
+ * Stages of every routed request. Those in `app.ts` run first: they trace, measure, log and audit,
+ * and write refusals.
  */
 const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
   const { gating, terms } = deps;
@@ -76,7 +75,6 @@ const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
   ];
 };
 
-/** Middleware that matches a request to its row and runs the stages. */
 export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
   const stages = stagesOf(deps);
   const enter = (row: ServedRoute, context: RoutedContext): Promise<void> => {
@@ -84,7 +82,7 @@ export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
     return walk(stages, new Exchange(row, context));
   };
   const router = new Router<RequestState>({ strict: true, sensitive: true });
-  /** By method and path. A path without parameters needs no router search. */
+  /** A path without parameters needs no router search. */
   const fixed = new Map<string, ServedRoute>();
   for (const row of routes) {
     const served = servedOf(row);
@@ -115,9 +113,7 @@ const servedOf = (row: Route): ServedRoute => {
   };
 };
 
-/**
- * Names the row for logs, metrics and traces, and announces its deprecation (RFC 9745, RFC 8594).
- */
+/** Announces a deprecation by RFC 9745 and RFC 8594. */
 const announce = (row: ServedRoute, context: RoutedContext, sunset: string | undefined): void => {
   context.state.route = row.path;
   context.state.operation = row.operationId;

@@ -3,24 +3,24 @@ import type { Revision } from '../../model/identifiers.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 
 /**
- * Fields that change without a new revision or differ between replicas. The hash omits them. No
- * string value can match, since JSON escapes its quotes.
+ * Fields that change without a new revision or differ between replicas. No string value can match,
+ * since JSON escapes quotes.
  */
 const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
 
-/** `"<revision>-<hash of the view>"` (RFC 9110 section 8.8.3). The hash has 16 hex digits. */
+/** `"<revision>-<hash of the view>"` (RFC 9110, 8.8.3). */
 export const entityTag = (revision: Revision, text: string): string => {
   const hash = createHash('sha256').update(text.replace(RUNNING, '')).digest('hex');
   return `"${revision}-${hash.slice(0, 16)}"`;
 };
 
-/** Whether If-None-Match is `*` or contains this tag, by weak comparison. */
+/** Compares weakly; `*` matches too. */
 export const namesView = (ifNoneMatch: string | undefined, tag: string): boolean =>
   ifNoneMatch !== undefined &&
   (ifNoneMatch.trim() === '*' ||
     tagsOf(ifNoneMatch).some((each) => each.replace(/^W\//, '') === tag));
 
-/** The revisions in If-Match. Ignores weak and foreign tags. */
+/** Ignores weak and foreign tags. */
 export const revisionsOf = (ifMatch: string | undefined): IfMatch | undefined => {
   if (ifMatch === undefined) return undefined;
   if (ifMatch.trim() === '*') return '*';

@@ -11,9 +11,9 @@ type SubjectOperations = Pick<
 >;
 
 /**
- * Returns the uid of the named resource, so an approval can't apply to a later resource with the
- * same name. Undefined if names are never reused. Rejects as the operation would if the resource is
- * missing or not the caller's. Then no approval is created.
+ * The uid of the named resource, so an approval can't apply to a later resource with the same name.
+ * Undefined if names are never reused. Rejects as the operation would, without creating an
+ * approval.
  */
 export const heldSubject =
   (operations: SubjectOperations) =>
@@ -48,7 +48,7 @@ export const heldSubject =
     }
   };
 
-/** A member has no uid before its pool exists. The env's uid and the creation time identify it. */
+/** A member has no uid before its pool exists. */
 const uidIn = (env: EnvRecord, member: string | undefined): string =>
   member === undefined ? env.uid : `${env.uid} ${memberIn(env, member).createdAt}`;
 

@@ -21,11 +21,10 @@ export interface WrittenAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Contains a secret, so it is stored only encrypted with the caller's credential. */
+  /** Then stored only encrypted with the caller's credential. */
   readonly secret: boolean;
 }
 
-/** Serializes an answer for storage. */
 export const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
   status,
   headers,
@@ -38,38 +37,35 @@ export interface IdempotencyDeps {
   readonly log: Log;
 }
 
-/** A POST under an idempotency key. */
 export interface MarkedRequest {
   readonly mark: RequestFingerprint;
-  /** Absent if the key came from the client. */
+  /** Absent if the client sent the key. */
   readonly byManager?: AskedByManager;
   readonly caller: Caller;
-  /** The caller's API key. The encryption key of stored answers is derived from it. */
+  /** The caller's API key, from which the encryption key of stored answers is derived. */
   readonly credential: string;
-  /** Another cluster may carry out the effect. */
   readonly isElsewhere: boolean;
-  /** The operation claims the key itself, and finds the result of an earlier attempt. */
+  /** The operation claims the key and finds earlier results itself. */
   readonly opensItself: boolean;
   /**
-   * Finds the result of an earlier attempt in the resource that it changed. Absent if the effect
-   * leaves no such record; then the answer is stored before it is sent.
+   * Finds an earlier attempt's result in the resource that it changed. Absent if the effect leaves
+   * no record; then the answer is stored before it is sent.
    */
   readonly earlier:
     | ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>)
     | undefined;
-  /** Resolves when the outcome of a refused attempt is known; undefined if it is known already. */
+  /** Resolves when a refused attempt's outcome is known; undefined if it is. */
   readonly pendingOutcome: () => Promise<void> | undefined;
   readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
-  /** Called after the answer is stored, or if it will never be stored. Never rejects. */
+  /** Called after the answer is stored, or if it never will be. Never rejects. */
   readonly settle: () => Promise<void>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
 /**
- * Runs the request once. Repetitions within 24 hours get the first answer, byte for byte, if its
- * status was 2xx. Refuses another body under the same key, and a repetition while the first request
- * is in progress.
+ * Runs the request once. Repetitions within 24 hours get the first 2xx answer, byte for byte.
+ * Refuses another body under the same key, and a repetition while the first request is in progress.
  */
 export const answerOnce = async (
   deps: IdempotencyDeps,
@@ -108,7 +104,7 @@ const answerOpening = async (
       return answer;
     }
     kept = true;
-    // A failed write does not fail the request, since its effect is done.
+    // The effect is done, so a failed write does not fail the request.
     const keeping = opening.keep(text).then(
       () => request.settle(),
       (error: unknown) => log.warn({ error }, 'response-not-stored'),
@@ -129,8 +125,7 @@ const openAndFind = async (
 };
 
 /**
- * Releases the key. A request with an unknown outcome stays in progress on all replicas until the
- * outcome is known.
+ * A request with an unknown outcome stays in progress on all replicas until the outcome is known.
  */
 const giveUp = async (
   log: Log,
@@ -138,7 +133,7 @@ const giveUp = async (
   opening: IdempotentRequest,
 ): Promise<void> => {
   const pendingOutcome = request.pendingOutcome();
-  // If this fails, the key's lease expires soon. The answer is sent in any case.
+  // If this fails, the key's lease expires soon.
   const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => opening.giveUp())
     .catch((error: unknown) => log.warn({ error }, 'request-not-released'));
@@ -147,10 +142,7 @@ const giveUp = async (
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
-/**
- * Fingerprint of a request under its key; `path` excludes the base. Refuses a malformed
- * Idempotency-Key.
- */
+/** `path` excludes the base. Refuses a malformed Idempotency-Key. */
 export const fingerprintOf = (
   caller: Caller,
   request: {
@@ -164,19 +156,15 @@ export const fingerprintOf = (
     throw invalidArgument('Idempotency-Key', 'must be 1 to 255 printable ASCII characters');
   return {
     key: hashOf([caller.keyId, request.method, request.path, request.key].join('\n')),
-    // The key is never stored, so nobody can guess secrets of the body from its hash.
+    // The key is never stored, so the hash does not help to guess secrets of the body.
     body: hashOf(Buffer.concat([Buffer.from(`${request.key}\n`), request.body])),
   };
 };
 
-/**
- * Derives a seed for the request, independent of its body. Only the holder of the credential can
- * compute it.
- */
+/** Only the holder of the credential can compute this seed, which is independent of the body. */
 export const seedOf = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 
-/** 128 bits. */
 const hashOf = (data: string | Buffer): string =>
   createHash('sha256').update(data).digest('base64url').slice(0, 22);
 
@@ -204,7 +192,7 @@ const readKept = (kept: string, mark: RequestFingerprint, credential: string): W
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts with AES-256-GCM. The key is derived from the credential and bound to the request. */
+/** AES-256-GCM, with a key derived from the credential and bound to the request. */
 const seal = (text: string, mark: RequestFingerprint, credential: string): string => {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(mark, credential), nonce).setAAD(

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Context } from '../reply/context.ts';
 
-/** Limits for draining an unwanted body. */
 const LINGER_BYTES = 8 << 20;
 const LINGER_MS = 10_000;
 
@@ -19,17 +18,16 @@ export const thenLinger = async <T>(
 };
 
 /**
- * Closes the connection of a partly read request only after its client could read the answer. Some
- * clients write their whole body first, so up to 8 MiB are drained for up to 10 s. Call this before
- * the answer is sent.
+ * Closes a partly read request only after its client could read the answer: some write their whole
+ * body first, so up to 8 MiB are drained for up to 10 s. Call it before the answer is sent.
  */
 export const lingerAfter = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.complete || request.destroyed) return;
   response.shouldKeepAlive = false;
-  // Without a reader, Node would silently discard the body.
+  // Without a reader, Node would discard the body.
   if (request.readableFlowing === null) request.read();
   const socket: Socket = request.socket;
-  // Node calls this after the answer, and would reset the connection before the client reads it.
+  // Node calls this after the answer, which would reset the connection too early.
   socket.destroySoon = (): void => {
     socket.end();
     let dropped = 0;

@@ -2,15 +2,15 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 
 /**
- * Kind of a name in a path or a body. An `instance` is the actor of a sandbox or an approval. An
- * `actor` is any other actor; its name may start with a namespace or an env.
+ * `instance` is the actor of a sandbox or an approval, `actor` any other; its name may start with a
+ * namespace or an env.
  */
 export type NameKind = 'sandbox' | 'pool' | 'instance' | 'actor';
 
 export const actorNameKind = (kind: unknown): NameKind =>
   kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
 
-/** A kind, or a function that derives it from the other path parameters. */
+/** May depend on the other path parameters. */
 export type NameKindOf = NameKind | ((params: Readonly<Record<string, string>>) => NameKind);
 
 export const nameKindOf = (
@@ -18,16 +18,14 @@ export const nameKindOf = (
   params: Readonly<Record<string, string>>,
 ): NameKind => (typeof kind === 'function' ? kind(params) : kind);
 
-/** A name, and its cluster if it has a prefix. */
 export interface ReadName {
   readonly cluster?: string;
   readonly local: string;
 }
 
 /**
- * Parses `{clusterID}.{uuid}` of a sandbox, or `{clusterID}::{name}` of a pool. Text without the
- * separator, or only dots, is a local name. Undefined if the text has the separator but is
- * malformed.
+ * Parses `{clusterID}.{uuid}` of a sandbox, or `{clusterID}::{name}` of a pool. Text without a
+ * separator is a local name. Undefined if malformed.
  */
 export const readName = (kind: NameKind, text: string): ReadName | undefined => {
   const separator = separatorOf(kind);
@@ -37,13 +35,13 @@ export const readName = (kind: NameKind, text: string): ReadName | undefined => 
   return isDnsLabel(cluster) && IS_LOCAL[kind](local) ? { cluster, local } : undefined;
 };
 
-/** Relative path segments, which never name a cluster. */
+/** Relative path segments never name a cluster. */
 const DOTS = /^\.+$/;
 
 export const separatorOf = (kind: NameKind): string =>
   kind === 'sandbox' || kind === 'instance' ? '.' : '::';
 
-/** Accepts any UUID version, so that an unknown id is not found rather than malformed. */
+/** Any UUID version, so that an unknown id is not found rather than malformed. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const IS_LOCAL: Readonly<Record<NameKind, (local: string) => boolean>> = {
@@ -60,14 +58,11 @@ const FORMS: Readonly<Record<NameKind, string>> = {
   actor: 'must be a name, or {clusterID}:: and a name',
 };
 
-/** Refusal of text that `readName` can't parse. */
 export const malformedName = (kind: NameKind, field: string) => invalidArgument(field, FORMS[kind]);
 
 /**
- * Returns the local part of a name with an optional cluster prefix. Refuses another cluster's name
- * with CLUSTER_NOT_FOUND. Refuses a malformed name with INVALID_ARGUMENT, such as a pool name with
- * an image after `//`, which belongs to another API. Does not check a name without a prefix; its
- * schema does.
+ * Strips an optional cluster prefix. Refuses another cluster's name with CLUSTER_NOT_FOUND, and a
+ * malformed one with INVALID_ARGUMENT. A name without a prefix is left to its schema.
  */
 export const localName = (
   kind: NameKind,

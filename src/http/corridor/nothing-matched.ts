@@ -2,12 +2,12 @@ import type { Context } from '../reply/context.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import type { Clients } from '../limits/clients.ts';
 
-/** A pool name with an image, which another API accepts. */
+/** Another API accepts such names. */
 const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
 
 /**
- * Refuses a request that matches no row: 405 if the path has other methods, else 404. A caller with
- * a good key gets 400 for a pool name with an image.
+ * Refuses with 405 if the path has other methods, else 404. A caller with a good key gets 400 for a
+ * pool name with an image.
  */
 export const nothingMatched =
   (clients: Pick<Clients, 'authenticate'>) =>

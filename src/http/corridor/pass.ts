@@ -3,18 +3,17 @@ import type { Answer } from './route.ts';
 
 /** How a request continues after the approval policy. */
 export interface Pass {
-  /** There is no grant yet; `use` requests one before it runs the work. */
+  /** `use` requests a grant before it runs the work. */
   readonly asks: boolean;
-  /** The idempotency key of a grant's single effect. */
+  /** Idempotency key of a grant's single effect. */
   readonly key: string | undefined;
   readonly use: (
     work: (use: EffectUnderGrant) => Promise<Answer> | Answer,
   ) => Promise<Answer> | Answer;
-  /** Records that the stored answer now proves the effect. */
+  /** Records that the stored answer proves the effect. */
   readonly settle: () => Promise<void>;
 }
 
-/** No approval rule applies. */
 export const FREE: Pass = {
   asks: false,
   key: undefined,
@@ -26,7 +25,7 @@ export const FREE: Pass = {
 export class AnsweredElsewhere extends Error {
   /** Returns the answer, or throws the refusal. */
   readonly give: () => Answer;
-  /** The other cluster refused the request, and the request can no longer take effect. */
+  /** The other cluster refused, and the request can no longer take effect. */
   readonly hadNoEffect: boolean;
 
   constructor(give: () => Answer, hadNoEffect: boolean) {

@@ -10,10 +10,9 @@ export const STRICT_PARAMETER = 'strict';
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
 const NO_MAPS: ReadonlySet<string> = new Set();
 
-/** Maximum number of entries in one map. */
 const MOST_PAIRS = 64;
 
-/** Names of a schema's map parameters. A query has one `name.key` parameter per entry. */
+/** A query has one `name.key` parameter per entry of a map. */
 export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
   if (!(schema instanceof z.ZodObject)) return NO_MAPS;
   const maps = Object.entries(schema.shape).filter(
@@ -22,10 +21,7 @@ export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
   return maps.length === 0 ? NO_MAPS : new Set(maps.map(([name]) => name));
 };
 
-/**
- * The map and key of a parameter. Accepts `name.key`, and `name[key]` from clients generated from
- * the OpenAPI document.
- */
+/** Also accepts `name[key]`, as clients generated from the OpenAPI document send. */
 export const mapPairOf = (
   name: string,
   maps: ReadonlySet<string>,
@@ -38,8 +34,8 @@ export const mapPairOf = (
 };
 
 /**
- * Parses a query string. Groups the entries of `maps` by map. Refuses a repeated parameter. Keeps
- * unknown names; a `Warning` lists them later.
+ * Groups the entries of `maps` by map. Refuses a repeated parameter. Keeps unknown names for a
+ * `Warning`.
  */
 export const readQuery = (
   text: string,
@@ -51,7 +47,7 @@ export const readQuery = (
     if (query.has(name)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
     query.set(name, value);
   }
-  // Invalid UTF-8 decodes to this character, but a client can also send the character itself.
+  // Invalid UTF-8 decodes to this character, which a client may also send.
   if (text.includes('%') && [...query.values()].some((value) => value.includes('\uFFFD')))
     refuseNoUtf8(text);
   return maps.size === 0 ? Object.fromEntries(query) : gathered(query, maps);

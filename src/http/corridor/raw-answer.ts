@@ -6,8 +6,8 @@ import { lingerAfter } from './linger.ts';
 import { hasBody } from './request-body.ts';
 
 /**
- * Serializes an error answer for a socket without a response object: malformed requests and refused
- * upgrades. Ends the connection.
+ * For a socket without a response object: malformed requests and refused upgrades. Ends the
+ * connection.
  */
 export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
   const text = JSON.stringify(body);
@@ -22,13 +22,13 @@ export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: str
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 };
 
-/** Sends an error for a malformed request and closes the connection. */
+/** Closes the connection. */
 export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
   if (!socket.writable) return void socket.destroy();
   socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
 };
 
-/** Sends an error answer outside Koa. Does not wait for the rest of the body. */
+/** Sends an error outside Koa, without waiting for the rest of the body. */
 export const giveError = (
   request: IncomingMessage,
   response: ServerResponse,

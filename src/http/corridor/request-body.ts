@@ -4,18 +4,16 @@ import type { ArrivingBodies } from '../limits/memory.ts';
 import { lingerAfter } from './linger.ts';
 import { parseStrictJson } from './strict-json.ts';
 
-/** Largest body in bytes; a larger one gets 413. */
 const MAX_BODY_BYTES = 1_048_576;
 
-/** The client disconnected before its body was complete, so no answer is sent. */
+/** The client left before its body was complete: send no answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
 /**
- * Reads a JSON body; an absent body is `{}`. Refuses a body that is too large, encoded, not
- * declared as JSON, or against the rules of strict-json. Closes the connection if the body is too
- * large.
+ * Reads a JSON body; an absent body is `{}`. Refuses one that is too large, encoded, not declared
+ * as JSON, or against the rules of strict-json.
  */
 export const readJsonBody = async (
   request: IncomingMessage,
@@ -35,13 +33,10 @@ export const readJsonBody = async (
   return { value: parseStrictJson(bytes), bytes };
 };
 
-/** Largest form in bytes. */
 const MAX_FORM_BYTES = 65_536;
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-?8"?)?$/i;
 
-/**
- * Reads an HTML form. Refuses another content type, a repeated field, and a form that is too large.
- */
+/** Reads an HTML form. Refuses other content types, repeated fields and too large forms. */
 export const readForm = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -64,7 +59,7 @@ export const readForm = async (
   return fields;
 };
 
-/** Reads a whole body of any type. Refuses a body that is encoded or larger than `mostBytes`. */
+/** Reads a body of any type. Refuses an encoded or too large one. */
 export const readWhole = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -80,34 +75,32 @@ export const readWhole = async (
 
 interface WholeTerms {
   readonly arriving: ArrivingBodies;
-  /** Defaults to the limit of a JSON body. */
   readonly mostBytes?: number;
 }
 
 export interface BodyTerms {
   readonly arriving: ArrivingBodies;
-  /** Called after the body has arrived and before it is parsed. */
+  /** Called before the complete body is parsed. */
   readonly turn: (bytes: number) => Promise<void> | undefined;
-  /** Also accepts `application/merge-patch+json` (RFC 7396). */
+  /** RFC 7396 */
   readonly mergePatch?: boolean;
 }
 
 export interface JsonBody {
   readonly value: unknown;
-  /** The body as received. */
   readonly bytes: Buffer;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Requests with `Expect: 100-continue`. Their clients send no body before `100 Continue`. */
+/** Their clients send no body before `100 Continue`. */
 export const awaitsContinue = new WeakSet<IncomingMessage>();
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-/** Refuses a body with a content encoding, or with a transfer encoding other than chunked. */
+/** Refuses content encodings, and transfer encodings other than chunked. */
 export const checkEncoding = ({ headers }: IncomingMessage): void => {
   const content = headers['content-encoding'];
   if (content !== undefined && content.toLowerCase() !== 'identity')
@@ -167,7 +160,7 @@ const readBytes = (
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 
-/** Refuses a body before its end, and still lets the client read the answer. */
+/** Still lets the client read the answer. */
 const tooLarge = (
   request: IncomingMessage,
   response: ServerResponse,

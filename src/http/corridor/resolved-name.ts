@@ -4,20 +4,17 @@ import type { AnyRequest, Route } from './route.ts';
 /** The canonical operation and resource of a request, independent of its spelling. */
 export interface ResolvedName {
   readonly operation: string;
-  /** Percent-encoded, without the base, namespaces and cluster prefixes. */
+  /** Percent-encoded, without base, namespaces and cluster prefixes. */
   readonly path: string;
   readonly namespace: string;
-  /** The name or keyId in the path. */
   readonly name: string | undefined;
-  /** The member pool in the path. */
   readonly member: string | undefined;
-  /** The sandbox or approval id in the path. */
   readonly id: string | undefined;
 }
 
 /**
- * Resolves the operation and resource of a request. A full name `{namespace}/{name}`, in one or two
- * segments, and `?namespace=` resolve to the same resource as the short name in that namespace.
+ * `{namespace}/{name}`, in one or two segments, and `?namespace=` resolve to the same resource as
+ * the short name in that namespace.
  */
 export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): ResolvedName => {
   const to = row.rules?.becomes?.(request.body) ?? row.rules?.as ?? row;

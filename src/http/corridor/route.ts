@@ -12,28 +12,23 @@ import type { AnswerRoom } from '../../actors/sandbox/commands/answer-budget.ts'
 import type { IdempotentRequest } from '../../actors/request/idempotent-request.ts';
 import type { NameKindOf } from './local-names.ts';
 
-/** Media types of raw bodies. */
 export type ContentType = 'application/octet-stream' | 'application/x-tar';
 
-/** Required caller: anyone, any valid key, or a key with the admin role. */
+/** Anyone, any valid key, or an admin key. */
 export type Access = 'open' | 'tenant' | 'admin';
 
-/** `also` permits console sessions beside keys. `alone` permits only console sessions. */
+/** `also`: sessions beside keys. `alone`: only sessions. */
 export type SessionAccess = 'also' | 'alone';
 
-/**
- * Schema of the path parameters. A value that does not match gets the same refusal as a missing
- * resource.
- */
+/** A value that does not match is refused as a missing resource. */
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
-  /** Builds the refusal of values that the schema rejects. */
   readonly otherwise: (given: Readonly<Record<string, string>>) => Refusal;
   /** Parameters with an optional cluster prefix. The schema checks only the local part. */
   readonly names?: Readonly<Record<string, NameKindOf>>;
 }
 
-/** Start of every deprecation: 2026-01-01T00:00:00Z, in seconds since the epoch. */
+/** 2026-01-01T00:00:00Z, in seconds since the epoch. */
 export const DEPRECATED_SINCE = 1_767_225_600;
 
 export interface RowName {
@@ -41,81 +36,65 @@ export interface RowName {
   readonly path: string;
 }
 
-/** The canonical row of another spelling. Without `method`, both rows have the same method. */
+/** The canonical row of another spelling; by default, with the same method. */
 export interface SpelledRow extends RowName {
   readonly method?: RouteSpec<Access, unknown, unknown, unknown>['method'];
 }
 
-/** A deprecated operation, which still works (RFC 9745). */
+/** RFC 9745: the operation still works. */
 export interface Deprecation {
-  /** Seconds since the epoch. */
   readonly since: number;
-  /** Method of the replacement. */
   readonly method: RouteSpec<Access, unknown, unknown, unknown>['method'];
-  /** Path of the replacement, with `{…}` parameters of the row's own path. */
+  /** With `{…}` parameters of the row's own path. */
   readonly successor: string;
 }
 
 export interface Answer {
   readonly status: number;
-  /**
-   * Sent as JSON unless it is a PlainText, an EventStream or a StreamedAnswer. A LongAnswer is sent
-   * in pieces.
-   */
+  /** Sent as JSON, except PlainText, EventStream and StreamedAnswer; a LongAnswer in pieces. */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Revision of the single object in the body. Sets the ETag. */
+  /** Revision of the single object in the body, for the ETag. */
   readonly revision?: Revision;
-  /** True if the body contains a secret. */
+  /** The body contains a secret. */
   readonly secret?: boolean;
 }
 
 export interface RouteRequest<A extends Access, B, Q, P> {
   readonly caller: A extends 'open' ? undefined : Caller;
-  /** The console session. Set only on rows with `sessions`. */
+  /** Set only on rows with `sessions`. */
   readonly session: ConsoleSession | undefined;
   readonly body: B;
   readonly query: Q;
   readonly params: P;
-  /**
-   * Aborts if the client disconnects before the answer ends. If the key is revoked or expires,
-   * aborts with a Refusal as the reason.
-   */
+  /** Aborts if the client disconnects early, or with a Refusal if the key is revoked or expires. */
   readonly signal: () => AbortSignal;
-  /**
-   * The request's share of the answer budget. Reserves nothing at first, and releases everything
-   * when the response closes.
-   */
   readonly room: () => AnswerRoom;
-  /** Strips a cluster prefix from a pool name. Refuses the name of another cluster's pool. */
+  /** Strips this cluster's prefix. Refuses another cluster's pool. */
   readonly localPool: (poolName: string) => string;
   readonly incoming: Incoming;
-  /**
-   * Wait of the claim in ms, as set by a manager; overrides the body and the configuration.
-   * Undefined if no manager set one.
-   */
+  /** Wait of a claim in ms, as set by a manager; overrides body and configuration. */
   readonly waitMs: number | undefined;
-  /** Reports the duration of a step. Undefined if steps are not recorded. */
+  /** Undefined if steps are not recorded. */
   readonly step: OnStep | undefined;
   /** Set for a POST under an Idempotency-Key. */
   readonly keyed: Keyed | undefined;
 }
 
-/** Parts of a request outside the row's schemas. */
 export interface Incoming {
-  /** URL of this API as the client sees it, without a trailing slash. */
+  /** As the client sees it, without a trailing slash. */
   readonly base: () => string;
-  /** The If-Match of a PUT or PATCH, if any. */
+  /** For PUT and PATCH. */
   readonly ifMatch: IfMatch | undefined;
-  /** Value of a header that must not repeat; undefined if absent. */
+  /** The header must not repeat. */
   readonly header: (name: string) => string | undefined;
-  /** Returns the media type that the client prefers, or the first if it accepts none of them. */
+  /** Returns the first type if the client accepts none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
-  /** The raw body of a row whose body is not JSON. Has a single reader. */
+  /** The raw body, for one reader. */
   readonly content: () => Readable;
 }
 
-/** Links repetitions of a POST under an Idempotency-Key to the first request. */
+/** Links repetitions under an Idempotency-Key to the first request. */
 export interface Keyed {
   /** Stored in the record that the operation writes. */
   readonly mark: RequestFingerprint;
@@ -125,18 +104,15 @@ export interface Keyed {
   readonly seed: () => Buffer;
 }
 
-/** How a repeated request has its effect only once. */
+/** Why a repeated request has its effect only once. */
 export type Effect<R> =
   /** The row ignores an Idempotency-Key. */
   | { readonly kind: 'unkeyed' }
-  /**
-   * A repetition has the same effect, because it names the resource or derives its name from the
-   * fingerprint.
-   */
+  /** A repetition names the same resource. */
   | { readonly kind: 'repeatable' }
   /**
-   * The fingerprint is written to a record atomically with the effect. `find` returns the result of
-   * an earlier attempt, even after a crash; undefined without one. For `instance`, see Requests.
+   * The fingerprint is written atomically with the effect. `find` returns an earlier attempt's
+   * result, even after a crash. For `instance`, see Requests.
    */
   | {
       readonly kind: 'recorded';
@@ -147,39 +123,34 @@ export type Effect<R> =
       ) => Promise<Answer | undefined>;
     }
   /**
-   * The operation claims the key atomically with its effect, and finds the result of an earlier
-   * attempt. `pending` resolves when the outcome of a refused attempt is known; undefined if it is
-   * known already.
+   * The operation claims the key atomically with its effect, and finds earlier results. `pending`
+   * resolves when a refused attempt's outcome is known; undefined if it is.
    */
   | {
       readonly kind: 'opened';
       readonly pending: (mark: RequestFingerprint) => Promise<void> | undefined;
     };
 
-/** How approval rules see the requests of a row. Absent if they see requests unchanged. */
+/** How approval rules see a row's requests; by default unchanged. */
 export interface RuledAs<B, Q> {
-  /** The row of which this row is another spelling. */
+  /** The row that this row spells differently. */
   readonly as?: SpelledRow;
-  /** Returns the row that a body selects, if not this one. */
+  /** The row that a body selects, if not this one. */
   readonly becomes?: (body: B) => RowName | undefined;
-  /** Returns other operations that the request implies. The strictest verdict applies. */
+  /** Other operations that the request implies. The strictest verdict applies. */
   readonly also?: (asked: { readonly body: B; readonly query: Q }) => readonly string[];
-  /** Returns the body with the canonical row's field names. */
+  /** The body with the canonical row's field names. */
   readonly body?: (asked: { readonly body: B }) => object;
-  /** Body fields that the schema accepts and the handler ignores. */
+  /** The schema accepts these fields; the handler ignores them. */
   readonly ignores?: readonly string[];
   /** An approval never covers a whole session. */
   readonly onceOnly?: true;
 }
 
-/** Media types other than JSON, in requests and answers. */
 export interface Media {
-  /**
-   * The body is a stream of any length in one of these types. The first is the default type.
-   * Handlers read it with `incoming.content`.
-   */
+  /** The body is a stream of any length. The first type is the default. */
   readonly takes?: readonly ContentType[];
-  /** The only type of a 200. For events, `answers` has the schema of their data. */
+  /** Type of every 200. For events, `answers` has the schema of their data. */
   readonly only?: 'text/event-stream' | ContentType;
   /** Alternatives to JSON for a 200. */
   readonly also?: readonly (
@@ -190,15 +161,11 @@ export interface Media {
   )[];
 }
 
-/** A complete API operation: input, access, answers and handler. */
 export interface RouteSpec<A extends Access, B, Q, P> {
-  /**
-   * Name in the OpenAPI document and in generated clients: a verb and a noun. Never changes after a
-   * release.
-   */
+  /** A verb and a noun, used by generated clients. Never changes after a release. */
   readonly operationId: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Has `{…}` for parameters. The method and path identify the operation. */
+  /** With `{…}` parameters. Method and path identify the operation. */
   readonly path: string;
   readonly access: A;
   /** Absent if console sessions may not call it. */
@@ -208,18 +175,15 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
   readonly answers: Readonly<Record<number, z.ZodType>>;
-  /** Absent if the row uses only JSON. */
   readonly media?: Media;
-  /** Refusals specific to the operation, without those of keys and malformed requests. */
+  /** Without those of keys and malformed requests. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
-  /** Its answer is `versioned`: a GET honors If-None-Match, a PUT or PATCH If-Match. */
+  /** A GET honors If-None-Match, a PUT or PATCH If-Match. */
   readonly versioned?: true;
-  /**
-   * The operation, or this request, mostly waits. It takes no slot, and limits its own concurrency.
-   */
+  /** Mostly waits: it takes no slot, and limits its own concurrency. */
   readonly waits?: true | ((request: RouteRequest<A, B, Q, P>) => boolean);
-  /** Absent if only the stored answer proves the effect of a request under an Idempotency-Key. */
+  /** Absent if only the stored answer proves the effect. */
   readonly effect?: Effect<RouteRequest<A, B, Q, P>>;
   readonly rules?: RuledAs<B, Q>;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
@@ -238,8 +202,8 @@ export interface Route extends Omit<
 }
 
 /**
- * Erases the row's types. The corridor calls `handle` only with input that the row's own schemas
- * and access have accepted.
+ * Erases the row's types. The corridor calls `handle` only with input that the row's schemas and
+ * access have accepted.
  */
 export const route = <A extends Access, B = undefined, Q = undefined, P = undefined>(
   spec: RouteSpec<A, B, Q, P>,
@@ -248,16 +212,10 @@ export const route = <A extends Access, B = undefined, Q = undefined, P = undefi
 export const ok = (body: object): Answer => ({ status: 200, body });
 export const created = (body: object): Answer => ({ status: 201, body });
 
-/**
- * Marks an answer that shows one object at a revision. Enables conditional GET, and If-Match on PUT
- * and PATCH.
- */
+/** Enables conditional GET, and If-Match on PUT and PATCH. */
 export const versioned = (answer: Answer, revision: Revision): Answer => ({ ...answer, revision });
 
-/**
- * Marks an answer with a secret. It is not cacheable, and is stored only encrypted under an
- * Idempotency-Key.
- */
+/** The answer is not cacheable, and is stored only encrypted. */
 export const secret = (answer: Answer): Answer => ({
   ...answer,
   secret: true,

@@ -4,20 +4,20 @@ import { unavailable } from '../../model/refusals.ts';
 import { unhurried } from '../reply/unhurried.ts';
 import { awaitsContinue, checkEncoding, ClientGone } from './request-body.ts';
 
-/** Timeout in ms for a client that sends nothing while the daemon reads. */
+/** Longest pause of a client, in ms, while the daemon reads. */
 const STALL_MS = 60_000;
 const LOOKS = 4;
 
 /**
- * The body as a stream of any length. Requests no data before the first read. Destroying the stream
- * keeps the connection open, so that an answer can still be sent. Refuses an encoded body.
+ * A body of any length. Requests no data before the first read; destroying the stream keeps the
+ * connection for an answer. Refuses an encoded body.
  */
 export const streamedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
   checkEncoding(request);
   return arrivingBytes(request, response);
 };
 
-/** Like `streamedBody`, but accepts an encoded body. */
+/** Like `streamedBody`, for encoded bodies too. */
 export const arrivingBytes = (request: IncomingMessage, response: ServerResponse): Readable => {
   const { socket } = request;
   unhurried.add(socket);
@@ -50,7 +50,7 @@ export const arrivingBytes = (request: IncomingMessage, response: ServerResponse
     highWaterMark: 256 * 1024,
     read: () => {
       if (!begun) {
-        // The request is already closed and emits no more events; waiting would never end.
+        // A closed request emits no more events.
         if (request.destroyed) return onGone();
         begun = true;
         if (awaitsContinue.has(request)) response.writeContinue();

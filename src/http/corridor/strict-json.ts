@@ -1,17 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidArgument } from '../../model/refusals.ts';
 
-/** Maximum nesting of objects and arrays. */
 const MAX_DEPTH = 64;
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 const LONGEST_FIELD = 256;
 
 /**
- * Parses JSON in linear time and bounded stack. Refuses with INVALID_ARGUMENT, by field: invalid
- * UTF-8, invalid JSON, nesting beyond 64, duplicate keys, lone surrogates, and the keys
- * `__proto__`, `constructor` and `prototype`. Also refuses numbers that a double can't hold:
- * integers beyond 2^53 - 1, and any number beyond 1.8e308.
+ * Parses JSON in linear time and bounded stack. Refuses invalid UTF-8, nesting beyond 64, duplicate
+ * keys, lone surrogates, `__proto__`, `constructor` and `prototype`, integers beyond 2^53 - 1 and
+ * numbers beyond 1.8e308.
  */
 export const parseStrictJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw invalidArgument('body', 'must be UTF-8');
@@ -24,13 +22,11 @@ export const parseStrictJson = (bytes: Buffer): unknown => {
   }
 };
 
-/** An unclosed object or array. */
 interface Frame {
-  /** Keys of an object so far. `key` belongs to the next value. */
+  /** `key` belongs to the next value. */
   readonly keys: Set<string> | undefined;
   key: string;
   expectsKey: boolean;
-  /** Index of the current array element. */
   index: number;
 }
 
@@ -46,8 +42,8 @@ const CLOSING = 0x7d;
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 /**
- * Scans the text once and refuses input that JSON.parse would accept. Exact for valid JSON. Invalid
- * JSON may be misread, but JSON.parse then refuses it.
+ * Refuses what JSON.parse would accept. Invalid JSON may be misread here, but JSON.parse refuses
+ * it.
  */
 const checkStructure = (text: string): void => {
   const strings = new Strings(text);
@@ -96,25 +92,18 @@ const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
   top.keys?.add(key);
 };
 
-/**
- * Finds the strings of a text; calls must go forward. Uses native search, so that long strings are
- * cheap.
- */
+/** Finds strings by native search; calls must go forward. */
 class Strings {
   readonly #text: string;
-  /** Position of the first backslash at or after the last queried position. */
+  /** First backslash at or after the last queried position. */
   #backslash = -1;
-  /**
-   * Not `indexOf`: it is pure, so V8's optimizer may run it on every call, even if the result is
-   * unused.
-   */
+  /** Not `indexOf`: V8's optimizer may run that pure call even if the result is unused. */
   readonly #search = /\\/g;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** Returns the position of the closing quote. */
   endOf(start: number): number {
     const quote = this.#text.indexOf('"', start + 1);
     if (quote === -1) throw notJson();
@@ -182,7 +171,7 @@ const checkNumber = (literal: string, frames: readonly Frame[]): void => {
   if (unsafe) throw invalidArgument(fieldOf(frames), 'the number is out of range');
 };
 
-/** Path of the current position, such as `overrides.volumes[2].claimName`; `body` at the top. */
+/** Such as `overrides.volumes[2].claimName`; `body` at the top. */
 const fieldOf = (frames: readonly Frame[]): string => {
   let field = '';
   for (const frame of frames) {

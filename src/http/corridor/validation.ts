@@ -6,10 +6,9 @@ import { mapPairOf, mapParametersOf, STRICT_PARAMETER, WAIT_PARAMETER } from './
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
-/** Maximum length of a field path in a refusal. */
 const LONGEST_PATH = 256;
 
-/** Returns the validated value. Throws INVALID_ARGUMENT for the first invalid field. */
+/** Throws INVALID_ARGUMENT for the first invalid field. */
 export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
   const result = parsed(schema, value);
   if (result.success) return result.data;
@@ -24,10 +23,7 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * zod compares `length` of any value in place of a string or an array, and throws if `length` is an
- * object.
- */
+/** zod reads `length` of any value, and throws if it is an object. */
 const parsed = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> => {
   try {
     return schema.safeParse(value);
@@ -47,7 +43,7 @@ const withoutOddLengths = (value: unknown): unknown => {
   return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
 };
 
-/** Refuses unknown fields by their own path, unsafe fields first. */
+/** Names each by its own path, unsafe fields first. */
 const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
@@ -121,8 +117,8 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown => {
 };
 
 /**
- * Lists unknown fields of a body, including nested ones; at most 16. They are ignored, with a
- * warning, so that clients of a richer service still work.
+ * Unknown fields of a body, at most 16. They only cause a warning, so that clients of a richer
+ * service still work.
  */
 export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
   const known = knownIn(schema);
@@ -133,7 +129,6 @@ export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly s
   };
 };
 
-/** Refuses the first unknown field if the query has `strict`. */
 export const refuseIfStrict = (query: string, [first]: readonly string[]): void => {
   if (query === '') return;
   const [value, ...more] = new URLSearchParams(query).getAll(STRICT_PARAMETER);
@@ -145,14 +140,10 @@ export const refuseIfStrict = (query: string, [first]: readonly string[]): void 
     throw invalidArgument(first.slice(0, LONGEST_PATH), 'is unknown');
 };
 
-/** Formats a `Warning` header value. */
 export const unknownFieldWarning = (name: string): string =>
   `299 - "unknown field ${printable(name)}"`;
 
-/**
- * Returns `Warning` values for unknown query parameters, at most 16. Without a schema, every
- * parameter is unknown. A schema that is not an object accepts every parameter.
- */
+/** Unknown query parameters, at most 16. Without a schema every parameter is unknown. */
 export const unknownQueryWarnings = (
   schema: z.ZodType = z.object({}),
 ): ((query: string) => readonly string[]) => {
@@ -172,10 +163,8 @@ export const unknownQueryWarnings = (
   };
 };
 
-/** Parameters that every operation takes. */
 const OF_ALL: ReadonlySet<string> = new Set([WAIT_PARAMETER, STRICT_PARAMETER]);
 
-/** Fields that a schema declares; undefined if it declares none. */
 type Known =
   | { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> }
   | { readonly kind: 'list'; readonly items: Known };
@@ -221,7 +210,7 @@ const collect = (
   }
 };
 
-/** Escapes a name for a quoted string in a header. */
+/** For a quoted string in a header. */
 const printable = (name: string): string =>
   name
     .slice(0, LONGEST_NAME)

@@ -28,21 +28,19 @@ export interface CompatibleApiDeps extends Pick<
     readonly others?: OtherClusters;
     readonly manager?: ApiTerms['manager'];
   };
-  /** Absent if no request needs a person's approval. */
+  /** Absent without approval rules. */
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
   readonly audit: AuditSink | undefined;
 }
 
 export interface CompatibleServer extends HttpServer {
-  /** Serves a manager's forwarded requests, on the server of the links. */
   readonly overLinks: Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 }
 
 /**
- * The API of E2B's SDKs on its own listener: the control API, and traffic for sandboxes. The
- * request's host, path and headers separate the two. Each call maps to one operation of the REST
- * API.
+ * The API of E2B's SDKs on its own listener: the control API, and traffic for sandboxes. Each call
+ * maps to one operation of the REST API.
  */
 export const createCompatibleApi = ({
   terms,
@@ -90,7 +88,7 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
   return {
     routes: controlRoutes(deps),
     adopt,
-    // the manager translates this answer for its client
+    // the manager translates this answer
     shown: (answer, request) => (linkedAddressOf(request) ? answer : shownError(answer)),
     named: namedAsElsewhere,
     otherwise: async (context) => {
@@ -106,16 +104,15 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
   };
 };
 
-/** Paths of E2B's API. */
 const OF_THEIRS =
   /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
 
-/** Some SDKs do not encode the slashes of a name. No pool's name has slashes. */
+/** Some SDKs do not encode the slashes of a name. */
 const NAMED_TEMPLATE = /^\/templates\/aliases\/(.+)/;
 
 const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 
-/** Rewrites a request's key and sandbox id to the forms of the REST API. */
+/** Rewrites key and sandbox id to the REST API's forms. */
 const adopt = (request: IncomingMessage): void => {
   const { headers, url = '' } = request;
   const key = headers['x-api-key'];
@@ -128,7 +125,7 @@ const adopt = (request: IncomingMessage): void => {
   });
 };
 
-/** Maps the ids in a body or an answer to the REST API's names for sandbox and pool. */
+/** Maps ids to the REST API's names for sandbox and pool. */
 const namedAsElsewhere = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const { sandboxID, templateID } = value as Readonly<Record<string, unknown>>;

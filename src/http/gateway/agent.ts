@@ -3,18 +3,16 @@ import type { Duplex } from 'node:stream';
 import { connect as secure } from 'node:tls';
 import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
 
-/** Idle connections stay open this long, less than servers keep theirs. */
+/** Less than servers keep idle connections. */
 const KEPT_MS = 4_000;
-/** Deadline for a connection to be accepted. */
 const DIAL_MS = 5_000;
-/** Idle connections kept per endpoint. */
 const MOST_KEPT = 16;
 
 export interface EndpointOptions extends RequestOptions {
   readonly endpoint: OpenEndpoint;
 }
 
-/** Reuses connections to endpoints. Each connection serves only its own instance and port. */
+/** Each connection serves only its own instance and port. */
 export class GatewayAgent extends Agent {
   constructor() {
     super({ keepAlive: true, maxFreeSockets: MOST_KEPT, timeout: KEPT_MS });
@@ -34,16 +32,13 @@ export class GatewayAgent extends Agent {
   }
 }
 
-/**
- * Connects to an endpoint, for the agent or for one request. Does not verify the certificate of an
- * https endpoint, since the dialed instance is already known.
- */
+/** Does not verify an https endpoint's certificate: the dialed instance is known. */
 export const connectEndpoint = (
   { endpoint }: EndpointOptions,
   give: (error: Error | null, stream: Duplex) => void,
 ): void => {
   const failed = (error: unknown): void => {
-    // Node's callback type requires a stream, but Node ignores it if there is an error.
+    // Node's type requires a stream, but Node ignores it.
     give(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);
   };
   connection(endpoint).then((stream) => give(null, stream), failed);

@@ -24,7 +24,6 @@ import { answeredHeaders, answeredTrailers, forwardedHeaders } from './headers.t
 import type { EndpointTarget } from './target.ts';
 import { awaitsContinue, ClientGone, hasBody } from '../corridor/request-body.ts';
 
-/** Dependencies and target of an exchange with an endpoint. */
 export interface ExchangeTerms {
   readonly endpoint: OpenEndpoint;
   readonly target: EndpointTarget;
@@ -32,42 +31,35 @@ export interface ExchangeTerms {
   readonly clock: Clock;
   readonly agent: GatewayAgent;
   readonly clients: ClientAddresses;
-  /** Absent without a follower. */
   readonly follower?: ExchangeFollower;
 }
 
-/** Observes an exchange or an upgrade. */
 export interface ExchangeFollower {
-  /**
-   * The request is about to be sent. Called again if a reused connection ended and the request is
-   * retried.
-   */
+  /** Called again if the request is retried. */
   readonly asked: (asked: ClientRequest) => void;
-  /** The answer has begun. An error thrown here replaces the answer. */
+  /** An error thrown here replaces the answer. */
   readonly answered: (answer: IncomingMessage) => void;
 }
 
-/** Deadline from the last byte of the request to the first byte of the answer. */
+/** From the last byte of the request to the first of the answer. */
 const ANSWER_MS = 300_000;
 /** Disconnects a peer that has read nothing for this long. */
 export const STALL_MS = 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 30_000;
-/** Wait for the first bytes of a body whose length is known. */
+/** Wait for the start of a body of known length. */
 const HEAD_MS = 5;
 
 /**
- * Streams one request and its answer. Resolves when the answer is complete. If no part of the
- * answer was sent, rejects with a Refusal, or with ClientGone if the client left. A later failure
- * cuts the connection.
+ * Streams a request and its answer. Before any answer was sent, rejects with a Refusal, or
+ * ClientGone. A later failure cuts the connection.
  */
 export const exchange = async (
   request: IncomingMessage,
   response: ServerResponse,
   terms: ExchangeTerms,
 ): Promise<void> => {
-  // A reused connection can end just as the request goes out. Only requests that read may be sent
-  // twice.
+  // A reused connection can end as the request goes out. Only reads may be sent twice.
   const repeatable = !hasBody(request) && SAFE.has(request.method ?? '');
   try {
     await attempt(request, response, { ...terms, kept: repeatable });
@@ -79,7 +71,7 @@ export const exchange = async (
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** The reused connection ended before it gave an answer. */
+/** The reused connection ended before it answered. */
 class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
@@ -123,11 +115,11 @@ const attempt = (
       stalled: () => fail(endpointTimeout('it takes nothing of the request')),
     });
     response.once('close', gone);
-    // After the answer begins, an error in the rest of the request is not a failure.
+    // Not a failure once the answer has begun.
     asked.on('error', (error) => {
       if (!answered) fail(failureOf(error, terms.kept && asked.reusedSocket));
     });
-    // An unrequested protocol switch closes the request without an error.
+    // An unrequested protocol switch closes without an error.
     asked.once('close', () => {
       if (!answered) fail(endpointUnreachable('it ended the connection without an answer'));
     });
@@ -170,13 +162,12 @@ const ask = (
   return httpRequest(options);
 };
 
-/** For requests that use no kept connection. */
 const createConnection: NonNullable<EndpointOptions['createConnection']> = (options, callback) => {
   connectEndpoint(options as EndpointOptions, callback);
   return undefined;
 };
 
-/** Streams the body. Returns a function that stops the stream. */
+/** Returns a function that stops the stream. */
 const sendBody = (
   request: IncomingMessage,
   asked: ClientRequest,
@@ -237,12 +228,12 @@ export const passOn = (
   });
 };
 
-/** Reason phrases that are valid in a status line. */
+/** Valid in a status line. */
 const PHRASE = /^[\t\x20-\x7e]{1,256}$/;
 
 /**
- * Sends the head together with the first bytes of the body if these come soon. If the length is
- * unknown, as for an event stream, sends the head at once.
+ * Sends the head with the first bytes of the body if these come soon, or at once if the length is
+ * unknown.
  */
 const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
   const flush = (): void => {
@@ -255,10 +246,7 @@ const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
   response.once('close', () => clearTimeout(timer));
 };
 
-/**
- * Translates a connection error. `reused` marks a kept connection, which may have ended before the
- * request came.
- */
+/** `reused`: a kept connection may have ended before the request came. */
 export const failureOf = (
   error: Error & { readonly code?: string | number },
   reused: boolean,
@@ -284,19 +272,17 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface AnswerTerms {
   readonly clock: Clock;
-  /** Called when bytes were transferred. */
   readonly moved: () => void;
-  /** Called when the client has read nothing for `stallMs`. */
   readonly stalled: () => void;
   readonly stallMs: number;
-  /** Called once, when the whole body was written. */
+  /** Called once the whole body was written. */
   readonly whole: () => void;
 }
 
-/** Shorter bodies use the parser; diverting them saves too little memory. */
+/** Diverting shorter bodies saves too little memory. */
 const LONG_BYTES = 512 * 1024;
 
-/** Streams an answer's body. The caller handles errors. */
+/** The caller handles errors. */
 const passBody = (answer: IncomingMessage, response: ServerResponse, terms: AnswerTerms): void => {
   let read = 0;
   const count = (bytes: Buffer): void => {
@@ -309,7 +295,7 @@ const passBody = (answer: IncomingMessage, response: ServerResponse, terms: Answ
   const connection: PortConnection = answer.socket;
   if (length < LONG_BYTES || response.req.method === 'HEAD' || connection.divert === undefined)
     return;
-  // Bypass the parser, which would allocate each piece and burden the garbage collector.
+  // The parser would allocate each piece.
   let left: number | undefined;
   let callOff = (): void => {};
   response.once('close', () => callOff());

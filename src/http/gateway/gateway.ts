@@ -30,22 +30,19 @@ export interface GatewayDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Counts opened endpoints per caller. */
   readonly audit?: Pick<AuditSink, 'count'>;
-  /** Absent if no rule holds any request for approval. */
   readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
-  /** Optional prefix of a sandbox's id, before a dot. */
+  /** Optional prefix of a sandbox's id. */
   readonly clusterId: string;
 }
 
 /**
- * Forwards requests to endpoints of sandboxes at `/sandboxes/{sandboxId}/endpoints/{name}/…`, for
- * any method and WebSocket. Streams bodies of any length both ways, until the caller's key is
- * revoked. Sandpool's own refusals are JSON.
+ * Forwards requests and WebSockets to `/sandboxes/{sandboxId}/endpoints/{name}/…`, until the
+ * caller's key is revoked. Sandpool's own refusals are JSON.
  */
 export interface Gateway {
   readonly takes: (request: IncomingMessage) => boolean;
-  /** Resolves when the exchange is over. Never rejects. */
+  /** Never rejects. */
   readonly answer: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -53,7 +50,6 @@ export interface Gateway {
   ) => Promise<void>;
   /** Never throws. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Closes kept connections. */
   readonly stop: () => void;
 }
 
@@ -124,7 +120,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const seen = { requestId, method: 'UPGRADE', target, startedAt: deps.clock.now() };
     const refused = (error: unknown): void => refuse(deps, { request, response, error, seen });
-    // A sandbox that declines the upgrade gives a normal answer, the last on this connection.
+    // A declined upgrade ends the connection with a normal answer.
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
@@ -175,8 +171,8 @@ interface Asked {
 }
 
 /**
- * Opens synchronously if key and sandbox are known here: bytes after the head must not be read
- * before a refusal.
+ * Synchronous if key and sandbox are known here: bytes after the head must not be read before a
+ * refusal.
  */
 const open = (
   deps: GatewayDeps,
@@ -221,7 +217,7 @@ const openFor = (
     : { caller, endpoint: unlessExec(deps, caller, opened) };
 };
 
-/** Closes and refuses the endpoint if it leads to the interpreter, and a rule holds commands. */
+/** Refuses the interpreter's endpoint if a rule holds commands. */
 const unlessExec = (
   { gate }: GatewayDeps,
   caller: Caller,
@@ -276,7 +272,7 @@ interface Seen {
   readonly startedAt: number;
 }
 
-/** Writes one line per exchange, without the path below the endpoint, headers or bodies. */
+/** Logs no path below the endpoint, headers or bodies. */
 const note = (
   { log, clock, metrics }: GatewayDeps,
   { requestId, method, target, startedAt }: Seen,

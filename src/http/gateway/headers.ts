@@ -3,7 +3,7 @@ import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operati
 import type { ClientAddresses } from '../limits/client-address.ts';
 import type { EndpointTarget } from './target.ts';
 
-/** Valid for one connection only (RFC 9110, 7.6.1). */
+/** RFC 9110, 7.6.1 */
 export const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -15,8 +15,8 @@ export const HOP_BY_HOP = [
 ];
 
 /**
- * Headers that the sandbox must not get from the client: they hold credentials of the daemon, or
- * facts that only the daemon may state, such as the client's address.
+ * They hold credentials of the daemon, or facts that only the daemon may state, such as the
+ * client's address.
  */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -33,10 +33,7 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 ]);
 const FORWARDED_BY_US = 'x-forwarded-';
 
-/**
- * Response headers that are removed. Some would apply to the daemon's whole origin, which all
- * tenants' pages and the API share.
- */
+/** Some would apply to the daemon's whole origin, which all tenants share. */
 export const ORIGIN_WIDE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'set-cookie',
@@ -54,8 +51,8 @@ export const ORIGIN_WIDE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Gives a sandbox's page its own origin in the browser, so that its scripts reach neither the API
- * nor pages with a person's session.
+ * Gives a sandbox's page its own origin, so that its scripts reach neither the API nor a person's
+ * session.
  */
 export const PAGE_POLICY =
   'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
@@ -66,14 +63,11 @@ export interface RequestTerms {
   readonly requestId: string;
   readonly clients: ClientAddresses;
   readonly upgrade: boolean;
-  /** Whether the client waits for the sandbox's 100. */
+  /** The client waits for the sandbox's 100. */
   readonly awaitsContinue: boolean;
 }
 
-/**
- * Headers for the sandbox, in pairs. Restates the framing of the body, so that no client header can
- * move its end.
- */
+/** In pairs. Restates the framing, so that no client header can move the body's end. */
 export const forwardedHeaders = (
   request: IncomingMessage,
   { endpoint, target, requestId, clients, upgrade, awaitsContinue }: RequestTerms,
@@ -107,12 +101,10 @@ export const forwardedHeaders = (
   return kept;
 };
 
-/** CGI and its successors (WSGI, Rack, PHP) read X_Forwarded_For as X-Forwarded-For. */
+/** CGI and its successors read X_Forwarded_For as X-Forwarded-For. */
 const asServersRead = (name: string): string => name.replaceAll('_', '-');
 
-/**
- * Headers for the client, in pairs. Throws if the body has a transfer coding other than chunked.
- */
+/** In pairs. Throws for a transfer coding other than chunked. */
 export const answeredHeaders = (
   answer: IncomingMessage,
   { endpoint, target, requestId, upgrade }: Omit<RequestTerms, 'awaitsContinue' | 'clients'>,
@@ -125,7 +117,7 @@ export const answeredHeaders = (
   eachPair(answer.rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
     if (ORIGIN_WIDE.has(lower) || named.has(lower)) return;
-    // a 204 has no body, even with this header (RFC 9110, 8.6)
+    // RFC 9110, 8.6: a 204 has no body.
     if (lower === 'content-length' && answer.statusCode === 204) return;
     kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
   });
@@ -135,10 +127,7 @@ export const answeredHeaders = (
   return kept;
 };
 
-/**
- * Trailers for the client, in pairs. Drops framing headers and all headers that are also dropped
- * from the head.
- */
+/** Drops framing headers and all that are dropped from the head. */
 export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, string][] => {
   const kept: [string, string][] = [];
   eachPair(rawTrailers, (name, value) => {
@@ -148,7 +137,7 @@ export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, str
   return kept;
 };
 
-/** Keeps a redirect to the sandbox's own server within the endpoint. */
+/** Keeps the sandbox's own redirects within the endpoint. */
 const insidePrefix = (
   location: string,
   { port }: OpenEndpoint,
@@ -170,7 +159,7 @@ const mayHaveBody = ({ method }: IncomingMessage): boolean => !BODILESS.has(meth
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Header names that a message limits to this connection (RFC 9110, 7.6.1). */
+/** RFC 9110, 7.6.1 */
 export const namedByConnection = (connection: string | undefined): ReadonlySet<string> => {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close')
     return NONE;

@@ -1,21 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Target of a request to an endpoint. */
 export interface EndpointTarget {
   readonly sandboxId: string;
   readonly endpointName: string;
-  /** Path up to the endpoint's name. */
+  /** Up to the endpoint's name. */
   readonly prefix: string;
-  /** Path and query for the sandbox. */
   readonly path: string;
 }
 
 const FORM = /^((?:\/v1)?\/sandboxes\/([^/?]+)\/endpoints\/([^/?]+))(\/[^?]*)?(\?.*)?$/;
 
-/**
- * Parses a target; undefined if the path is not an endpoint's. Decodes nothing: names hold no
- * escapes, and the rest belongs to the sandbox.
- */
+/** Decodes nothing: names hold no escapes, and the rest belongs to the sandbox. */
 export const readTarget = (url: string): EndpointTarget | undefined => {
   const match = url.includes('/endpoints/') ? FORM.exec(url) : undefined;
   if (!match) return undefined;

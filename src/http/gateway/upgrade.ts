@@ -15,19 +15,17 @@ import { ClientGone } from '../corridor/request-body.ts';
 
 export interface Upgrade {
   readonly request: IncomingMessage;
-  /** Used if the sandbox answers without upgrading. */
+  /** Used if the sandbox does not upgrade. */
   readonly response: ServerResponse;
-  /** Bytes that followed the request's head. */
   readonly head: Buffer;
 }
 
 const KEEP_ALIVE_MS = 20_000;
-/** Deadline for the sandbox to accept the upgrade. */
 const AGREE_MS = 30_000;
 
 /**
- * Forwards an upgrade, then bytes both ways until either side ends. Resolves with the final status;
- * rejects if no answer was given.
+ * Forwards an upgrade, then bytes both ways. Resolves with the final status; rejects if no answer
+ * was given.
  */
 export const upgradeEndpoint = (
   { request, response, head }: Upgrade,
@@ -101,10 +99,7 @@ const ask = (request: IncomingMessage, terms: ExchangeTerms): ClientRequest => {
   return asked;
 };
 
-/**
- * Relays one direction. Resolves when `from` is closed. Then ends `to` after its pending bytes, or
- * cuts it if they do not drain in time.
- */
+/** Resolves when `from` is closed. Cuts `to` if its pending bytes do not drain in time. */
 const relay = (from: Duplex, to: Duplex, { clock, endpoint }: ExchangeTerms): Promise<void> =>
   new Promise((resolve) => {
     const cut = (): void => {

@@ -22,20 +22,20 @@ export interface AdmissionDeps {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly answers: AnswerBudget;
-  /** Absent for unlimited key rates. */
+  /** Absent for unlimited rates. */
   readonly keyRates?: KeyRates;
   readonly turns?: Turns;
   readonly pace?: Pick<RefusalPace, 'hold'>;
   readonly bounds?: Partial<AdmissionBounds>;
 }
 
-/** Minimum delay, in ms, of a refusal before a request is parsed. */
+/** Least delay, in ms, of a refusal before parsing. */
 const TURNED_AWAY_MS = 100;
-/** A longer body, in bytes, waits for another turn before it is parsed. */
+/** Longer bodies, in bytes, wait for another turn before they are parsed. */
 const LONG_BYTES = 16_384;
 /** Requests with an unknown key share one queue. */
 const STRANGERS = '';
-/** The connection closes after this many times `maxPipelined` ignored requests. */
+/** A connection ends after this many times `maxPipelined` ignored requests. */
 const IGNORED_TIMES = 64;
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
@@ -44,10 +44,9 @@ const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this conne
 const TOO_MUCH_WAITS = prepared(tooMuchWaits());
 
 /**
- * Admits requests on all ports. Limits concurrent operations, each tenant's share of them and of
- * the event loop, and the memory of bodies and answers. Limits each key's rate and each address's
- * connections. Refuses excess requests before they cost anything, and paces the refusals. Always
- * answers health checks.
+ * Admits requests on all ports: limits concurrent operations, each tenant's share of them and of
+ * the event loop, memory, key rates and connections. Refuses excess requests before they cost
+ * anything, and paces refusals. Always answers health checks.
  */
 export class Admission {
   readonly bounds: AdmissionBounds;
@@ -63,7 +62,7 @@ export class Admission {
   readonly #connected = new WeakSet<Duplex>();
   readonly #pipelined = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
-  /** Requests that had their tenant's turn before the caller was authenticated. */
+  /** They had their tenant's turn before authentication. */
   readonly #begun = new WeakSet<IncomingMessage>();
   #turnedAway = 0;
 
@@ -84,7 +83,7 @@ export class Admission {
     ]);
   }
 
-  /** Closes a connection beyond the limit of its address, or of its /64 for IPv6. */
+  /** Closes a connection beyond the limit of its address (IPv6: /64). */
   connect(socket: Socket): void {
     const { remoteAddress } = socket;
     if (this.#connected.has(socket)) return;
@@ -95,13 +94,13 @@ export class Admission {
     socket.once('close', this.#ofAddress.take(keys, overloaded));
   }
 
-  /** Returns true if it refused or ignored the request. The caller then does nothing more. */
+  /** True if it refused or ignored the request: then do nothing more. */
   turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
     this.#pipelined.set(socket, waiting);
     if (this.#ending.has(socket)) {
-      // Node keeps parsing, and holds each request until the first is answered.
+      // Node holds each further request until the first is answered.
       if (waiting > IGNORED_TIMES * this.bounds.maxPipelined) socket.destroy();
       return true;
     }
@@ -119,13 +118,13 @@ export class Admission {
   }
 
   /**
-   * Waits for the turn of the key's tenant, before the request is parsed. Resolves with false if
-   * the request was refused or its client disconnected.
+   * Waits for the key's tenant's turn before parsing. False if the request was refused or its
+   * client left.
    */
   async begin(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     if (isHealth(request)) return true;
     const caller = this.#clients.knownCaller(request);
-    // Over the rate limit, the request waits its turn and is refused then.
+    // A request over the rate limit is refused at its turn.
     if (caller && this.#keyRates.countEarly(caller, request)) this.#begun.add(request);
     try {
       const turn = this.#turns.take(caller ? tenantKey(caller) : STRANGERS);
@@ -136,15 +135,12 @@ export class Admission {
     return !response.closed && !response.writableEnded;
   }
 
-  /** Counts a request against its key's rate, once. Throws RATE_LIMITED over the limit. */
+  /** Counts once. Throws RATE_LIMITED over the key's rate. */
   count(caller: Pick<Caller, 'keyId'>, request: IncomingMessage): void {
     this.#keyRates.count(caller, request);
   }
 
-  /**
-   * Counts a request of an authenticated caller. Returns undefined if the request may proceed, else
-   * resolves when it may.
-   */
+  /** Returns undefined if an authenticated request may proceed, else resolves when it may. */
   admit(caller: Caller, request: IncomingMessage): Promise<void> | undefined {
     this.#keyRates.count(caller, request);
     if (this.#begun.has(request)) return this.working(caller);
@@ -152,20 +148,17 @@ export class Admission {
     return this.#turns.take(tenantKey(caller));
   }
 
-  /**
-   * Called before a body is parsed. Returns undefined if parsing may start now, else resolves when
-   * it may.
-   */
+  /** Like `admit`, for parsing a body. */
   parse(caller: Caller, bytes: number): Promise<void> | undefined {
     return bytes > LONG_BYTES ? this.#turns.take(tenantKey(caller), true) : this.working(caller);
   }
 
-  /** Charges the event loop's time to the caller from now on, after a wait. */
+  /** Charges the event loop's time to the caller. */
   working(caller: Caller): undefined {
     return this.#turns.working(tenantKey(caller));
   }
 
-  /** Delays a 429 or 503. Returns undefined if the refusal may be sent at once. */
+  /** Delays a 429 or 503; undefined if it may be sent at once. */
   hold(caller: Caller): Promise<void> | undefined {
     const tenant = tenantKey(caller);
     return this.#turns.othersThan(tenant) ? this.#pace.hold(tenant) : undefined;

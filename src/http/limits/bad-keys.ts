@@ -2,10 +2,9 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Operations } from '../../services/operations.ts';
 import { addressGroup } from './address-group.ts';
 
-/** Maximum number of blocked addresses in memory. */
 const MOST_WAITING = 10_000;
 
-/** Limits rejected API keys to 20 a minute per address (per /64 for IPv6), across all replicas. */
+/** Limits rejected API keys to 20 a minute per address (IPv6: /64), across all replicas. */
 export class BadKeys {
   readonly #clock: Clock;
   readonly #operations: Pick<Operations, 'countRejectedKey'>;
@@ -16,13 +15,13 @@ export class BadKeys {
     this.#operations = operations;
   }
 
-  /** Seconds until the address may try another key, as far as this replica knows; 0 if at once. */
+  /** Seconds until the address may try another key; 0 if at once. */
   waitOf(address: string): number {
     const until = this.#until.get(addressGroup(address));
     return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#clock.now()) / 1_000));
   }
 
-  /** Counts a rejected key, and returns the new `waitOf`. Never rejects. */
+  /** Returns the new `waitOf`. Never rejects. */
   async note(address: string): Promise<number> {
     const group = addressGroup(address);
     const { within, retryAfterMs } = await this.#operations.countRejectedKey(group);

@@ -1,24 +1,24 @@
 /** Connection limits of one port. */
 export interface PortBounds {
-  /** Time in ms until the last header, and until the last byte of the body, must have arrived. */
+  /** In ms, until the last header and the last byte of the body. */
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** In ms. Must exceed the keep-alive timeout of a load balancer in front. */
+  /** In ms; must exceed the keep-alive timeout of a load balancer in front. */
   readonly keepAliveTimeoutMs: number;
   readonly maxConnections: number;
 }
 
-/** Client limits of each port, and of all ports together. */
+/** Limits of each port, and of all together. */
 export interface AdmissionBounds extends PortBounds {
   /** Trusted proxies are exempt. */
   readonly maxConnectionsPerAddress: number;
-  /** Concurrent operations. Further requests are refused. */
+  /** Concurrent operations; more are refused. */
   readonly maxInFlight: number;
-  /** Unanswered requests on one connection. */
+  /** Unanswered requests of a connection. */
   readonly maxPipelined: number;
-  /** An answer is cut if its client reads nothing for this long, in ms. */
+  /** In ms; then an unread answer is cut. */
   readonly answerStallMs: number;
-  /** Total bytes of incomplete bodies. Beyond it, the oldest are refused. */
+  /** Total bytes of incomplete bodies; beyond it, the oldest are refused. */
   readonly maxArrivingBytes: number;
 }
 

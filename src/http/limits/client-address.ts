@@ -2,20 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './address-group.ts';
 
-/** Client addresses. Behind a trusted proxy, the address that the proxy forwards for. */
+/** The client's address, also behind a trusted proxy. */
 export interface ClientAddresses {
-  /** IP address; empty if the connection is already closed. */
+  /** Empty if the connection is closed. */
   readonly of: (request: IncomingMessage) => string;
-  /** `https://host:port` as the client sees this daemon, without a trailing slash. */
+  /** `https://host:port` as the client sees it. */
   readonly base: (request: IncomingMessage) => string;
-  /** Whether the connection itself comes from a trusted proxy. */
+  /** Whether the connection comes from a trusted proxy. */
   readonly isProxy: (remoteAddress: string | undefined) => boolean;
 }
 
 /**
- * `trustedProxies` are addresses or CIDR ranges. Only their X-Forwarded-For and X-Forwarded-Proto
- * count; without X-Forwarded-For, their Forwarded (RFC 7239). Of several addresses, the client is
- * the last one that is not a trusted proxy.
+ * `trustedProxies` are addresses or CIDR ranges. Only their X-Forwarded-* count, else their
+ * Forwarded (RFC 7239). The client is the last address that is not a trusted proxy.
  */
 export const clientAddresses = (trustedProxies: readonly string[]): ClientAddresses => {
   const trusted = blockListOf(trustedProxies);
@@ -60,11 +59,9 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** A host name or an IP address, with an optional port. */
 export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
 const MOST_HOPS = 32;
 
-/** The forwarding hops, client side first. */
 const hopsOf = ({ headers }: IncomingMessage): readonly Hop[] => {
   const forwardedFor = headers['x-forwarded-for'];
   if (forwardedFor === undefined) return partsOf(headers.forwarded).map(forwardedHop);
@@ -83,7 +80,7 @@ const partsOf = (header: string | readonly string[] | undefined): readonly strin
     .filter((part) => part !== '')
     .slice(-MOST_HOPS);
 
-/** Parses one element of Forwarded: `for=192.0.2.1;proto=https;host=example.com`. */
+/** Parses `for=192.0.2.1;proto=https;host=example.com`. */
 const forwardedHop = (element: string): Hop => {
   const pairs = new Map(
     element.split(';').map((pair) => {
@@ -103,7 +100,7 @@ const protocolOf = (text: string | undefined): string | undefined => {
   return protocol === 'http' || protocol === 'https' ? protocol : undefined;
 };
 
-/** Strips the port of `[2001:db8::1]:4711` or `192.0.2.1:4711`. */
+/** As in `[2001:db8::1]:4711` or `192.0.2.1:4711`. */
 const withoutPort = (text: string): string =>
   /^\[([^\]]+)\]/.exec(text)?.[1] ?? text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
 
@@ -116,14 +113,13 @@ const blockListOf = (ranges: readonly string[]): BlockList => {
   return list;
 };
 
-/** IP addresses with a common prefix. */
 export interface AddressRange {
   readonly address: string;
   readonly bits: number;
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** Parses an IPv4 or IPv6 address or CIDR range (RFC 4632); undefined if it is neither. */
+/** Parses an address or a CIDR range (RFC 4632). */
 export const parseAddressRange = (text: string): AddressRange | undefined => {
   const [address = '', prefix, ...more] = text.split('/');
   const version = isIP(address);

@@ -19,39 +19,30 @@ export interface ClientsDeps {
   readonly log: Log;
   /** Addresses and CIDR ranges whose forwarding headers count. */
   readonly trustedProxies?: readonly string[];
-  /** With a console, a request with both a key and a session cookie is refused. */
+  /** Refuses a request with both a key and a session cookie. */
   readonly hasConsole?: boolean;
 }
 
 /** Identifies clients by address and API key. */
 export interface Clients extends ClientAddresses {
   /**
-   * Authenticates the request's API key. Refuses a bad key with INVALID_API_KEY, and with
-   * RATE_LIMITED after 20 bad keys a minute from one address. A good key always works, whatever
-   * else came from its address. Synchronous if this replica knows the key. With a console, refuses
-   * a key beside a session cookie with INVALID_ARGUMENT.
+   * Refuses a bad key with INVALID_API_KEY, and with RATE_LIMITED after 20 bad keys a minute from
+   * one address. A good key always works. Synchronous if this replica knows the key.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
   /**
-   * Runs `look`, which authenticates a request by other means than a key. It receives the client's
-   * address group. INVALID_TOKEN counts as a bad key. Refuses a blocked address without a lookup.
+   * Runs `look`, which authenticates by other means, with the client's address group. INVALID_TOKEN
+   * counts as a bad key. Refuses a blocked address without a lookup.
    */
   readonly lookUp: <T>(request: IncomingMessage, look: LookUp<T>) => Promise<T>;
-  /** Returns the caller if this replica knows the key. Counts nothing. */
+  /** Undefined unless this replica knows the key. Counts nothing. */
   readonly knownCaller: (request: IncomingMessage) => Caller | undefined;
-  /** Tenant of `knownCaller`. */
   readonly tenantOf: (request: IncomingMessage) => string | undefined;
-  /**
-   * Expiry of the caller's key, in ms, if within two weeks. Undefined for a key that was
-   * short-lived from the start.
-   */
+  /** In ms, if within two weeks. Undefined for a key that was short-lived from the start. */
   readonly keyEndOf: (caller: Caller) => number | undefined;
-  /**
-   * Calls `ended` when the caller's key is revoked or expires. Returns a function that stops
-   * watching.
-   */
+  /** Calls `ended` when the key is revoked or expires. Returns a function that stops watching. */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
-  /** Whether a request arrived from a manager over a link; absent without links. */
+  /** Whether a manager sent the request over a link; absent without links. */
   readonly isLinked?: (request: IncomingMessage) => boolean;
 }
 
@@ -107,14 +98,14 @@ export const clientsOf = ({
         return operations.authenticate(keyOf(request));
       } catch (error) {
         if (!isRejected(error)) throw error;
-        // Another replica may have created the key a moment ago.
+        // Another replica may have just created the key.
         return lookUp(request, () => operations.authenticateAfresh(keyOf(request)));
       }
     },
   };
 };
 
-/** Refuses a request with both a key and a session, since its caller would be ambiguous. */
+/** With both, the caller would be ambiguous. */
 export const refuseKeyBesideSession = (request: IncomingMessage): void => {
   if (request.headers['service-api-key'] !== undefined && hasSessionCookie(request))
     throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');

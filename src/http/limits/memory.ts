@@ -4,8 +4,8 @@ import type { Log } from '../../contracts/log.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 
 /**
- * Bounds the memory of incomplete bodies. Beyond `mostBytes`, refuses the oldest: a client that
- * sends slowly on many connections yields to faster clients.
+ * Bounds the memory of incomplete bodies. Beyond `mostBytes` refuses the oldest, so a client that
+ * sends slowly on many connections yields to faster ones.
  */
 export class ArrivingBodies {
   readonly #mostBytes: number;
@@ -17,7 +17,6 @@ export class ArrivingBodies {
     this.#mostBytes = mostBytes;
   }
 
-  /** Adds `bytes` to an incomplete body. */
   hold(body: Arriving, bytes: number): void {
     this.#held.set(body, (this.#held.get(body) ?? 0) + bytes);
     this.#bytes += bytes;
@@ -28,7 +27,7 @@ export class ArrivingBodies {
     }
   }
 
-  /** Releases a body that is complete or cancelled. May be repeated. */
+  /** May be repeated. */
   letGo(body: Arriving): void {
     this.#bytes -= this.#held.get(body) ?? 0;
     this.#held.delete(body);
@@ -39,10 +38,7 @@ interface Arriving {
   readonly refuse: () => void;
 }
 
-/**
- * Returns a getter for the request's share of the answer budget. Reserves nothing before the first
- * call, and releases everything when the response closes.
- */
+/** Reserves nothing before the first call, and releases everything when the response closes. */
 export const roomOf = (
   res: ServerResponse,
   answers: AnswerBudget,
@@ -61,14 +57,12 @@ export const roomOf = (
   };
 };
 
-/**
- * Shorter answers are not watched. Each is small, and their number is bounded by the connections.
- */
+/** Shorter answers are not watched: connections bound their number. */
 const LONG_BYTES = 64 * 1024;
 
 /**
- * Cuts answers that make no progress for `stallMs`. A command's output can be megabytes, and a
- * tenant could request it and never read.
+ * Cuts answers that make no progress for `stallMs`: a tenant could request megabytes and never
+ * read.
  */
 export class UnreadAnswers {
   readonly stallMs: number;
@@ -80,16 +74,14 @@ export class UnreadAnswers {
     this.#log = options.log;
   }
 
-  /** Call after an answer is written. Watches it if the client has not read it yet. */
   follow(response: ServerResponse): void {
     if (response.writableLength > LONG_BYTES) this.watch(response);
   }
 
-  /** Call for an answer that is sent in pieces. */
   watch(response: ServerResponse): void {
     if (response.destroyed || this.#watched.has(response)) return;
     this.#watched.add(response);
-    // Must run before Node sets the connection's timeout for the next request.
+    // Must run before Node sets the timeout for the next request.
     response.prependOnceListener('finish', () => response.socket?.setTimeout(0));
     response.setTimeout(this.stallMs, () => {
       this.#log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');

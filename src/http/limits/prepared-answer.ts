@@ -3,7 +3,7 @@ import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../reply/error-table.ts';
 import { requestIdFrom } from './request-head.ts';
 
-/** A serialized error answer without its request id. Built once, so that a refusal is cheap. */
+/** Serialized once, without a request id, so that a refusal is cheap. */
 export interface PreparedAnswer {
   readonly status: number;
   readonly headers: readonly string[];
@@ -41,10 +41,7 @@ export const turnAway = (
 
 const cut = new WeakSet<ServerResponse>();
 
-/**
- * Ends a request because the daemon stops. Answers 503 if no answer has started. Closes the
- * connection.
- */
+/** The daemon stops: answers 503 if no answer has started, and closes the connection. */
 export const cutShort = (request: IncomingMessage, response: ServerResponse): void => {
   cut.add(response);
   if (response.headersSent) return void response.destroy();

@@ -5,20 +5,19 @@ import { Allowances } from '../../lib/allowance.ts';
 export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 export const MOST_HELD_MS = 3_000;
-/** Maximum number of delayed refusals of all tenants. Each takes up to 20 kB. */
+/** For all tenants together; each takes up to 20 kB. */
 export const MOST_HELD = 4_096;
 
 export interface RefusalPaceTerms {
-  /** Monotonic clock in ms; by default, the process's. */
+  /** Monotonic, in ms. */
   readonly now?: () => number;
-  /** Resolves after `ms`. By default, a timer that does not keep the process alive. */
+  /** Must not keep the process alive. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 
 /**
- * Delays refusals for lack of capacity (429, 503). A client that retries at once is refused 100
- * times a second, not as fast as the machine can. Beyond `MOST_HELD`, refusals are immediate, since
- * delayed ones take memory.
+ * Delays refusals for lack of capacity, so that a client that retries at once is refused 100 times
+ * a second. Beyond `MOST_HELD` they are immediate, since delayed ones take memory.
  */
 export class RefusalPace {
   readonly #now: () => number;
@@ -37,16 +36,13 @@ export class RefusalPace {
     this.#wait = wait;
   }
 
-  /**
-   * Resolves when the refusal may be sent, after at least `leastMs`. Returns undefined if it may be
-   * sent at once.
-   */
+  /** Delays by at least `leastMs`. Undefined if the refusal may be sent at once. */
   hold(tenant: string, leastMs = 0): Promise<void> | undefined {
     const now = this.#now();
     const own = this.#ofTenant.of(tenant, now);
     const dueMs = own.waitMs(now);
     if (dueMs <= MOST_HELD_MS) own.spend(1, now);
-    // Random, so that a burst of clients does not retry as one burst.
+    // Random, so that clients do not retry as one burst.
     const heldMs = dueMs <= MOST_HELD_MS ? dueMs : MOST_HELD_MS * (1 - Math.random() / 2);
     const ms = Math.max(leastMs, heldMs);
     if (ms <= 0 || this.#held >= MOST_HELD) return undefined;

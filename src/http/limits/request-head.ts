@@ -3,10 +3,9 @@ import { HOST } from './client-address.ts';
 import { randomUUID } from 'node:crypto';
 
 /**
- * Reduces the request target to path and query, so that all code reads the same target. Moves the
- * host of the absolute form (RFC 9112, 3.2.2) to the Host header. Returns false for an invalid
- * target: with a fragment, another scheme, user information or a malformed host, or `*` without
- * OPTIONS. Then nothing else of the request may be read.
+ * Reduces the target to path and query, and moves the host of the absolute form (RFC 9112, 3.2.2)
+ * to the Host header, so that all code reads the same target. False for an invalid target: then
+ * read nothing else of the request.
  */
 export const takeTarget = (
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -29,8 +28,8 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 /**
- * Moves the key from `Authorization: Bearer` (RFC 6750, 2.1) to SERVICE-API-KEY, unless that header
- * exists. Removes Authorization, so that the key is not forwarded.
+ * Moves the key from `Authorization: Bearer` (RFC 6750, 2.1) to SERVICE-API-KEY, and removes it so
+ * that it is not forwarded.
  */
 export const takeBearer = (request: IncomingMessage): void => {
   const { headers, rawHeaders } = request;
@@ -45,17 +44,14 @@ export const takeBearer = (request: IncomingMessage): void => {
 
 const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The client's `X-Request-Id` if it is safe to log, else a new id. */
+/** A new id if the client's is not safe to log. */
 export const requestIdFrom = (header: string | string[] | undefined): string =>
   typeof header === 'string' && FIT.test(header) ? header : randomUUID();
 
-/** The console's cookie. Browsers accept `__Host-` cookies only over TLS and from loopback. */
+/** Browsers accept `__Host-` cookies only over TLS and from loopback. */
 export const SESSION_COOKIE = '__Host-sandpool-session';
 
-/**
- * Value of a cookie; undefined if absent. A repeated cookie counts as absent, because another host
- * may have set one of the two.
- */
+/** A repeated cookie counts as absent: another host may have set one of the two. */
 export const cookieOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
   const values = (headers.cookie ?? '')
     .split(';')
@@ -65,7 +61,7 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
   return values.length === 1 ? values[0] : undefined;
 };
 
-/** Whether the request has a session cookie, valid or not. */
+/** Valid or not. */
 export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
   headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 

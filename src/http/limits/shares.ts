@@ -9,8 +9,7 @@ export const overloaded = (): Refusal =>
 
 /**
  * Limits concurrent operations. One tenant may use half of the slots, and a quarter for one kind of
- * operation. Refuses excess requests, so that those in progress finish soon. Operations that mostly
- * wait, such as commands and streams, take no slot.
+ * operation. Operations that mostly wait take no slot.
  */
 export class Places {
   readonly #permits: Permits<'all' | 'kind' | 'tenant'>;
@@ -27,7 +26,7 @@ export class Places {
     return this.#permits.isFull('all', '');
   }
 
-  /** Runs `work` in a slot. Rejects with UNAVAILABLE if no slot is free. */
+  /** Rejects with UNAVAILABLE if no slot is free. */
   async within<T>(
     { operation, tenant }: { readonly operation: string; readonly tenant: string },
     work: () => Promise<T> | T,
@@ -42,7 +41,7 @@ export class Places {
   }
 }
 
-/** Rate limit of each API key on this replica: `perSecond` requests, with a burst of one second. */
+/** Requests of each API key on this replica, with a burst of one second. */
 export class KeyRates {
   readonly #perSecond: number;
   readonly #now: () => number;
@@ -56,18 +55,18 @@ export class KeyRates {
     this.#ofKey = new Allowances({ perSecond, most: perSecond - 1 });
   }
 
-  /** Counts a request once. Throws RATE_LIMITED over the limit, and does not count the request. */
+  /** Counts a request once. Throws RATE_LIMITED over the limit. */
   count({ keyId }: Pick<Caller, 'keyId'>, request: object = {}): void {
     const waitMs = this.#count(keyId, request);
     if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
   }
 
-  /** Like `count`, before the request is parsed. Returns false instead of throwing. */
+  /** Like `count`, before parsing. False over the limit. */
   countEarly({ keyId }: Pick<Caller, 'keyId'>, request: object): boolean {
     return this.#count(keyId, request) === 0;
   }
 
-  /** Time in ms until the key may send again; 0 if the request was counted. */
+  /** 0 if the request was counted. */
   #count(keyId: string, request: object): number {
     if (this.#perSecond === 0 || this.#counted.has(request)) return 0;
     const now = this.#now();

@@ -4,32 +4,25 @@ import { tooMuchWaits } from '../../model/limit-refusals.ts';
 
 export interface TurnsTerms {
   readonly metrics: Metrics;
-  /** Monotonic clock in ms; by default, the process's. */
+  /** Monotonic, in ms. */
   readonly now?: () => number;
-  /** CPU time of the process in ms; by default, as the system counts it. */
+  /** CPU time of the process in ms. */
   readonly processorMs?: () => number;
-  /**
-   * Maximum number of waiting requests. A tenant may use half of the slots that the others leave.
-   */
+  /** A tenant may use half of the slots that the others leave. */
   readonly mostWaiting?: number;
 }
 
-/** Time in ms during which one turn of the event loop starts the first requests of tenants. */
+/** In one turn of the loop, in ms, for the first request of each tenant. */
 const FIRST_MS = 20;
-/** Limit for further requests of a tenant while other tenants are active. */
+/** Like FIRST_MS, for further requests while other tenants are active. */
 const MORE_MS = 2;
 /** Time in ms that a tenant counts as active after a request. */
 const ABOUT_MS = 1_000;
-/**
- * Work that blocks the loop for `COSTLY_MS` or more is charged to its tenant, up to `MOST_PAID_MS`.
- */
+/** Work that blocks the loop for COSTLY_MS is charged to its tenant, up to MOST_PAID_MS. */
 const [COSTLY_MS, MOST_PAID_MS] = [5, 100];
-/**
- * Beyond a burst of 20 ms, a tenant rests as long as its costly work took, so the work gets half of
- * the time.
- */
+/** Beyond a burst of 20 ms, a tenant rests as long as its costly work took. */
 const LOOP_MS = { perSecond: 1_000, most: 20 };
-/** Limits on the waiting requests of a resting tenant, and on waiting long bodies. */
+/** Waiting requests of a resting tenant, and waiting long bodies. */
 export const MOST_COSTLY_WAITING = { ofTenant: 64, inAll: 512 };
 
 interface Waiting {
@@ -38,28 +31,24 @@ interface Waiting {
 }
 
 /**
- * Divides the event loop between tenants. Each turn of the loop starts one request per tenant, and
- * more if the turn was short. Other requests wait for later turns, round robin. A tenant with
- * costly requests gets half of the time while others are active. Counts CPU time of this process,
- * so sandboxes on this machine are not charged.
+ * Divides the event loop between tenants. Each turn starts one request per tenant, and more if the
+ * turn was short; others wait, round robin. A tenant with costly requests gets half of the time
+ * while others are active. Sandboxes' CPU time does not count.
  */
 export class Turns {
   readonly #now: () => number;
   readonly #processorMs: () => number;
   readonly #mostWaiting: number;
-  /** By tenant, longest wait first. Never holds an empty list. */
+  /** Longest wait first; never an empty list. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #paid = new Allowances(LOOP_MS);
-  /** Tenants with a request started in this turn. */
   readonly #begun = new Set<string>();
-  /** The last two tenants with a request, and the times. */
   #latest = { tenant: '', at: -ABOUT_MS };
   #before = { tenant: '', at: -ABOUT_MS };
-  /** Start of this turn; undefined between turns. */
   #turn: number | undefined;
-  /** CPU time sampled before the turn. Reading it costs more than a short turn. */
+  /** Sampled before the turn. Reading costs more than a short turn. */
   #asked = { at: -COSTLY_MS, processorMs: 0 };
-  /** True while a timer waits for the first resting tenant. */
+  /** A timer waits for the first resting tenant. */
   #isResting = false;
   #working: { readonly tenant: string; readonly since: number } | undefined;
   #isFollowed = false;
@@ -81,8 +70,8 @@ export class Turns {
   }
 
   /**
-   * Returns undefined if the request may start now, else resolves when it may. Rejects with
-   * RATE_LIMITED if too many of the tenant's requests wait. `isLong` marks a long body.
+   * Returns undefined if the request may start, else resolves when it may. Rejects with
+   * RATE_LIMITED if too many of the tenant wait.
    */
   take(tenant: string, isLong = false): Promise<void> | undefined {
     this.#note(tenant);
@@ -103,8 +92,8 @@ export class Turns {
   }
 
   /**
-   * Charges the loop's time to this tenant until another tenant works or the loop is free. Call it
-   * again after waiting for anything but promises.
+   * Charges the loop's time to this tenant until another works or the loop is free. Repeat after
+   * waiting for anything but promises.
    */
   working(tenant: string): undefined {
     this.#pay();
@@ -148,7 +137,7 @@ export class Turns {
     this.working(tenant);
   }
 
-  /** Time in ms that the tenant must rest for its charged requests. */
+  /** In ms, for charged requests. */
   #restMs(tenant: string): number {
     const paid = this.#paid.known(tenant);
     return paid && this.othersThan(tenant) ? paid.waitMs(this.#now()) : 0;
@@ -160,8 +149,7 @@ export class Turns {
     if (!working || this.#turn === undefined) return;
     const now = this.#now();
     if (now - working.since < COSTLY_MS) return;
-    // Assumes that one processor was busy all the time between sample and turn; other threads may
-    // have used more.
+    // Assumes that one processor was busy from sample to turn; other threads may have used more.
     const before = this.#asked.processorMs + this.#turn - this.#asked.at;
     const ms = Math.min(now - working.since, this.#processorMs() - before);
     if (ms < COSTLY_MS) return;
@@ -205,7 +193,6 @@ export class Turns {
     return least;
   }
 
-  /** Starts one request, and the next when the loop is free. */
   readonly #beginNext = (): void => {
     for (const [tenant, own] of this.#waiting) {
       if (this.#restMs(tenant) > 0 || !this.#mayBegin(tenant)) continue;

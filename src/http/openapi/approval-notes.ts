@@ -14,7 +14,6 @@ const decidedAt = z
   .optional()
   .describe('If a manager forwards the request, the cluster whose rule applies decides.');
 
-/** Details and examples of the approval refusals, for the OpenAPI document. */
 export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
   APPROVAL_REQUIRED: {
     detail: z.object({
@@ -56,7 +55,6 @@ export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
   },
 });
 
-/** Descriptions of the approval operations. */
 export const APPROVAL_NOTES: Readonly<Record<string, string>> = {
   listApprovals:
     "The caller's own approvals; admins and console sessions see everybody's. Finished " +

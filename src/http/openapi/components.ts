@@ -4,16 +4,15 @@ import { z } from 'zod';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * Shared components of one OpenAPI document. Converts zod schemas to JSON Schemas. A schema with an
- * id appears once, in `components.schemas`, and other places refer to it.
+ * Converts zod schemas to JSON Schemas. One with an id appears once, and other places refer to it.
  */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #responses = new Map<string, JsonSchema>();
 
   /**
-   * Schema of a request. Objects stay open, since unknown fields are accepted. Moves defaults to
-   * the description, because client generators treat a field with a default as required.
+   * Objects stay open, since unknown fields are accepted. Defaults move to the description:
+   * generators treat a field with a default as required.
    */
   input(schema: z.ZodType): JsonSchema {
     return this.#inline(
@@ -34,7 +33,7 @@ export class Components {
     );
   }
 
-  /** Schema of an answer. Objects stay open, because fields may be added later. */
+  /** Objects stay open for fields of later versions. */
   output(schema: z.ZodType): JsonSchema {
     return this.#inline(
       z.toJSONSchema(schema, {
@@ -47,7 +46,6 @@ export class Components {
     );
   }
 
-  /** Query parameters, with the parsed type if a schema can express it. */
   query(
     schema: z.ZodType,
   ): Readonly<Record<string, { readonly schema: JsonSchema; readonly required: boolean }>> {
@@ -65,20 +63,19 @@ export class Components {
     );
   }
 
-  /** Adds a named schema and returns a reference to it. Returns a reference unchanged. */
+  /** Returns a reference. */
   schema(name: string, schema: JsonSchema): JsonSchema {
     if (typeof schema['$ref'] === 'string' && Object.keys(schema).length === 1) return schema;
     this.#schemas.set(name, schema);
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Adds a named response and returns a reference to it. */
+  /** Returns a reference. */
   response(name: string, response: JsonSchema): JsonSchema {
     this.#responses.set(name, response);
     return { $ref: `#/components/responses/${name}` };
   }
 
-  /** All components so far, sorted by name. */
   named(): {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, JsonSchema>>;
@@ -110,10 +107,7 @@ export const isSchema = (value: unknown): value is JsonSchema =>
 const sorted = (named: ReadonlyMap<string, JsonSchema>): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/**
- * Rewrites references to `components.schemas`, removes links to other pages, and omits bounds that
- * only state the range of safe integers.
- */
+/** Omits bounds that only state the range of safe integers. */
 const tidied = (schema: JsonSchema): JsonSchema => {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
@@ -138,6 +132,6 @@ const tidiedValue = (value: unknown): unknown => {
   return isSchema(value) ? tidied(value) : value;
 };
 
-/** Replaces relative links by their text. They work only in docs/reference/api. */
+/** Relative links work only in docs/reference/api. */
 export const withoutPageLinks = (text: string): string =>
   text.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1');

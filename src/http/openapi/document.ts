@@ -59,7 +59,7 @@ export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
   };
 };
 
-/** Version of the API, independent of the daemon's version. */
+/** Independent of the daemon's version. */
 const API_VERSION = '1.0.0';
 
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };

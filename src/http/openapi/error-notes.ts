@@ -56,11 +56,8 @@ import {
 } from '../reply/error-table.ts';
 
 export interface ErrorNote {
-  /** When the error occurs. */
   readonly when: string;
-  /** Schema of `detail`; absent for an error without detail. */
   readonly detail?: z.ZodType;
-  /** Example of the body. */
   readonly example: ErrorBody;
 }
 
@@ -69,7 +66,7 @@ const saidAtTheEdge = (code: EdgeCode, message: string): ErrorBody =>
   edgeAnswer(code, message).body;
 const EXAMPLE_REQUEST_ID = '9a3c1d52-5a0e-4d0b-8a6e-1f2f3a4b5c6d';
 
-/** Detail of a failed file of a claim: the file, and the fate of the claim. */
+/** The failed file, and the fate of the claim. */
 const ofClaimFile = {
   field: z.string().optional(),
   hint: z.string().optional(),

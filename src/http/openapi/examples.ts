@@ -10,10 +10,7 @@ const FILE = new URL('examples.json', import.meta.url);
 
 let examples: Readonly<Record<string, OperationExample>> | undefined;
 
-/**
- * Examples by operation. script/api-examples.ts records them from a real daemon that runs
- * docs/api-by-example.md. Loaded on first use.
- */
+/** Recorded by script/api-examples.ts from a real daemon. */
 export const loadExamples = (): Readonly<Record<string, OperationExample>> =>
   (examples ??= JSON.parse(readFileSync(FILE, 'utf8')) as Readonly<
     Record<string, OperationExample>

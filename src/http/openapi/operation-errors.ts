@@ -4,10 +4,7 @@ import type { Route } from '../corridor/route.ts';
 import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 
-/**
- * All error codes of an operation, sorted by status: its own, and those for its key, query and
- * body.
- */
+/** Sorted by status; with those for key, query and body. */
 export const errorCodesOf = (
   row: Pick<
     Route,
@@ -37,7 +34,6 @@ export const takesIdempotencyKey = ({
   effect,
 }: Pick<Route, 'method' | 'effect'>): boolean => method === 'POST' && effect?.kind !== 'unkeyed';
 
-/** Error codes of a request under an approval rule. */
 const OF_HELD: readonly ErrorCode[] = [
   'APPROVAL_REQUIRED',
   'APPROVAL_DENIED',
@@ -46,7 +42,7 @@ const OF_HELD: readonly ErrorCode[] = [
   'TOO_MANY_WAITING',
 ];
 
-/** Error codes of any request, even a malformed one. */
+/** Even of a malformed request. */
 const OF_ANY: readonly ErrorCode[] = [
   'INVALID_ARGUMENT',
   'REQUEST_TIMEOUT',
@@ -58,7 +54,6 @@ const OF_ANY: readonly ErrorCode[] = [
 export const byStatus = (codes: readonly ErrorCode[]): readonly ErrorCode[] =>
   [...codes].sort((a, b) => statusOf(a) - statusOf(b));
 
-/** Response of one status, with all its error codes. */
 export const errorResponse = (codes: readonly ErrorCode[], components: Components): JsonSchema => {
   const schemas = codes.map((code) => errorSchema(code, components));
   const schema =
@@ -91,7 +86,6 @@ export const errorResponse = (codes: readonly ErrorCode[], components: Component
   });
 };
 
-/** Schema of the body of one error. */
 export const errorSchema = (code: ErrorCode, components: Components): JsonSchema => {
   const { when, detail } = ERROR_NOTES[code];
   return components.schema(`${pascalCase(code)}Error`, {

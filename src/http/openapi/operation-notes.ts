@@ -1,7 +1,7 @@
 import { APPROVAL_NOTES } from './approval-notes.ts';
 import { PROCESS_NOTES } from './process-notes.ts';
 
-/** Description of each operation by operationId, for the OpenAPI document and the API page. */
+/** Descriptions by operationId, for the OpenAPI document and the API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process accepts requests. It checks nothing else.',
   getReadiness:

@@ -11,7 +11,6 @@ import {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** All responses of a row by status: its answers and errors. */
 export const responsesOf = (row: Route, components: Components): Json => {
   const codes = errorCodesOf(row);
   const responses = new Map<number, JsonSchema>();
@@ -46,7 +45,6 @@ export const responsesOf = (row: Route, components: Components): Json => {
   );
 };
 
-/** Name prefix of an operation's own schemas. */
 export const schemaName = ({ operationId }: Route): string =>
   operationId.charAt(0).toUpperCase() + operationId.slice(1);
 
@@ -56,9 +54,7 @@ interface Own {
   readonly components: Components;
 }
 
-/**
- * Response for one of the row's own answers. If errors share its status, the body is any of them.
- */
+/** If errors share its status, the body is any of them. */
 const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchema => {
   const { [status]: own } = row.answers;
   if (!own) throw new Error(`${row.operationId} has no answer ${status}`);
@@ -80,7 +76,7 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
   };
 };
 
-/** Whether the row answers bytes, which have their own entity tag. */
+/** Bytes have their own entity tag. */
 const isContent = ({ media }: Route): boolean => media?.only === 'application/octet-stream';
 
 const DESCRIPTION: Readonly<Record<number, string>> = {
@@ -89,10 +85,10 @@ const DESCRIPTION: Readonly<Record<number, string>> = {
   206: 'The part that `Range` names.',
 };
 
-/** Headers that name the source of an answer from another cluster. */
+/** They name the source of another cluster's answer. */
 const ROUTE_HEADERS = ['Sandpool-Cluster', 'Sandpool-Link'];
 
-/** Operations with a 503 without Retry-After, because it is a normal answer. */
+/** Their 503 is a normal answer. */
 const WITHOUT_RETRY_AFTER: ReadonlySet<string> = new Set(['isReady']);
 
 const headersOf = (row: Route, status: number): readonly string[] => [

@@ -7,7 +7,6 @@ import { responsesOf, schemaName } from './operation-responses.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Converts a row to an OpenAPI operation. */
 export const operationOf = (row: Route, components: Components): Json => {
   const example = loadExamples()[row.operationId];
   return {
@@ -36,7 +35,6 @@ export const operationOf = (row: Route, components: Components): Json => {
   };
 };
 
-/** A body of any bytes, which a schema can't describe further. */
 const streamedBody = (types: readonly string[]): Json => ({
   required: true,
   content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
@@ -47,7 +45,7 @@ const CATALOGUE = {
   description: 'Instance types, volumes, features and clusters of this deployment.',
 };
 
-/** Tags by first path segment, without `/admin`. */
+/** By first path segment, without `/admin`. */
 export const TAGS: Readonly<
   Record<string, { readonly name: string; readonly description: string }>
 > = {
@@ -94,7 +92,6 @@ const SECURITY: Readonly<Record<Route['access'], readonly Json[]>> = {
   admin: [{ AdminKeyAuth: [] }],
 };
 
-/** Accepted credentials: a key, a console session, or either. */
 const securityOf = ({ access, sessions }: Route): readonly Json[] => [
   ...SECURITY[access],
   ...(sessions ? [{ ConsoleSession: [] }] : []),

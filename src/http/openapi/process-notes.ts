@@ -1,4 +1,3 @@
-/** Descriptions of the process operations. */
 export const PROCESS_NOTES = {
   startProcess: `
 Starts a process as the sandbox's user, hardened like the main process, and answers once its

@@ -14,11 +14,10 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../../model/refusals.ts';
 
-/** Codes of errors that occur before a request is parsed. */
+/** They occur before a request is parsed. */
 export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';
 export type ErrorCode = RefusalCode | EdgeCode;
 
-/** Status of each errorCode. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
   API_KEY_REQUIRED: 401,
@@ -98,7 +97,7 @@ export const statusOf = (code: ErrorCode): number => STATUS[code];
 
 export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(STATUS, text);
 
-/** Maps errors of one class to refusals; undefined for other errors. */
+/** Undefined for other errors. */
 type FailureRow = (error: unknown) => Refusal | undefined;
 
 const row =
@@ -110,9 +109,8 @@ const row =
     error instanceof failure ? unavailable(told(error)) : undefined;
 
 /**
- * Refusals for errors of drivers, stores and coordination that an operation does not handle itself.
- * None is a fault of the daemon. Most mean that the client may retry; the last rows are errors that
- * operations usually handle.
+ * Errors of drivers, stores and coordination that no operation handled. None is a fault of the
+ * daemon; most mean that the client may retry.
  */
 const FAILURES: readonly FailureRow[] = [
   row(OutcomeUnknown, () => 'it is not known whether this took effect; look before you repeat it'),
@@ -130,7 +128,7 @@ const FAILURES: readonly FailureRow[] = [
   row(DefinitionRefused, ({ message }) => message),
 ];
 
-/** Maps an error to a refusal; undefined if the error is a fault of the daemon. */
+/** Undefined if the error is a fault of the daemon. */
 export const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   for (const meaning of FAILURES) {
@@ -140,7 +138,7 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   return undefined;
 };
 
-/** The answer to any thrown error. A fault shows only the request id. */
+/** A fault shows only the request id. */
 export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
   const refusal = refusalOf(error);
   if (!refusal)
@@ -150,7 +148,7 @@ export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
       detail: { requestId },
     });
   const { code, message, detail, retryAfter } = refusal;
-  // A missing key has a null detail. Other errors omit an absent detail.
+  // Other errors omit an absent detail.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
   const told = answer(
     code,

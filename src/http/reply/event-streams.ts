@@ -3,16 +3,16 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Context } from './context.ts';
 
-/** One Server-Sent Event (WHATWG HTML, server-sent events). */
+/** WHATWG HTML, server-sent events. */
 export interface ServerEvent {
   /** Defaults to `message`. */
   readonly event?: string;
-  /** A reconnecting client sends it as Last-Event-ID. */
+  /** Sent back as Last-Event-ID. */
   readonly id?: string;
   readonly data: object | AsciiJson;
 }
 
-/** Data that is already JSON, in ASCII only. */
+/** JSON in ASCII only. */
 export class AsciiJson {
   readonly text: string;
 
@@ -27,7 +27,7 @@ export class EventStream {
   /** Called once, however the stream ends. */
   readonly closed: () => void;
 
-  /** 201 if the request creates a resource. */
+  /** 201 for a created resource. */
   readonly status: 200 | 201;
 
   constructor(events: EventStream['events'], closed: () => void, status: 200 | 201 = 200) {
@@ -40,7 +40,7 @@ export class EventStream {
 export interface EventStreamsOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Disconnects a client that has read nothing for this long, in ms. */
+  /** In ms; then a client that reads nothing is disconnected. */
   readonly stallMs: number;
 }
 
@@ -51,7 +51,7 @@ interface Sending {
 }
 
 /**
- * Calls `ended` when the caller's key is revoked or expires. Returns a function that stops
+ * `ended` reports that the caller's key was revoked or expired. Returns a function that stops
  * watching.
  */
 export type FollowKey = (ended: () => void) => () => void;
@@ -60,10 +60,7 @@ const HEARTBEAT_MS = 15_000;
 /** Reconnect delay of clients, in ms. */
 const RETRY_MS = 1_000;
 
-/**
- * Sends event streams, no faster than clients read. Sends a comment every 15 s, so that proxies
- * keep the connection.
- */
+/** Sends event streams no faster than clients read, with a comment every 15 s for proxies. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<AbortController>();
@@ -77,10 +74,7 @@ export class EventStreams {
     return this.#open.size;
   }
 
-  /**
-   * Takes over the response. The headers are sent when this returns. The stream ends when the
-   * caller's key does.
-   */
+  /** Headers are sent when this returns. The stream ends with the caller's key. */
   open(context: Context, stream: EventStream, followKey: FollowKey): void {
     const { res: response } = context;
     const controller = new AbortController();
@@ -104,7 +98,7 @@ export class EventStreams {
     });
   }
 
-  /** Ends all streams, and refuses new ones. Clients may reconnect elsewhere. */
+  /** Refuses new streams too. */
   stop(): void {
     this.#isStopping = true;
     for (const controller of this.#open) controller.abort();
@@ -150,7 +144,7 @@ export class EventStreams {
     return () => cancel();
   }
 
-  /** Resolves with false if the client reads nothing within `stallMs`. */
+  /** False if the client reads nothing within `stallMs`. */
   #drained(response: ServerResponse, signal: AbortSignal): Promise<boolean> {
     const { clock, stallMs } = this.#options;
     return new Promise((resolve) => {
@@ -168,11 +162,11 @@ export class EventStreams {
   }
 }
 
-/** Returns false if the client is behind. */
+/** False if the client is behind. */
 const write = (response: ServerResponse, { event, id, data }: ServerEvent): boolean => {
   const head =
     (id === undefined ? '' : `id: ${id}\n`) + (event === undefined ? '' : `event: ${event}\n`);
-  // Serialized JSON contains no line breaks, so one data line is enough.
+  // JSON has no line breaks: one data line is enough.
   return data instanceof AsciiJson
     ? response.write(`${head}data: ${data.text}\n\n`, 'latin1')
     : response.write(`${head}data: ${JSON.stringify(data)}\n\n`);

@@ -3,16 +3,15 @@ import type { Clock } from '../../contracts/clock.ts';
 
 export interface FlowTerms {
   readonly clock: Clock;
-  /** Called for each chunk. */
   readonly moved: () => void;
-  /** Called if the writer accepted nothing for `stallMs`. */
+  /** The writer accepted nothing for `stallMs`. */
   readonly stalled: () => void;
   readonly stallMs: number;
 }
 
 /**
- * Copies chunks with backpressure, and detects a stalled writer. The caller handles the ends.
- * Returns a function that stops the copy; later chunks are dropped.
+ * Copies chunks with backpressure. The caller handles the ends. Returns a function that stops the
+ * copy; later chunks are dropped.
  */
 export const flow = (
   from: Readable,

@@ -2,15 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { TextBytes } from '../../lib/json-text.ts';
 
-/**
- * Shorter answers are not counted. Each is small, and their number is bounded by the connections.
- */
+/** Shorter answers are not counted: connections bound their number. */
 export const LONG_BYTES = 16 << 10;
 
-/** An API body whose fields may be TextBytes. */
 export type TextAsBytes<Wire> = { readonly [Name in keyof Wire]: Wire[Name] | TextBytes };
 
-/** An answer body with text of any length as TextBytes. Sent in pieces if long. */
+/** A body with text of any length as TextBytes. Sent in pieces if long. */
 export class LongAnswer {
   readonly fields: Readonly<Record<string, unknown>>;
 
@@ -28,7 +25,7 @@ export class LongAnswer {
     return this.fields;
   }
 
-  /** The JSON, generated no faster than it is read, with a turn of the event loop per piece. */
+  /** Generates JSON no faster than it is read, with a turn of the event loop per piece. */
   stream(): Readable {
     return Readable.from(this.#pieces(), { objectMode: false });
   }

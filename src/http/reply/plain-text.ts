@@ -1,4 +1,4 @@
-/** A text answer. Usually UTF-8, but the bytes are sent unchecked. */
+/** Usually UTF-8, but sent unchecked. */
 export class PlainText {
   readonly bytes: Buffer;
   readonly mediaType: string;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** An answer body of any length, streamed unchanged. Its headers declare the type. */
+/** Streamed unchanged. Its headers declare the type. */
 export class StreamedAnswer {
   readonly content: Readable;
 

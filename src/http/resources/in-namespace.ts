@@ -22,8 +22,8 @@ type Request = RouteRequest<
 >;
 
 /**
- * Lets an admin address a pool, env or key in any namespace: by `?namespace=`, or by the full name
- * `{namespace}/{name}` in the path. A malformed name gets the refusal of a missing resource.
+ * Lets an admin address any namespace, by `?namespace=` or the full name `{namespace}/{name}`. A
+ * malformed name gets the refusal of a missing resource.
  */
 export const inNamespace = (row: Route): Route => {
   if (row.access !== 'tenant' || !/\{(?:name|keyId)\}/.test(row.path)) return row;
@@ -54,7 +54,6 @@ const queryWith = ({ query, operationId }: Route): z.ZodType => {
   throw new Error(`the query of ${operationId} is no object`);
 };
 
-/** Also accepts a full name in `name`. */
 const paramsWith = (params: NonNullable<Route['params']>): NonNullable<Route['params']> => {
   const { schema } = params;
   const name: unknown = schema instanceof z.ZodObject ? schema.shape['name'] : undefined;
@@ -71,10 +70,7 @@ const paramsWith = (params: NonNullable<Route['params']>): NonNullable<Route['pa
   return { ...params, schema: schema.extend({ name: fullName }) };
 };
 
-/**
- * Moves the request to the named namespace. For non-admins, a full name gets the refusal of a
- * missing resource.
- */
+/** For non-admins, a full name gets the refusal of a missing resource. */
 const moved = (row: Route, request: Request): Request => {
   const {
     caller,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatMemory } from '../../model/quantities.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** Instance fields in lists, besides its size. Absent from older daemons. */
+/** Absent from older daemons. */
 export const InstanceShape = {
   containerImages: z
     .record(z.string(), z.string())

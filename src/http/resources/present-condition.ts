@@ -1,10 +1,7 @@
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import { timestampOf } from '../corridor/common-schema.ts';
 
-/**
- * Presents a condition of a pool or an env. The field order is fixed, whatever the store's order,
- * because the ETag hashes the text.
- */
+/** Fixes the order of fields, because the ETag hashes the text. */
 export const presentCondition = <Type extends string>({
   type,
   status,

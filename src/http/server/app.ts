@@ -49,18 +49,16 @@ import { templateRoutes } from '../resources/templates/routes.ts';
 export interface RequestWatchers {
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Absent if traces are not recorded. */
   readonly tracer?: Tracer;
-  /** Propagates the trace to calls of other services. */
+  /** Propagates the trace to other services. */
   readonly traceScope?: TraceScope;
-  /** Absent if writes are not audited. */
   readonly audit?: AuditSink;
 }
 
 export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'admission' | 'terms'> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
-  /** While true, every request is refused with 503. */
+  /** Then every request gets 503. */
   readonly stopping: () => boolean;
   readonly people?: PeopleDeps;
 }
@@ -134,7 +132,7 @@ export const createApp = ({
       }),
     );
   app.use(surface?.otherwise ?? nothingMatched(deps.clients));
-  // Too late for an error body: the connection broke while the answer was written.
+  // Too late for an error body: the connection broke.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer-failed'));
   return app;
 };

@@ -30,43 +30,33 @@ export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly clock: Clock;
   readonly watchers: RequestWatchers;
   readonly terms: AppDeps['terms'];
-  /** Shared by all ports, so that limits of keys and tenants apply across ports. */
+  /** Shared by all ports, so that limits of keys and tenants span them. */
   readonly admission: Admission;
-  /** Forwards requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
-  /** Absent for plain HTTP. */
   readonly tls?: TlsIdentity;
   readonly clients: Clients;
-  /**
-   * Handles every WebSocket upgrade. If absent, and for other protocols, an upgrade is answered as
-   * a plain request.
-   */
+  /** Without it, and for other protocols, an upgrade is answered as a plain request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface HttpServer {
   readonly server: Server;
-  /** Resolves with the address when the server listens; rejects if it can't. */
   start(listen: {
     readonly host: string;
     readonly port: number;
   }): Promise<{ readonly host: string; readonly port: number }>;
-  /** Serves a connection that another listener accepted. */
+  /** For a connection that another listener accepted. */
   readonly accept: (connection: Duplex) => void;
-  /**
-   * Uses another certificate for new TLS connections. Throws if the certificate is invalid. Without
-   * TLS, does nothing.
-   */
+  /** For new TLS connections. Throws if the certificate is invalid. */
   renew(tls: TlsIdentity): void;
   /**
-   * Closes each connection after its next answer, so that clients move to another replica. Still
-   * serves new requests.
+   * Closes connections after their next answer, so that clients move to another replica. Still
+   * serves new ones.
    */
   leave(): void;
   /**
-   * Accepts no more connections, and lets requests in progress finish for `graceMs`. Then answers
-   * them with 503, cuts those already being answered, and cuts upgraded connections. Waits at most
-   * 2 s for the aborted operations.
+   * Lets requests finish for `graceMs`, then answers 503 and cuts the rest. Waits at most 2 s for
+   * aborted operations.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -87,9 +77,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (await admission.begin(request, response)) await handle(request, response);
   };
-  /**
-   * Waits for a turn first, except on a surface port, since a sandbox's token names no tenant yet.
-   */
+  /** On a surface port there is no turn yet: a sandbox's token names no tenant. */
   const answerAtGateway = async (
     gateway: NonNullable<typeof deps.gateway>,
     ...[request, response]: Parameters<RequestListener>
@@ -98,7 +86,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       await gateway.answer(request, response, { stopping });
   };
   const onRequest: RequestListener = (request, response) => {
-    // The previous answer announced the close of this connection.
+    // The previous answer announced the close.
     if (request.socket.writableEnded) return void request.socket.destroy();
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
@@ -173,7 +161,7 @@ interface HandOver {
 const handOver =
   ({ server, inFlight, ready, upgrade }: HandOver): Upgrade =>
   (request, socket, head) => {
-    // A WebSocket starts with a GET without a body (RFC 6455, 4.1).
+    // RFC 6455, 4.1: a GET without a body.
     if (
       request.headers.upgrade?.toLowerCase() !== 'websocket' ||
       request.method !== 'GET' ||
@@ -192,8 +180,8 @@ const handOver =
 const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
 
 /**
- * Parses the request again without its upgrade headers. Node takes every upgrade out of HTTP if
- * there is an upgrade listener, and Java's HttpClient asks for h2c with every request.
+ * Parses the request again without upgrade headers: Node takes every upgrade out of HTTP, and
+ * Java's HttpClient asks for h2c with every request.
  */
 const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
   const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];
@@ -206,8 +194,7 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
 };
 
 /**
- * Sends an error for a malformed or late request. If an earlier answer on the connection is in
- * progress, only closes the connection.
+ * For a malformed or late request. If an earlier answer is in progress, only closes the connection.
  */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried.has(socket)) return;

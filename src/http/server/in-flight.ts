@@ -30,10 +30,7 @@ export class InFlight {
     if (this.#running.size === 0) this.#whenIdle?.();
   }
 
-  /**
-   * Aborts the operations of all open requests, and answers the unanswered ones with 503. An
-   * aborted operation may or may not have taken effect.
-   */
+  /** Answers 503. An aborted operation may have taken effect. */
   cutShort(): void {
     for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
   }
@@ -42,15 +39,12 @@ export class InFlight {
     return this.#bySocket.get(socket);
   }
 
-  /** Closes each connection after its current answer. */
   closeAfterAnswers(): void {
     for (const { response } of this.#bySocket.values())
       if (!response.headersSent) response.shouldKeepAlive = false;
   }
 
-  /**
-   * Resolves when no operation runs, or after `deadlineMs`. Call after the operations were aborted.
-   */
+  /** Resolves when no operation runs, or after `deadlineMs`. */
   async idle(deadlineMs: number): Promise<void> {
     if (this.#running.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -83,18 +77,18 @@ export const stopServing = async (
   await inFlight.idle(ABORT_GRACE_MS);
 };
 
-/** Time in ms for clients to read the last answers. */
+/** For clients to read the last answers. */
 const LAST_ANSWER_MS = 200;
 
-/** Time in ms for operations to react to an abort. */
+/** For operations to react to an abort. */
 const ABORT_GRACE_MS = 2_000;
 
-/** Unclosed responses by connection. */
+/** Unclosed responses. */
 const open = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /**
- * Closes the response when its connection closes. With pipelined requests, Node closes only the
- * response being written, so waiting operations would never learn that the client left.
+ * With pipelined requests, Node closes only the response being written: waiting operations would
+ * never learn that the client left.
  */
 export const closeWithConnection = (
   { socket }: IncomingMessage,
@@ -111,7 +105,7 @@ export const closeWithConnection = (
   });
 };
 
-/** Mimics Node's close of an attached response. Skips attached responses, which Node closes. */
+/** Mimics Node's close. Node closes attached responses itself. */
 const closeWaiting = (response: ServerResponse): void => {
   if (response.socket !== null || response.writableFinished || response.closed) return;
   response.destroy();

@@ -13,7 +13,7 @@ import {
 } from 'node:net';
 import type { PortBounds } from '../limits/bounds.ts';
 
-/** Certificate chain and private key in PEM. */
+/** In PEM. */
 export interface TlsIdentity {
   readonly cert: string;
   readonly key: string;
@@ -21,10 +21,7 @@ export interface TlsIdentity {
 
 export const MAX_HEADER_BYTES = 16_384;
 
-/**
- * Creates an HTTP/1.1 server; with an identity, over TLS 1.2 or later. Throws if the identity is
- * invalid.
- */
+/** HTTP/1.1; with an identity, over TLS 1.2 or later. Throws if the identity is invalid. */
 export const createListener = (
   limits: PortBounds,
   tls: TlsIdentity | undefined,
@@ -61,10 +58,8 @@ export const createListener = (
   return server;
 };
 
-/** Connections by server, including those before the TLS handshake and after an upgrade. */
 const connections = new WeakMap<Server, ReadonlySet<Socket>>();
 
-/** Destroys all connections in any state. */
 export const cutConnections = (server: Server): void => {
   server.closeAllConnections();
   for (const socket of connections.get(server) ?? []) socket.destroy();
@@ -72,15 +67,12 @@ export const cutConnections = (server: Server): void => {
 
 const LEAST_TLS = 'TLSv1.2';
 
-/**
- * Uses another identity for new connections; existing ones keep theirs. Throws if the identity is
- * invalid.
- */
+/** For new connections only. Throws if the identity is invalid. */
 export const renewIdentity = (server: Server, tls: TlsIdentity): void => {
   if (server instanceof HttpsServer) server.setSecureContext({ ...tls, minVersion: LEAST_TLS });
 };
 
-/** Event for a connection that is ready for HTTP. */
+/** The connection is then ready for HTTP. */
 export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secureConnection' =>
   tls ? 'secureConnection' : 'connection';
 
@@ -97,7 +89,7 @@ export const startListening = (
     });
   });
 
-/** Resolves with the port if it is free; 0 always is. Rejects as `startListening` would. */
+/** Rejects as `startListening` would. */
 export const requireFree = async (listen: {
   readonly host: string;
   readonly port: number;

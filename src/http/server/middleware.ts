@@ -16,7 +16,7 @@ import { parseTraceParent, traceParentText, type TraceParent } from '../../model
 import type { AuditSink } from '../../contracts/audit.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 
-/** Assigns the request id, and adds it to the answer and to detailed log lines of the request. */
+/** Adds the id to the answer and to detailed log lines. */
 export const requestId =
   (log: Log) =>
   (context: Context, next: Next): Promise<void> => {
@@ -32,7 +32,7 @@ export const requestId =
   };
 
 /**
- * Converts a thrown error to the error body. Logs an unexpected error with its cause, and hides it
+ * Converts a thrown error to the error body. Logs an unexpected one with its cause, and hides it
  * from the client. Delays 429 and 503 for a tenant that is refused repeatedly.
  */
 export const errors =
@@ -87,8 +87,8 @@ export const errors =
 const asItIs: ShowError = (answer) => answer;
 
 /**
- * Logs one line per request: method, path, caller and outcome. Successful requests appear only in a
- * detailed log. Never logs a query, a header or a body.
+ * One line per request; successful ones only in a detailed log. Never logs a query, a header or a
+ * body.
  */
 export const accessLog =
   (log: Log): Note =>
@@ -112,7 +112,7 @@ export const accessLog =
     else log.debug(fields, 'request-answered');
   };
 
-/** Refuses HTTP/1.1 requests without a Host, and all requests while the daemon stops. */
+/** Refuses HTTP/1.1 without a Host, and all requests while the daemon stops. */
 export const admit =
   (stopping: () => boolean) =>
   (context: Context, next: Next): Promise<void> => {
@@ -130,12 +130,11 @@ const leaveUnanswered = (context: Context): void => {
   context.res.destroy();
 };
 
-/** Records an answered request; `tookMs` is its duration. */
 export type Note = (context: Context, tookMs: number) => void;
 
 /**
- * Runs the notes after the answer is written, so that they don't delay it. They run in the same
- * turn of the event loop, before any other input. So a client with an answer also finds its notes.
+ * Runs notes after the answer is written but before other input, so a client with an answer finds
+ * its notes.
  */
 export const notes =
   (log: Log, each: readonly Note[]) =>
@@ -143,7 +142,7 @@ export const notes =
     const began = performance.now();
     await next();
     const tookMs = performance.now() - began;
-    // A tick queued by a microtask runs after all microtasks, so Koa has sent the answer.
+    // A tick queued by a microtask runs after all microtasks: Koa has sent the answer.
     process.nextTick(() => {
       try {
         for (const note of each) note(context, tookMs);
@@ -153,10 +152,7 @@ export const notes =
     });
   };
 
-/**
- * Counts and times requests by route template, so clients can't create new metric labels. Counts a
- * HEAD as a GET.
- */
+/** Measures by route template, so clients can't create new metric labels. */
 export const measured =
   (metrics: Metrics): Note =>
   (context, tookMs) => {
@@ -172,8 +168,7 @@ export const measured =
 const NONE = { method: 'other', route: 'none' };
 
 /**
- * Joins the client's trace (W3C Trace Context), so that log lines have its id. With a tracer,
- * records the request as a span, starts a trace if the client sent none, and returns
+ * Joins the client's trace (W3C Trace Context). With a tracer, records a span and returns
  * `traceresponse`. With a scope, propagates the trace to other services.
  */
 export const traced =
@@ -190,7 +185,7 @@ export const traced =
     return within(passedOn(parent));
   };
 
-/** Passes the client's trace on unchanged, without a span. */
+/** Without a span. */
 const passedOn = (parent: TraceParent): OngoingTrace => ({
   call: () => ({ traceparent: traceParentText(parent), ended: () => undefined }),
 });
@@ -227,8 +222,8 @@ const recorded = async (
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**
- * Audits each routed write, including refused ones and those whose client left. Also audits reads
- * under an approval rule. Counts other reads by admins, since they show other tenants' data.
+ * Audits each routed write, also refused ones, and reads under an approval rule. Only counts other
+ * reads by admins, which show other tenants' data.
  */
 export const audited =
   (audit: AuditSink, named: (value: unknown) => unknown = asIs): Note =>
@@ -267,7 +262,6 @@ export const audited =
 
 const asIs = (value: unknown): unknown => value;
 
-/** The request's approval, the console operator, and any decision made. */
 const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => {
   const decision = operation === 'decideApproval' && isObject(asked) ? asked : {};
   return textsOf({
@@ -278,10 +272,7 @@ const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => 
   });
 };
 
-/**
- * Picks the fields that identify the resource from body and answer. They are names and ids, never
- * secrets.
- */
+/** Names and ids, never secrets. */
 const targetOf = (body: unknown, answer: unknown): Record<string, string> => {
   const named: Record<string, string> = {};
   takeNames(body, named);

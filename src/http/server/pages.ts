@@ -9,7 +9,6 @@ import { openApiDocument } from '../openapi/document.ts';
 import type { Route } from '../corridor/route.ts';
 import { methodNotAllowed } from '../corridor/nothing-matched.ts';
 
-/** Static content and its ETag. */
 interface Page {
   readonly type: string;
   readonly bytes: Buffer;
@@ -17,9 +16,8 @@ interface Page {
 }
 
 /**
- * Serves the public static pages: `/openapi.json`, the API viewer at `/docs`, and a start page at
- * `/` for browsers. Each is built at its first request and cached. Browsers may cache them too, but
- * must revalidate. The pages contact no other host, and run only their own scripts.
+ * Serves `/openapi.json`, the API viewer at `/docs`, and a start page at `/` for browsers, built at
+ * their first request. They contact no other host, and run only their own scripts.
  */
 export const pages = (
   routes: readonly Route[],
@@ -40,7 +38,7 @@ export const pages = (
   return async (context: Context, next: Next): Promise<void> => {
     const path = withoutBase(context.path);
     const make = makerOf.get(path);
-    // Other clients than browsers get 404 at `/`.
+    // Only browsers get it.
     if (!make || (path === '/' && !/\btext\/html\b/.test(context.get('Accept')))) return next();
     if (context.method !== 'GET' && context.method !== 'HEAD')
       return methodNotAllowed(context, ['GET', 'HEAD']);
@@ -74,7 +72,7 @@ const viewerFile = async (name: string, type: string): Promise<Page> => {
   return pageOf(type, await readFile(join(folder, name)));
 };
 
-/** The viewer's style sheet has its icons as `data:` images. */
+/** The viewer's icons are `data:` images. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -88,7 +86,6 @@ const POLICY = [
 
 const CONSOLE_ITEM = '<li><a href="console">Console</a>: approvals and sessions</li>\n';
 
-/** Start page with links, for a person who opens the daemon's address. */
 const startHtml = (hasConsole: boolean): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -7,7 +7,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { TlsIdentity } from './listener.ts';
 
 const LOOK_EVERY_MS = 10_000;
-/** Public text. Only the log has the file and the cause. */
+/** Public: file and cause go only to the log. */
 const NOT_USED =
   'the new certificate and its key can not be used, so the one before is served: see the log';
 
@@ -18,14 +18,14 @@ export interface TlsFilesDeps {
 }
 
 /**
- * Certificate and key of the REST API, read again every 10 s. A new matching pair applies to new
- * connections. An invalid pair is logged and reported by `problem`, and the old pair stays. The
- * constructor throws if it can't read the files.
+ * Reads certificate and key again every 10 s. A new matching pair applies to new connections. An
+ * invalid pair is reported by `problem`, and the old pair stays. The constructor throws if it can't
+ * read the files.
  */
 export class TlsFiles {
   readonly #deps: TlsFilesDeps;
   #identity: TlsIdentity;
-  /** Hash of the last invalid files, or `unreadable`. Each is logged once. */
+  /** Hash of the last invalid files, or `unreadable`: each is logged once. */
   #refused = '';
   #problem: string | undefined;
   #cancel: () => void = () => undefined;
@@ -43,20 +43,17 @@ export class TlsFiles {
     return this.#identity;
   }
 
-  /** Expiry of the served certificate, in ms. */
+  /** In ms. */
   get endsAt(): number {
     return Date.parse(new X509Certificate(this.#identity.cert).validTo);
   }
 
-  /**
-   * Why newer files are not used, as a readiness warning; undefined if the current files are in
-   * use.
-   */
+  /** A readiness warning; undefined if the current files are in use. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Calls `changed` with each new identity until `stop`. */
+  /** Until `stop`. */
   start(clock: Clock, changed: (identity: TlsIdentity) => void): void {
     this.#cancel = clock.at(clock.now() + LOOK_EVERY_MS, () => {
       void this.look(changed).finally(() => {
@@ -70,7 +67,7 @@ export class TlsFiles {
     this.#cancel();
   }
 
-  /** Reads the files once. Never rejects. */
+  /** Never rejects. */
   async look(changed: (identity: TlsIdentity) => void): Promise<void> {
     const { certFile, keyFile, log } = this.#deps;
     let seen = 'unreadable';

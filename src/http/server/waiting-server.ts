@@ -8,7 +8,7 @@ import type { ReadinessWire } from '../resources/health/schema.ts';
 export interface WaitingServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls: TlsIdentity | undefined;
-  /** Called once it listens, or with the error if it can't. */
+  /** Called once it listens or fails. */
   readonly said: (outcome: { readonly port: number } | { readonly error: unknown }) => void;
 }
 
@@ -20,9 +20,8 @@ const LIMITS = {
 };
 
 /**
- * Replaces the daemon's server while the daemon can't start yet. `/healthz` is 200, `/readyz` gives
- * the reason, and other paths get 503. Listens from the first `say` until `stop`, which frees the
- * address for the daemon.
+ * Replaces the daemon's server until the daemon can start: `/healthz` is 200, `/readyz` gives the
+ * reason, others get 503. `stop` frees the address.
  */
 export class WaitingServer {
   readonly #options: WaitingServerOptions;
@@ -34,7 +33,7 @@ export class WaitingServer {
     this.#options = options;
   }
 
-  /** Sets the problem that `/readyz` shows. The first call starts the server. */
+  /** The first call starts the server. */
   say(problem: string): void {
     this.#problem = problem;
     this.#started ??= this.#start();
@@ -53,7 +52,7 @@ export class WaitingServer {
     await closed;
   }
 
-  /** Never rejects. A failure to listen must not stop the daemon. */
+  /** A failure to listen must not stop the daemon. */
   async #start(): Promise<void> {
     const { listen, tls, said } = this.#options;
     const server = createListener(LIMITS, tls, (request, response) => {

@@ -1,15 +1,13 @@
 import { Allowance } from '../../lib/allowance.ts';
 
-/** Limits per second. After a quiet second, the same amount may come at once. */
+/** Per second; after a quiet second, the same amount may come at once. */
 export interface FrameRates {
   readonly frames: number;
   readonly bytes: number;
 }
 
 export interface FrameBudgetTerms {
-  /** Limit of one terminal. */
   readonly connection: FrameRates;
-  /** Limit of all terminals of one tenant on this replica together. */
   readonly tenant: FrameRates;
 }
 
@@ -19,10 +17,7 @@ export const DEFAULT_FRAMES: FrameBudgetTerms = {
   tenant: { frames: 4_000, bytes: 64 * MIB },
 };
 
-/**
- * Upper limit of one reading pause, in ms. A message that was already read is always accepted,
- * whatever its size.
- */
+/** Longest pause of reading, in ms. A message that was read is accepted, whatever its size. */
 const MOST_WAIT_MS = 5_000;
 
 interface Budget {
@@ -41,7 +36,7 @@ export class FrameBudgets {
     this.#now = now;
   }
 
-  /** Opens the budget of one more terminal. A terminal without a known tenant shares no budget. */
+  /** A terminal without a known tenant shares no budget. */
   join(tenant: string | undefined): FrameBudget {
     const own = this.#open(this.#terms.connection);
     if (tenant === undefined) return new FrameBudget([own], this.#now, () => {});
@@ -66,7 +61,6 @@ export class FrameBudgets {
   }
 }
 
-/** Limits the frames that one terminal sends. */
 export class FrameBudget {
   readonly #budgets: readonly Budget[];
   readonly #now: () => number;
@@ -86,7 +80,7 @@ export class FrameBudget {
     }
   }
 
-  /** Time to stop reading, in ms; 0 to continue. */
+  /** How long to stop reading, in ms. */
   waitMs(): number {
     const now = this.#now();
     const waits = this.#budgets.flatMap(({ frames, bytes }) => [
@@ -96,7 +90,7 @@ export class FrameBudget {
     return Math.min(MOST_WAIT_MS, Math.max(...waits));
   }
 
-  /** Leaves the tenant's budget. May be repeated. */
+  /** May be repeated. */
   leave(): void {
     this.#leave();
     this.#leave = () => {};

@@ -11,8 +11,7 @@ export interface TerminalInputDeps {
 }
 
 /**
- * Stops reading from a terminal's client while its pty is full or its budget is exceeded. Loses no
- * input.
+ * Stops reading from the client while its pty is full or its budget is exceeded. Loses no input.
  */
 export class TerminalInput {
   readonly #deps: TerminalInputDeps;
@@ -23,7 +22,6 @@ export class TerminalInput {
     this.#deps = deps;
   }
 
-  /** Counts a frame of any kind, control frames included. */
   count(bytes: number): void {
     const { budget } = this.#deps;
     budget.spend(bytes);
@@ -38,7 +36,7 @@ export class TerminalInput {
     this.#release('pty');
   }
 
-  /** Ends the wait for the budget, and leaves the budget for good. */
+  /** Leaves the budget for good. */
   stop(): void {
     this.#callOff();
     this.#deps.budget.leave();
@@ -67,13 +65,10 @@ export class TerminalInput {
   }
 }
 
-/**
- * Minimum interval between two applied sizes, in ms. Of the sizes in between, only the last
- * applies.
- */
+/** In ms; of the sizes in between, only the last applies. */
 const RESIZE_EVERY_MS = 50;
 
-/** Limits the rate of resizes. Applies the first size at once, and the last size in the end. */
+/** Applies the first size at once, and the last size in the end. */
 export class Resizes {
   readonly #clock: Clock;
   readonly #apply: (cols: number, rows: number) => void;

@@ -2,22 +2,21 @@ import type { Clock } from '../../contracts/clock.ts';
 
 export interface LivenessVerdicts {
   readonly ping: () => void;
-  /** The peer is gone. */
   readonly dead: () => void;
-  /** The peer may be alive, but has read no output for a minute. */
+  /** Alive perhaps, but has read no output for a minute. */
   readonly stalled: () => void;
 }
 
 const PING_EVERY_MS = 20_000;
 const PONG_WITHIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** Unconfirmed output, in bytes, beyond which a silent peer counts as stalled instead of dead. */
+/** Unconfirmed bytes beyond which a silent peer counts as stalled instead of dead. */
 const OWED_BYTES = 64 * 1024;
 
 /**
- * Distinguishes a dead peer (closed within 30 s) from a stalled reader (60 s without progress). A
- * stalled reader can't answer a ping, since the ping waits behind unread output. So silence means
- * death only if little output is in flight. Only output that the peer confirmed counts as progress.
+ * Distinguishes a dead peer (closed within 30 s) from a stalled reader (60 s). A ping waits behind
+ * unread output, so silence means death only if little output is in flight. Only confirmed output
+ * counts as progress.
  */
 export class Liveness {
   readonly #clock: Clock;
@@ -29,7 +28,6 @@ export class Liveness {
   #sent = 0;
   #sentAtPing = 0;
   #confirmed = 0;
-  /** Start of the congestion, or its last progress. */
   #congestedAt: number | undefined;
   #deafSince: number | undefined;
 
@@ -47,26 +45,21 @@ export class Liveness {
     this.#callOff();
   }
 
-  /** Counts output given to the socket, in bytes. */
+  /** In bytes. */
   sent(bytes: number): void {
     this.#sent += bytes;
   }
 
-  /**
-   * Any frame proves that the peer is alive. A pong also proves that it read all output before the
-   * ping.
-   */
+  /** A pong also proves that the peer read all output before the ping. */
   heard(what: 'frame' | 'pong'): void {
     if (what === 'pong' && this.#pingedAt !== undefined) this.#confirmed = this.#sentAtPing;
     this.#pingedAt = undefined;
   }
 
-  /** Output starts to wait for the reader. */
   congested(): void {
     this.#congestedAt ??= this.#clock.now();
   }
 
-  /** The reader took a part of the waiting output. */
   progressed(): void {
     if (this.#congestedAt !== undefined) this.#congestedAt = this.#clock.now();
   }
@@ -76,7 +69,7 @@ export class Liveness {
     if (this.#pingedAt !== undefined) this.#pingedAt = this.#clock.now();
   }
 
-  /** The session stopped reading, so the peer's silence means nothing. */
+  /** The session stopped reading, so silence means nothing. */
   deaf(): void {
     this.#deafSince ??= this.#clock.now();
   }

@@ -7,7 +7,6 @@ import { readQuery } from '../corridor/query.ts';
 import { check } from '../corridor/validation.ts';
 import { OutputQuery, ProcessPath } from '../resources/processes/schema.ts';
 
-/** Request to follow a process's output and write its input over one connection. */
 export interface ProcessAsk {
   readonly sandboxId: string;
   readonly processId: string;
@@ -17,7 +16,7 @@ export interface ProcessAsk {
 
 const PATH = /^\/sandboxes\/([^/]+)\/processes\/([^/]+)\/output$/;
 
-/** Reads the ids in the path; undefined if the path is not a process's output. */
+/** Undefined if the path is not a process's output. */
 export const processTarget = (
   url: string,
 ): { readonly sandboxId: string; readonly processId: string } | undefined => {
@@ -27,7 +26,7 @@ export const processTarget = (
     : { sandboxId: decoded(sandboxId), processId: decoded(processId) };
 };
 
-/** Keeps a malformed escape unchanged: it matches no id. */
+/** A malformed escape matches no id. */
 const decoded = (segment: string): string => {
   try {
     return decodeURIComponent(segment);
@@ -36,7 +35,7 @@ const decoded = (segment: string): string => {
   }
 };
 
-/** Throws a Refusal if the handshake is invalid, or comes from a page of another origin. */
+/** Refuses an invalid handshake, and pages of other origins. */
 export const requireHandshake = (
   request: IncomingMessage,
   allowedOrigins: readonly string[],
@@ -46,7 +45,7 @@ export const requireHandshake = (
   if (problem !== undefined) throw badHandshake(problem);
 };
 
-/** Validates the request by the rules of the operation `followProcess`. Throws a Refusal. */
+/** Validates by the rules of `followProcess`. Throws a Refusal. */
 export const readProcessRequest = (request: IncomingMessage, clusterId: string): ProcessAsk => {
   const url = request.url ?? '';
   const target = processTarget(url) ?? { sandboxId: '', processId: '' };

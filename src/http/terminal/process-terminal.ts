@@ -19,22 +19,18 @@ export interface ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'followKey'>;
 }
 
-/**
- * Maximum output in one frame, in bytes. With its header, a frame fits into one message of a
- * session.
- */
+/** In bytes. With its header, a frame fits into one message. */
 const PIECE = 31 << 10;
-/** Frames that may wait to be sent before reading of output pauses. */
+/** Waiting frames at which reading pauses. */
 const AHEAD = 4;
-/** Delay before refused input is retried. */
+/** Before refused input is retried. */
 const AGAIN_MS = 500;
 /** The first byte of a frame gives its kind. */
 const KINDS = { message: 0, stdout: 1, stderr: 2 } as const;
 
 /**
- * Opens a process in the form of a terminal, so that the same sessions serve both. Each output
- * frame begins with a byte for its kind, a byte for the length of the position, and the position.
- * The position is empty if the piece continues in the next frame.
+ * Opens a process as a terminal. An output frame begins with its kind, the length of the position,
+ * and the position, which is empty if the piece continues in the next frame.
  */
 export const openProcess = async (
   deps: ProcessTerminalDeps,
@@ -53,7 +49,6 @@ interface Following {
   readonly follow: ProcessFollow;
 }
 
-/** Connects one process's output and input with one client. */
 class ProcessWire {
   readonly #deps: ProcessTerminalDeps;
   readonly #of: Following;
@@ -155,9 +150,7 @@ class ProcessWire {
     }
   }
 
-  /**
-   * Writes input to the process; undefined ends the input. Retries while the process has no room.
-   */
+  /** `undefined` ends the input. Retries while the process has no room. */
   async #give(bytes: Buffer | undefined, done: () => void): Promise<void> {
     const { caller, ask } = this.#of;
     const { sandboxId, processId } = ask;
@@ -189,7 +182,7 @@ class ProcessWire {
     });
   }
 
-  /** Skipped while the reader is behind, so that complaints can't pile up. */
+  /** Skipped while the reader is behind: complaints must not pile up. */
   #complain(error: unknown): void {
     if (this.#left.signal.aborted || this.#stream.readableEnded) return;
     if (this.#stream.readableLength >= AHEAD) return;
@@ -203,7 +196,7 @@ class ProcessWire {
   }
 }
 
-/** Codes of refusals after which none of the input was written and a retry may succeed. */
+/** None of the input was written, and a retry may succeed. */
 const AGAIN: ReadonlySet<string> = new Set(['CONFLICT', 'TOO_MANY_COMMANDS']);
 
 const exitCodeOf = ({ exitCode }: ProcessFact): number | null => exitCode ?? null;

@@ -12,10 +12,7 @@ export const foreignOrigin = (): Refusal =>
 export const badHandshake = (problem: string): Refusal => new Refusal('INVALID_ARGUMENT', problem);
 export const draining = (): Refusal => unavailable('the daemon is stopping or busy');
 
-/**
- * Refusals about the token or its sandbox. All get the same answer, so that a caller learns nothing
- * from it.
- */
+/** All get the same answer, so that a caller learns nothing from it. */
 const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'INVALID_TOKEN',
   'API_KEY_REQUIRED',
@@ -26,14 +23,10 @@ const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'SANDBOX_NOT_FOUND',
 ]);
 
-/** Maps an error of opening a terminal to the error that the client gets. */
 export const openingFailure = (error: unknown): unknown =>
   error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
 
-/**
- * Sends the refusal of an upgrade on its socket. Closes the socket when the client does, or after
- * two seconds.
- */
+/** Closes the socket when the client does, or after two seconds. */
 export const refuseUpgrade = (
   socket: Duplex,
   error: unknown,

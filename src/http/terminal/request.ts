@@ -3,27 +3,21 @@ import { invalidArgument, invalidToken, type Refusal } from '../../model/refusal
 import type { OpenTerminalRequest } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './refusals.ts';
 
-/**
- * With this protocol, text frames are JSON and binary frames are bytes. Without it, every frame is
- * input, and output is binary.
- */
+/** Text frames are JSON, and binary frames bytes. Without this protocol every frame is input. */
 export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
-/** Optional protocol name for a process; it changes nothing. */
+/** Changes nothing. */
 const PROCESS_PROTOCOL = 'sandpool.process.v1';
 const TOKEN_PROTOCOL = 'sandpool.token.';
 export const MAX_SIDE = 1_000;
 
 export interface TerminalRules {
-  /** Absent if the path may name any cluster; the operation checks it. */
+  /** Absent if the operation checks the cluster. */
   readonly clusterId?: string;
-  /**
-   * Origins whose pages may open terminals, besides the daemon's own; for example
-   * `https://console.example`.
-   */
+  /** Besides the daemon's own; for example `https://console.example`. */
   readonly allowedOrigins?: readonly string[];
 }
 
-/** Reads an upgrade request. A refused one leaves its single-use token unused. */
+/** A refused request leaves its single-use token unused. */
 export const readTerminalRequest = (
   request: IncomingMessage,
   rules: TerminalRules,
@@ -53,10 +47,7 @@ export const readTerminalRequest = (
   return { ask: { clusterId: target.clusterId, sandboxId, token, cols, rows } };
 };
 
-/**
- * Chooses the subprotocol of the answer. Echoes a protocol that only carries the token, since
- * browsers require an answer.
- */
+/** Echoes a protocol that only carries the token, since browsers require an answer. */
 export const chooseProtocol = (offered: Set<string>): string | false => {
   if (offered.has(TERMINAL_PROTOCOL)) return TERMINAL_PROTOCOL;
   if (offered.has(PROCESS_PROTOCOL)) return PROCESS_PROTOCOL;
@@ -79,7 +70,7 @@ const readTarget = (
   return { clusterId, sandboxId, query: new URLSearchParams(query) };
 };
 
-/** Splits a request target; the query comes without its `?`. */
+/** The query comes without its `?`. */
 export const targetOf = (url: string): { readonly path: string; readonly query: string } => {
   const cut = url.indexOf('?');
   return cut < 0
@@ -96,10 +87,7 @@ const decoded = (segment: string | undefined): string | undefined => {
   }
 };
 
-/**
- * Whether the request's Origin may connect. Browsers always send an Origin, so requests without it
- * do not come from a page. The daemon's own origin is the requested host.
- */
+/** Browsers always send an Origin, so requests without it do not come from a page. */
 export const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
   const { origin, host } = request.headers;
   if (origin === undefined) return true;
@@ -113,10 +101,7 @@ export const originAllowed = (request: IncomingMessage, allowed: readonly string
 
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
-/**
- * Describes a handshake's fault. Checked before the token is redeemed, so a malformed handshake
- * does not consume it.
- */
+/** Checked before the token is redeemed, so a malformed handshake does not consume it. */
 export const handshakeProblem = (request: IncomingMessage): string | undefined => {
   if (request.method !== 'GET') return 'an upgrade must be a GET';
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') return 'Upgrade must be websocket';
@@ -137,13 +122,13 @@ const readSide = (query: URLSearchParams, name: string, otherwise: number): numb
   return side >= 1 && side <= MAX_SIDE ? side : undefined;
 };
 
-/** Returns an upgrade's token without validating it; undefined if there is no token. */
+/** Does not validate the token. */
 export const tokenIn = (request: IncomingMessage): string | undefined =>
   readToken(new URLSearchParams(targetOf(request.url ?? '').query), offeredProtocols(request));
 
 const TOKEN = /^[\x21-\x7e]{1,512}$/;
 
-/** Returns the token. Two different tokens count as no token. */
+/** Two different tokens count as no token. */
 const readToken = (query: URLSearchParams, offered: readonly string[]): string | undefined => {
   const given = new Set([
     ...query.getAll('token'),

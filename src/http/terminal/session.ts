@@ -8,45 +8,38 @@ import { Liveness } from './liveness.ts';
 import { MAX_SIDE } from './request.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 
-/** A longer message closes the connection with 1009. Bytes. */
+/** In bytes; a longer message closes the connection with 1009. */
 export const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Waiting output, in bytes, at which the terminal pauses; well below the limit of 1 MiB. */
+/** Waiting bytes at which the terminal pauses; well below the limit of 1 MiB. */
 const PAUSE_BYTES = 128 * 1024;
 const RESUME_BYTES = 32 * 1024;
 const FRAME_BYTES = 32 * 1024;
 const TOUCH_EVERY_MS = 1_000;
-/** Time for a closed connection to go away before it is cut. */
+/** Then a closed connection is cut. */
 const CLOSE_GRACE_MS = 3_000;
-/**
- * Replaces CLOSE_GRACE_MS after the shell's own end, since a slow reader may still read its last
- * output.
- */
+/** Used after the shell's own end: a slow reader may still read the last output. */
 export const SLOW_CLOSE_MS = 60_000;
 /** Silence after the shell's exit that counts as drained output. */
 const DRAIN_QUIET_MS = 250;
-/** Time that a killed shell waits for the end event of its sandbox. */
+/** A killed shell waits this long for its sandbox's end event. */
 const SANDBOX_END_GRACE_MS = 500;
 const CONTROL_FRAMES_PER_SECOND = 100;
 
 export interface TerminalSessionOptions {
   readonly ws: WebSocket;
   readonly opened: OpenTerminal;
-  /** Subprotocol `sandpool.terminal.v1`: text frames are JSON. */
+  /** `sandpool.terminal.v1`: text frames are JSON. */
   readonly framed: boolean;
   readonly clock: Clock;
-  /** Limits the client's frames. */
   readonly budget: FrameBudget;
   readonly log: Log;
-  /** Added to each log line. */
+  /** For each log line. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Connects one WebSocket with one terminal until either ends. Pauses the faster side; drops no
- * byte.
- */
+/** Connects a WebSocket with a terminal. Pauses the faster side; drops no byte. */
 export class TerminalSession {
-  /** Resolves when the connection is gone and the terminal is closed. */
+  /** Resolves when connection and terminal are closed. */
   readonly closed: Promise<void>;
   readonly #ws: WebSocket;
   readonly #opened: OpenTerminal;
@@ -125,10 +118,7 @@ export class TerminalSession {
     this.#liveness.start();
   }
 
-  /**
-   * Closes the terminal, then the connection with this code. Cuts a connection whose peer does not
-   * answer the close. May be repeated.
-   */
+  /** Cuts a connection whose peer does not answer the close. May be repeated. */
   close(code: number, reason: string): void {
     if (this.#closing && code !== 1012) return;
     this.#arm('cut', code === 1000 ? SLOW_CLOSE_MS : CLOSE_GRACE_MS, () => this.#ws.terminate());
@@ -234,7 +224,7 @@ export class TerminalSession {
     return this.#controlWindow.count <= CONTROL_FRAMES_PER_SECOND;
   }
 
-  /** Skipped while the reader is behind, so that complaints can't pile up. */
+  /** Skipped while the reader is behind: complaints must not pile up. */
   #complain(problem: string): void {
     if (!this.#congested()) this.#ws.send(errorFrame(problem));
   }
@@ -257,10 +247,7 @@ export class TerminalSession {
     else this.#finishAfterOutput(exitCode);
   }
 
-  /**
-   * Sends all of the shell's output first. Does not wait for leftover processes that hold the
-   * terminal open.
-   */
+  /** Sends all of the shell's output, but does not wait for leftover processes. */
   #finishAfterOutput(exitCode: number | null): void {
     if (this.#closing) return;
     const silent = !this.#outputPaused && this.#clock.now() - this.#outputAt >= DRAIN_QUIET_MS;
@@ -289,18 +276,17 @@ export class TerminalSession {
   }
 }
 
-/** A parsed text frame of `sandpool.terminal.v1`. */
 type ControlFrame =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly name: string }
   /** Ends the input; for processes only. */
   | { readonly type: 'eof' };
 
-/** Longer text frames are refused unparsed. Bytes. */
+/** In bytes; longer text frames are refused unparsed. */
 const MAX_CONTROL_BYTES = 4_096;
 const SIGNALS: readonly string[] = PROCESS_SIGNALS;
 
-/** Parses a frame, or explains its fault to the client. Ignores unknown fields. */
+/** Explains a fault to the client. Ignores unknown fields. */
 const readControlFrame = (
   bytes: Buffer,
   of: 'shell' | 'process' = 'shell',

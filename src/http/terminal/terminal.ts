@@ -32,40 +32,34 @@ import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './session.ts'
 
 export interface TerminalDeps extends TerminalRules {
   readonly operations: Pick<Operations, 'openTerminal'>;
-  /** Absent if processes are not served over WebSocket. */
   readonly processes?: ProcessUpgrades;
   readonly log: Log;
   readonly clock: Clock;
-  /** Whether an upgrade came over a manager's link; absent without links. */
+  /** Whether a manager sent the upgrade over a link. */
   readonly isLinked?: Clients['isLinked'];
-  /** Absent if opened terminals are not audited. */
   readonly audit?: AuditSink;
-  /** Limits on clients' frames; absent for the default settings. */
+  /** Absent for the default limits. */
   readonly frames?: FrameBudgetTerms;
 }
 
-/** Dependencies for opening processes; callers need a valid key. */
+/** Callers need a valid key. */
 export interface ProcessUpgrades extends ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
   readonly admission: Pick<Admission, 'count'>;
-  /** Absent if no request needs a person's approval. */
+  /** Absent without approval rules. */
   readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
 }
 
 export interface TerminalUpgrades {
-  /**
-   * Handles the server's `upgrade` event: opens a terminal, or answers with a refusal and closes
-   * the socket. Never throws.
-   */
+  /** Handles `upgrade`: opens a terminal, or refuses and closes the socket. Never throws. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /**
-   * Ends every terminal with 1012 and refuses new ones. Resolves when all are closed, within about
-   * 3 s. May be repeated.
+   * Ends terminals with 1012 and refuses new ones. Resolves when all are closed, in about 3 s. May
+   * be repeated.
    */
   readonly stop: () => Promise<void>;
 }
 
-/** Operations that a process's connection can perform. */
 export const PROCESS_OPERATIONS = [
   'followProcess',
   'writeToProcess',
@@ -73,7 +67,7 @@ export const PROCESS_OPERATIONS = [
   'resizeProcess',
 ] as const;
 
-/** Upgrades that may wait for their terminal at once; more are refused and may retry. */
+/** Upgrades that wait for their terminal; more are refused. */
 const MAX_PENDING = 256;
 const OPEN_DEADLINE_MS = 10_000;
 const KEEP_ALIVE_MS = 20_000;
@@ -214,12 +208,10 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   return { upgrade, stop };
 };
 
-/** An upgrade's request, and how to open its terminal. */
 interface Ask {
   readonly operation: 'openTerminal' | 'followProcess';
   readonly params: Readonly<Record<string, string>>;
   readonly open: () => Promise<OpenTerminal>;
-  /** Maps an opening error to the error that the client gets. */
   readonly failure: (error: unknown) => unknown;
 }
 
@@ -286,7 +278,7 @@ const fieldsOf = ({ ask }: Way, requestId: string) => ({
   requestId,
 });
 
-/** Opens within the deadline, and closes a terminal that opens too late. */
+/** Closes a terminal that opens after the deadline. */
 const openInTime = async (clock: Clock, open: Ask['open']): Promise<OpenTerminal> => {
   let callOff = (): void => {};
   const deadline = new Promise<undefined>((resolve) => {

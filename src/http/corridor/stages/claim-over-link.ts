@@ -21,14 +21,11 @@ export interface ToldClaim {
   readonly mayBeDone?: boolean;
 }
 
-/** Options and key of a claim from a link; empty for other claims. */
 export interface ClaimOverLink extends ToldClaim {
-  /** A key that the manager generated. */
   readonly key?: string;
   readonly byManager?: AskedByManager;
 }
 
-/** Reads the manager's options and key from the headers of a claim. */
 export const claimOverLink = ({ req }: Context): ClaimOverLink => ({
   ...toldIn(req.headers[CLAIM_TERMS_HEADER]),
   ...keyIn(req),

@@ -6,30 +6,27 @@ import { FREE, type Pass } from '../pass.ts';
 import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { ClaimOverLink } from './claim-over-link.ts';
 
-/** A row with the checks and parsers derived from its schemas. */
+/** A row with the checks derived from its schemas. */
 export interface ServedRoute extends Route {
-  /** Returns the unknown fields of a body. */
   readonly unknownOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
-  /** From `mapParametersOf`. */
   readonly queryMaps: ReadonlySet<string>;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Koa's context with the raw path parameters. */
 export type RoutedContext = Context & { params: Record<string, string> };
 
-/** One request in the corridor. Each field names the stage that sets it; later stages read it. */
+/** One request in the corridor. Fields name the stage that sets them; later stages read them. */
 export class Exchange {
   readonly row: ServedRoute;
   readonly context: RoutedContext;
 
-  /** identify: undefined if the row is open, or if a session calls. */
+  /** identify: undefined if the row is open or a session calls. */
   caller: Caller | undefined;
   session: ConsoleSession | undefined;
 
-  /** locate (managers only): the resource is on another cluster, which checks its name. */
+  /** locate: another cluster has the resource, and checks its name. */
   isElsewhere = false;
   /** locate: rejects if that cluster lacks the resource. */
   requireThere: (() => Promise<void>) | undefined;
@@ -38,7 +35,7 @@ export class Exchange {
   params: unknown;
   query: unknown;
 
-  /** read: the raw body, the parsed JSON, and the names of unknown fields. */
+  /** read: `unknown` has the names of unknown fields. */
   bytes: Buffer = NO_BYTES;
   value: unknown;
   unknown: readonly string[] = [];
@@ -48,12 +45,12 @@ export class Exchange {
   /** approve, if there are rules. */
   pass: Pass = FREE;
 
-  /** forward (managers only): other clusters answer instead of the handler. */
+  /** forward: other clusters answer instead of the handler. */
   elsewhere: Elsewhere | undefined;
 
-  /** perform: undefined if `forward` sent the answer itself. */
+  /** perform: undefined if `forward` sent the answer. */
   answer: Answer | undefined;
-  /** once: an answer that is stored for repetitions. */
+  /** once: stored for repetitions. */
   kept: WrittenAnswer | undefined;
 
   #request: AnyRequest | undefined;
@@ -63,7 +60,7 @@ export class Exchange {
     this.context = context;
   }
 
-  /** The handler's request, set by read. Throws if read has not run. */
+  /** Throws before read. */
   get request(): AnyRequest {
     if (!this.#request) throw new Error('the request was not read');
     return this.#request;
@@ -73,7 +70,7 @@ export class Exchange {
     this.#request = request;
   }
 
-  /** The idempotency key: from the client, the approval, or the manager that forwards the claim. */
+  /** From the client, the approval, or the manager that forwards the claim. */
   get key(): string | undefined {
     const { context, pass, overLink } = this;
     const given = mayBeKeyed(this) ? context.req.headers['idempotency-key'] : undefined;
@@ -81,25 +78,19 @@ export class Exchange {
   }
 }
 
-/** Whether the row honors an Idempotency-Key. */
 export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
   row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
 export interface Elsewhere {
-  /**
-   * True if this daemon stores the first answer under a key; false if the answering cluster does.
-   */
+  /** False if the answering cluster stores the answer instead. */
   readonly isKept: boolean;
   /** Throws AnsweredElsewhere if the answer must not be stored. */
   readonly answer: (request: AnyRequest) => Promise<Answer>;
 }
 
-/**
- * One stage of the corridor. Calls `next` to run the later stages. Otherwise it answers or throws.
- */
+/** One stage. It calls `next` for the later stages, answers, or throws. */
 export type Stage = (exchange: Exchange, next: () => Promise<void>) => Promise<void>;
 
-/** Runs the stages in order. */
 export const walk = (stages: readonly Stage[], exchange: Exchange): Promise<void> => {
   const from = (index: number): Promise<void> =>
     stages[index]?.(exchange, () => from(index + 1)) ?? Promise.resolve();

@@ -15,9 +15,8 @@ interface IdentifyDeps extends AskingDeps {
 }
 
 /**
- * Identifies the caller by key, link or session, and checks access to the row. Applies the key's
- * rate limit, and waits for the tenant's turn on the event loop. Most requests had that turn before
- * they were parsed.
+ * Identifies the caller, checks access and the key's rate, and waits for the tenant's turn on the
+ * event loop. Most requests had that turn before they were parsed.
  */
 export const identify =
   (deps: IdentifyDeps): Stage =>
@@ -32,10 +31,7 @@ export const identify =
     await next();
   };
 
-/**
- * Finds the console session of a request, if any. Refuses a write that did not come from the
- * console's own pages.
- */
+/** Refuses a write that did not come from the console's own pages. */
 export type SessionFinder = (
   request: IncomingMessage,
 ) => ConsoleSession | undefined | Promise<ConsoleSession | undefined>;
@@ -52,7 +48,7 @@ interface AskingDeps {
 
 const NOBODY: Asking = { caller: undefined, session: undefined };
 
-/** Identifies the caller and checks access. Synchronous if this replica knows the key. */
+/** Synchronous if this replica knows the key. */
 const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promise<Asking> => {
   if (deps.sessionOf) refuseKeyBesideSession(context.req);
   if (row.sessions) return fromConsole(row, deps, context);
@@ -60,8 +56,8 @@ const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promi
 };
 
 /**
- * Only sessions may decide. A valid key, or the cookie of an ended session, gets
- * CONSOLE_SESSION_REQUIRED. A request without either gets the usual refusal.
+ * A valid key, or the cookie of an ended session, gets CONSOLE_SESSION_REQUIRED; a request without
+ * either the usual refusal.
  */
 const fromConsole = async (
   row: Route,
@@ -78,7 +74,7 @@ const fromConsole = async (
   throw consoleSessionRequired();
 };
 
-/** Refuses the request if the session ended while the body arrived. */
+/** The session may end while the body arrives. */
 export const stillAsks = async (
   { sessionId }: ConsoleSession,
   { sessionOf }: Pick<AskingDeps, 'sessionOf'>,

@@ -8,13 +8,10 @@ interface Named {
   readonly row: Pick<Route, 'operationId'>;
   readonly request: Pick<AnyRequest, 'query' | 'body'>;
   readonly context: Pick<Context, 'querystring'>;
-  /** Id of this cluster. */
   readonly clusterId: string;
 }
 
-/**
- * Refuses a request for another cluster with CLUSTER_NOT_FOUND, on a daemon without other clusters.
- */
+/** Refuses requests for other clusters with CLUSTER_NOT_FOUND. */
 export const onlyHere =
   ({ terms: { clusterId } }: { readonly terms: { readonly clusterId: string } }): Stage =>
   ({ row, request, context }, next) => {
@@ -23,9 +20,8 @@ export const onlyHere =
   };
 
 /**
- * Returns the other cluster that `clusterID` selects in the query, or in the body of a create.
- * Refuses with INVALID_ARGUMENT if body and query differ, or query and pool name. Also refuses
- * another cluster if the row creates only on this cluster.
+ * The other cluster that `clusterID` selects. Refuses with INVALID_ARGUMENT if body, query and pool
+ * name disagree, or if the row creates only here.
  */
 export const namedCluster = ({ row, request, context, clusterId }: Named): string | undefined => {
   const asked = namedByQuery(request.query) ?? namedByBody(row, request.body, context.querystring);
@@ -40,30 +36,25 @@ export const namedCluster = ({ row, request, context, clusterId }: Named): strin
 export const namedByQuery = (query: unknown): string | undefined =>
   (query as { readonly clusterID?: string } | undefined)?.clusterID;
 
-/** Rows that create a resource on the cluster in the body's `clusterID`. */
 const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
 
 const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
   MADE_ANYWHERE.has(operationId);
 
-/** Cluster prefix of the query's `poolName`. */
 const poolsCluster = (query: unknown): string | undefined => {
   const { poolName } = (query ?? {}) as { readonly poolName?: unknown };
   return typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
 };
 
 const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';
-/** Rows that create a resource only on this cluster, with the message for another cluster. */
+/** They create only on this cluster; with the message for another one. */
 const MADE_HERE: Readonly<Record<string, string>> = {
   createEnv: 'must be this cluster, which keeps the env; its members have a clusterID each',
   createApiKey: KEY_IS_MADE_HERE,
   createApiKeyForTenant: KEY_IS_MADE_HERE,
 };
 
-/**
- * These rows ignore `clusterID` in the query. A value that contradicts the body is a client's
- * mistake, so refuse it.
- */
+/** These rows ignore `clusterID` in the query, but a contradiction is a client's mistake. */
 const namedByBody = (
   row: Pick<Route, 'operationId'>,
   body: unknown,

@@ -7,8 +7,7 @@ import type { Answer, AnyRequest } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 /**
- * Uses a grant, if any, for one effect. Under a key, stores the first answer and replays it to
- * repetitions on any replica.
+ * Uses a grant for one effect. Under a key, stores the first answer and replays it on any replica.
  */
 export const once =
   (deps: IdempotencyDeps): Stage =>

@@ -14,7 +14,6 @@ export const perform =
     exchange.answer = answer;
   };
 
-/** Takes a slot unless the operation mostly waits. */
 export const carryOut = (
   row: Route,
   { admission: { places } }: { readonly admission: Pick<Admission, 'places'> },

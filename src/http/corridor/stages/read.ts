@@ -25,10 +25,9 @@ interface ReadDeps {
 }
 
 /**
- * Validates path, query and body by the row's schemas, and builds the handler's request. Strips
- * this cluster's prefix from names in the path. Refuses other clusters' names with
- * CLUSTER_NOT_FOUND unless a manager located them. Does not read a streamed body. Warns of unknown
- * fields, or refuses them with `?strict=true`.
+ * Validates path, query and body, and builds the handler's request. Strips this cluster's prefix
+ * from names; refuses other clusters' names with CLUSTER_NOT_FOUND unless a manager located them.
+ * Unknown fields get a warning, or a refusal with `?strict=true`.
  */
 export const read =
   (deps: ReadDeps): Stage =>

@@ -17,7 +17,6 @@ interface ReplyDeps {
   readonly admission: Pick<Admission, 'unread'>;
 }
 
-/** Writes the answer of the later stages: as JSON, text, pieces or a stream. */
 export const reply =
   (deps: ReplyDeps): Stage =>
   async (exchange, next) => {
@@ -66,17 +65,16 @@ const give = (
   context.body = text;
 };
 
-/** Reserves memory for a long answer. Never refuses a request that may have had an effect. */
+/** Never refuses a request that may have had an effect. */
 const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
   if (bytes <= LONG_BYTES) return;
   if (method === 'GET' || method === 'HEAD') room().hold(bytes);
   else room().owe(bytes);
 };
 
-/** Listener limit of a response. Piping adds listeners beyond Node's default of 10. */
+/** Piping adds listeners beyond Node's default of 10. */
 const PIPED_LISTENERS = 20;
 
-/** The operation has already reserved memory for this answer. */
 const givePieces = (
   context: Context,
   { status, headers, body }: Answer & { readonly body: LongAnswer },
@@ -103,7 +101,6 @@ const givePlainly = (
   context.body = bytes;
 };
 
-/** Sets the ETag. Answers 304 without a body if the client already has this version. */
 const tagView = (context: Context, tag: string): void => {
   context.set('ETag', tag);
   if (
@@ -116,10 +113,7 @@ const tagView = (context: Context, tag: string): void => {
   context.remove('Content-Type');
 };
 
-/**
- * Streams the content. On a failure, destroys the connection so that the client does not take the
- * content for complete.
- */
+/** A failure destroys the connection, so that the client does not take the content for complete. */
 const giveStream = (
   context: Context,
   { status, headers, body: { content } }: Answer & { readonly body: StreamedAnswer },
@@ -130,7 +124,7 @@ const giveStream = (
   content.once('error', () => res.destroy());
   if (content.errored) res.destroy();
   res.once('close', () => content.destroy());
-  // Browsers must not render a tenant's file or archive as a page.
+  // As above, for a file or an archive.
   context.set('X-Content-Type-Options', 'nosniff');
   context.set('Content-Security-Policy', 'sandbox');
   context.body = content;

@@ -11,16 +11,15 @@ import type { NewSandboxBody } from './schema.ts';
 
 export interface CreateTerms {
   readonly clusterId: string;
-  /** Template names, with the pool or env of each. */
   readonly templates: ReadonlyMap<string, string>;
   readonly waitMs: number;
-  /** Prefixes of the images that a template may name; empty to forbid images. */
+  /** Permitted prefixes of images; empty to forbid images. */
   readonly images: readonly string[];
-  /** Time for a sandbox with such an image to start, in ms. */
+  /** Start time for a sandbox with an image, in ms. */
   readonly imageWaitMs: number;
-  /** Whether ports of sandboxes are open without a token. */
+  /** Whether ports need no token. */
   readonly openPorts: boolean;
-  /** Handling of a creation with `autoPause` if the daemon can't pause sandboxes. */
+  /** Handles `autoPause` if the daemon can't pause sandboxes. */
   readonly withoutPause: 'refuse' | 'end';
 }
 
@@ -34,19 +33,16 @@ export interface CreateDeps {
 
 export interface CreateRequest {
   readonly body: NewSandboxBody;
-  /** Default lifetime in seconds. */
   readonly lifetimeSeconds: number;
-  /** Time to wait for an instance, in ms; undefined for the default in `terms`. */
+  /** In ms; undefined for the default in `terms`. */
   readonly waitMs?: number;
   readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
-  /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Claims an instance of the template's pool or env. If the template names an image, starts an
- * instance for it. The claim's single write includes metadata and variables. Ends the sandbox if
- * the client has left, unless its Idempotency-Key can find the sandbox again.
+ * Claims an instance of the template's pool or env, or starts one for its image. Ends the sandbox
+ * if the client has left, unless its Idempotency-Key can find it again.
  */
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
@@ -83,11 +79,10 @@ export const createSandbox = async (
   throw signal.reason;
 };
 
-/** Template that the code interpreter's SDKs request. No other template runs their code. */
+/** Only this template runs the code of the code interpreter's SDKs. */
 const INTERPRETER = 'code-interpreter-v1';
 const OF_INTERPRETER = `sandpool templates create -f config/templates/${INTERPRETER}.json --admin`;
 
-/** Refusal with the missing pool and the command that creates it. */
 const missingPool = async (
   operations: Pick<Operations, 'getTemplate'>,
   name: string,
@@ -109,14 +104,13 @@ const missingPool = async (
   );
 };
 
-/** Pool or env of a template. Refuses names of other clusters and images. */
+/** Refuses names of other clusters and images. */
 export const poolNameOf = (
   template: string,
   { templates, clusterId }: Pick<CreateTerms, 'templates' | 'clusterId'>,
 ): string =>
   localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
 
-/** Pool or env of a template, with its cluster prefix and without its image. */
 export const namedPool = (
   template: string,
   { templates }: Pick<CreateTerms, 'templates'>,
@@ -125,7 +119,6 @@ export const namedPool = (
   return templates.get(pool) ?? pool;
 };
 
-/** Separates a pool's name from an image. */
 export const BEFORE_IMAGE = '//';
 
 export const namesImage = (template: string): boolean => template.includes(BEFORE_IMAGE);
@@ -145,7 +138,7 @@ const namedBy = (
   return { name: poolNameOf(template.slice(0, at), terms), image };
 };
 
-/** Refuses unsupported fields, unless they are empty. */
+/** Refuses unsupported fields that are not empty. */
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
   for (const field of ['volumeMounts', 'mcp', 'iam'] as const)
     if (!isEmpty(body[field])) throw invalidArgument(field, INSTEAD[field]);
@@ -163,10 +156,7 @@ const INSTEAD = {
 
 type Asked = Pick<NewSandboxBody, 'allow_internet_access' | 'network'>;
 
-/**
- * Returns the field that requests a sandbox without a network; undefined if the pool's network is
- * fine. Refuses rules that no pool can enforce, and names the alternative.
- */
+/** The field that requests a sandbox without a network. Refuses rules that no pool can enforce. */
 const fieldThatClosesNetwork = (
   { allow_internet_access: internet, network }: Asked,
   { openPorts }: { readonly openPorts: boolean },

@@ -5,7 +5,6 @@ import type { ListRequest, Place } from './schema.ts';
 
 export interface ListedPage {
   readonly items: readonly SandboxView[];
-  /** Position of the next page; undefined at the end. */
   readonly next: Place | undefined;
 }
 
@@ -14,16 +13,15 @@ interface Found {
   readonly its: Place;
 }
 
-/** Sandboxes per read, and reads per page. */
 const READ = 200;
 const MOST_READS = 50;
-/** Extra items per read, for sandboxes added at the list's front in the meantime. */
+/** Extra items per read, for sandboxes added at the front in the meantime. */
 const SLACK = 100;
 
 /**
- * Lists the caller's running sandboxes by claim time, from a position on. Never skips a sandbox
- * that existed throughout, and never repeats a sandbox, even during changes. A page that needs too
- * many reads is short or empty, and the list continues.
+ * Lists the caller's running sandboxes by claim time. Never skips a sandbox that existed
+ * throughout, and never repeats one. A page that needs too many reads is short or empty, and the
+ * list continues.
  */
 export const listRunning = async (
   operations: Pick<Operations, 'listSandboxes'>,
@@ -54,7 +52,7 @@ export const listRunning = async (
     if (reads === MOST_READS) return pageOf(found, limit, seen && { ...seen, offset });
     const { items, begin, isLast } = await read(list, offset);
     const [first] = items;
-    // Earlier sandboxes have ended, or new ones were added, so positions have shifted.
+    // Positions have shifted: sandboxes ended or were added.
     if (begin > offset || (seen && offset > 0 && (!first || isPast(first, seen)))) {
       offset = Math.max(0, offset - back);
       back *= 2;
@@ -77,7 +75,6 @@ type Read = (page: PageRequest) => Promise<Page<SandboxView>>;
 
 interface Listed {
   readonly items: readonly SandboxView[];
-  /** Number of sandboxes before the first item. */
   readonly begin: number;
   readonly isLast: boolean;
 }
@@ -107,11 +104,9 @@ const pageOf = (found: readonly Found[], limit: number, further: Place | undefin
   };
 };
 
-/** Whether an item follows a position, newest first. */
 export const isBelow = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
   claimedAt < (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id < place.id);
 
-/** Whether an item follows a position, oldest first. */
 export const isAbove = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
   claimedAt > (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id > place.id);
 

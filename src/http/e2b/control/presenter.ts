@@ -6,9 +6,8 @@ import { compatibleId, restIdOf, type NamedSandbox } from '../sandbox-id.ts';
 import { isTokenGood, type ConductDeps } from '../services/conduct.ts';
 import { ENVD_VERSION } from '../services/services.ts';
 
-/** End date of a sandbox without an end, since clients require a date. */
+/** Clients require an end date. */
 const NEVER = '9999-12-31T23:59:59.000Z';
-/** Value of a deprecated field; any text will do. */
 const CLIENT = 'sandpool';
 const MEBIBYTE = 2 ** 20;
 
@@ -16,11 +15,9 @@ export interface ShowTerms {
   readonly operations: Pick<Operations, 'sandboxTokens'>;
   readonly gate: ConductDeps['gate'];
   readonly caller: Caller;
-  /** Parent domain of the sandboxes' ports. */
   readonly domain: string;
 }
 
-/** Configured domain, or the host of `base`, the daemon's URL for this client. */
 export const domainOf = (
   { domain }: { readonly domain: string | undefined },
   base: string,
@@ -30,8 +27,8 @@ export const domainOf = (
 const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\])(?=:|$)/;
 
 /**
- * Caller's tokens for a sandbox; empty if rules permit the key no operation in it. A token is
- * subject to the same rules as its key.
+ * Empty if rules permit the key no operation in the sandbox. A token is subject to the same rules
+ * as its key.
  */
 export const tokensOf = (
   { operations, gate, caller }: Omit<ShowTerms, 'domain'>,
@@ -42,7 +39,6 @@ export const tokensOf = (
   return { envdAccessToken: access, trafficAccessToken: traffic };
 };
 
-/** Presents a sandbox with its tokens. */
 export const presentSandbox = (
   { id, poolName }: Pick<SandboxView, 'id' | 'poolName'>,
   { domain, ...terms }: ShowTerms,

@@ -3,7 +3,7 @@ import type { Caller } from '../../../model/tenant.ts';
 import type { Operations } from '../../../services/operations.ts';
 import type { SandboxView } from '../../../actors/views.ts';
 
-/** Returns a running or paused sandbox. Refuses a stopping sandbox as not found. */
+/** Refuses a stopping sandbox as not found. */
 export const requireLive = async (
   operations: Pick<Operations, 'getSandbox'>,
   caller: Caller,

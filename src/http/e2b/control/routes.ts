@@ -39,18 +39,18 @@ export interface ControlDeps {
   readonly operations: Operations;
   readonly gate: ShowTerms['gate'];
   readonly terms: CreateTerms & {
-    /** Undefined to use the host of the request. */
+    /** Undefined for the request's host. */
     readonly domain: string | undefined;
   };
 }
 
-/** Default lifetime in seconds, per version of the path. */
+/** In seconds, per version of the path. */
 const LIFETIME = { v1: 15, v2: 300 };
 const CONNECTED_SECONDS = 300;
 
 /**
- * The control API. Each row has the name of its REST operation, so that policy, audit and limits
- * treat both APIs alike.
+ * The control API. Rows are named as their REST operations, so policy, audit and limits treat both
+ * APIs alike.
  */
 export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
   creation(deps, '/sandboxes', LIFETIME.v1),
@@ -300,17 +300,13 @@ const connection = (deps: ControlDeps, path: string): Route =>
     },
   });
 
-/**
- * Names the end of a sandbox for rules, and adds it as the REST API's `idleTimeout`. There, 0 would
- * mean never.
- */
+/** Adds the end as the REST API's `idleTimeout` for rules. There, 0 would mean never. */
 const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
 
 const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
   if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');
 };
 
-/** `base` is the daemon's URL for this client. */
 const showTerms = (
   { operations, gate, terms }: ControlDeps,
   caller: Caller,

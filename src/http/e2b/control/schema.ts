@@ -7,15 +7,12 @@ import { MAX_DURATION_MS } from '../../../model/durations.ts';
 import { isInstanceId, type InstanceId } from '../../../model/identifiers.ts';
 import { poolNotFound, sandboxNotFound } from '../../../model/refusals.ts';
 
-/** Seconds from now. */
 const timeout = z
   .int()
   .min(0)
   .max(MAX_DURATION_MS / 1_000);
 
-/** Body of both creation paths. Ignores unknown fields. */
 export const NewSandbox = z.object({
-  /** Pool, with an optional cluster and image. */
   templateID: text(2 * MAX_REFERENCE, 1),
   timeout: maybe(timeout),
   metadata: maybe(metadata),
@@ -49,7 +46,6 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
   names: { sandboxId: 'sandbox' },
 };
 
-/** A template's name is the name of a pool or an env. */
 export const TemplatePath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string() }),
   otherwise: ({ name = '' }) => poolNotFound(name),
@@ -66,7 +62,7 @@ export const Pause = z.object({ memory: maybe(z.boolean()) });
 
 const STATES = ['running', 'paused'] as const;
 
-/** Metadata pairs. Clients encode their names and values twice. */
+/** Clients encode names and values twice. */
 const encodedPairs = z.string().transform((form, context) => {
   try {
     const pairs = [...new URLSearchParams(form)].map(([key, value]) =>
@@ -83,25 +79,22 @@ const encodedPairs = z.string().transform((form, context) => {
 });
 
 /**
- * Position in the list: time of a claim, its sandbox, and the number of sandboxes before it. May
- * also give this number for other clusters.
+ * Position in the list: claim time, sandbox, and number of sandboxes before it, also by cluster.
  */
 const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})((?:\.[0-9a-z]{1,25}:\d{1,9}){0,100})$/;
-/** Upper bounds of a position's time and count. */
 export const MOST_PLACE_MS = 10 ** 15 - 1;
 export const MOST_OFFSET = 10 ** 9 - 1;
-/** Maximum of clusters in a token: those with the highest counts. */
+/** The clusters with the highest counts. */
 const MOST_OTHERS = 100;
 
 export interface Place {
   readonly claimedAt: number;
   readonly id: InstanceId;
   readonly offset: number;
-  /** Counts by cluster. */
   readonly others?: ReadonlyMap<string, number>;
 }
 
-/** Parses a token of `tokenOf`; undefined for other text. */
+/** Undefined if `tokenOf` did not write the text. */
 export const placeIn = (given: string): Place | undefined => {
   const [, at, id = '', offset, others = ''] =
     TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];
@@ -120,7 +113,6 @@ const place = z.string().transform((given, context) => {
   context.addIssue('must be the x-next-token of an earlier answer');
   return z.NEVER;
 });
-/** Formats a position for `nextToken`. */
 export const tokenOf = ({ claimedAt, id, offset, others = new Map() }: Place): string => {
   const told = [...others]
     .sort(([, a], [, b]) => b - a)

@@ -8,7 +8,6 @@ import type { ApprovalGate } from '../../../services/approvals/approval-gate.ts'
 import { mayAnyPass, refuseHeld } from '../../../services/approvals/refuse-held.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 
-/** Operations that SDK calls and port requests can map to. */
 const STANDS_FOR = [
   'startProcess',
   'listProcesses',
@@ -27,7 +26,6 @@ const STANDS_FOR = [
   'openEndpoint',
 ] as const;
 
-/** Whether rules permit a sandbox's token at least one operation. */
 export const isTokenGood = (
   gate: ConductDeps['gate'],
   caller: Caller,
@@ -36,7 +34,6 @@ export const isTokenGood = (
 
 const requestOf = (operation: ServedOperation): string => HELD_OPERATIONS[operation] ?? '';
 
-/** Status for a client that left before its answer. */
 const CLIENT_GONE = 499;
 
 export type ServedOperation = (typeof STANDS_FOR)[number];
@@ -46,10 +43,10 @@ export interface ConductDeps {
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
-/** A request to a port, or one that another cluster answers. */
+/** A request to a port or for another cluster. */
 export interface AskedPort {
   readonly caller: Caller;
-  /** Whether the request lacks a key, and so may come from anyone. */
+  /** Without a key: anyone may have sent it. */
   readonly isGuest: boolean;
   readonly sandboxId: string;
   readonly port: number;
@@ -59,7 +56,6 @@ export interface AskedPort {
 export interface Conducted {
   readonly sandbox: Pick<AddressedSandbox, 'caller' | 'requestId'> & { readonly sandboxId: string };
   readonly operation: ServedOperation;
-  /** The target process, once it is known. */
   readonly processId?: string;
 }
 
@@ -67,7 +63,7 @@ interface Permitted extends Omit<Conducted, 'sandbox'> {
   readonly sandbox: Pick<AddressedSandbox, 'caller'> & { readonly sandboxId: string };
 }
 
-/** Applies the approval rules and the audit of API operations to the calls that map to them. */
+/** Applies approval rules and audit to the calls that map to API operations. */
 export class Conduct {
   readonly #deps: ConductDeps;
 
@@ -75,12 +71,12 @@ export class Conduct {
     this.#deps = deps;
   }
 
-  /** Whether rules need the id of a process. Such a call is checked when its process is known. */
+  /** Such a call is checked once its process is known. */
   isOfProcess(operation: ServedOperation): boolean {
     return requestOf(operation).includes('{processId}');
   }
 
-  /** Refuses a call that a rule holds. Requests no approval, since an SDK can't wait for one. */
+  /** Refuses a call that a rule holds, without requesting approval: an SDK can't wait. */
   permit({ sandbox: { caller, sandboxId }, operation, processId }: Permitted): void {
     refuseHeld(this.#deps.gate, caller, {
       operations: [operation],
@@ -108,8 +104,8 @@ export class Conduct {
   }
 
   /**
-   * Audits a call that changes something or was refused by a rule. Only counts an admin's reads.
-   * `failure` is the error that the client got.
+   * Audits changes and calls refused by a rule; only counts an admin's reads. `failure` is the
+   * error that the client got.
    */
   note({ sandbox, operation, processId }: Conducted, failure?: unknown): void {
     const { caller, requestId, sandboxId } = sandbox;
@@ -132,7 +128,6 @@ export class Conduct {
     });
   }
 
-  /** Checks the rules, does the work, and audits the outcome. */
   async around<T>(
     sandbox: AddressedSandbox,
     operation: ServedOperation,

@@ -1,13 +1,12 @@
 import type { Clock } from '../../../contracts/clock.ts';
 import { overTime } from './rpc/rpc-errors.ts';
 
-/** Marks an interval without items in a stream. */
 export const SILENCE = Symbol('silence');
 
 const DEFAULT_SECONDS = 90;
 const MOST_SECONDS = 3_600;
 
-/** Keepalive interval of a silent stream in ms, from the header `Keepalive-Ping-Interval`. */
+/** From the header `Keepalive-Ping-Interval`, in ms. */
 export const keepaliveMs = (header: string | null): number => {
   const seconds = /^[0-9]{1,6}$/.test(header ?? '') ? Number(header) : DEFAULT_SECONDS;
   return Math.min(Math.max(seconds, 1), MOST_SECONDS) * 1_000;
@@ -16,11 +15,11 @@ export const keepaliveMs = (header: string | null): number => {
 export interface SilenceTerms {
   readonly clock: Clock;
   readonly everyMs: number;
-  /** Time at which the stream fails with DeadlineExceeded; absent for never. */
+  /** The stream then fails with DeadlineExceeded. */
   readonly endsAt?: number;
 }
 
-/** Yields the items, and SILENCE after each `everyMs` without an item. */
+/** Yields SILENCE after each `everyMs` without an item. */
 export async function* withSilences<T>(
   items: AsyncIterable<T>,
   { clock, everyMs, endsAt = Infinity }: SilenceTerms,
@@ -55,8 +54,8 @@ export async function* withSilences<T>(
 }
 
 /**
- * Waits for times that usually increase. A timer armed for one time is reused for the next, so that
- * a busy stream does not arm a timer for each piece.
+ * A timer armed for one time is reused for later ones, so a busy stream does not arm one for each
+ * piece.
  */
 class LateTimer {
   readonly #clock: Clock;
@@ -69,7 +68,7 @@ class LateTimer {
     this.#clock = clock;
   }
 
-  /** Resolves at the time, or on `wake`. At most one wait at a time. */
+  /** At most one wait at a time. */
   until(moment: number): Promise<void> {
     this.#moment = moment;
     if (moment < this.#armedFor) this.#arm();

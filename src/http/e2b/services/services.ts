@@ -23,7 +23,7 @@ import { OPERATIONS } from './rpc/call-guard.ts';
 import { pathOf } from './rpc/read-call.ts';
 import { rpcServer, type RpcDeps } from './rpc/rpc-server.ts';
 
-/** Version of E2B's services that clients see; they derive the available features from it. */
+/** Clients derive the available features from this version. */
 export const ENVD_VERSION = '0.6.4';
 
 export interface ServicesDeps {
@@ -33,7 +33,7 @@ export interface ServicesDeps {
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   readonly admission: RpcDeps['admission'];
-  /** Absent if writes are not audited. */
+  /** Absent without an audit. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
@@ -44,19 +44,17 @@ export type ServedOperations = ProcessServiceDeps['operations'] &
   Pick<Operations, 'execInSandbox'>;
 
 /**
- * Serves the sandbox's services port: processes and files. Rejects, before the head is sent, with
- * the error that the caller answers with.
+ * Serves a sandbox's processes and files at its services port. Rejects before the head is sent,
+ * with the error for the client.
  */
 export interface SandboxServices {
   (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
   /**
-   * Refuses a request that a rule of this cluster holds, if another cluster or a port of the
-   * sandbox answers it.
+   * Refuses a request that a rule of this cluster holds and that another cluster or a port answers.
    */
   readonly permit: (request: IncomingMessage, asked: AskedPort) => void;
-  /** Ends all streams with `unavailable`, so that their clients reconnect to another replica. */
+  /** Ends all streams with `unavailable`: clients reconnect to another replica. */
   readonly endStreams: () => void;
-  /** Ends the watchers of polling clients. */
   readonly stop: () => void;
 }
 

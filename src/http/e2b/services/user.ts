@@ -1,9 +1,8 @@
 import { invalidArgument } from '../../../model/refusals.ts';
 
-/** Names of a sandbox's single user: the SDKs' name, and its own. */
+/** A sandbox has one user, with the SDKs' name and its own. */
 const NAMES: ReadonlySet<string> = new Set(['', 'user', 'sandbox']);
 
-/** Refuses any user but the sandbox's own. */
 export const requireUser = (name: string): void => {
   if (!NAMES.has(name))
     throw invalidArgument(
@@ -13,7 +12,7 @@ export const requireUser = (name: string): void => {
     );
 };
 
-/** User in `Authorization: Basic`; empty without a user. */
+/** From `Authorization: Basic`; empty without a user. */
 export const userOf = (authorization: string | null | undefined): string => {
   const [, encoded = ''] = /^Basic ([A-Za-z0-9+/=]*)$/i.exec(authorization ?? '') ?? [];
   return Buffer.from(encoded, 'base64').toString('utf8').split(':', 1)[0] ?? '';

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { invalidArgument } from '../../../model/refusals.ts';
 
-/** Port of a sandbox at which the daemon itself serves files and processes. */
+/** The daemon itself serves files and processes at this port. */
 export const SERVICES_PORT = 49_983;
 
-/** The sandbox and port that a request names. */
 export interface Address {
   /** Unvalidated; undefined if only the token identifies the sandbox. */
   readonly sandbox: string | undefined;
@@ -17,8 +16,7 @@ const HOST = /^(\d{1,5})-([a-z0-9]{1,57})\./;
 const PATHS = /^\/(?:files(?:[?]|$)|process\.Process\/|filesystem\.Filesystem\/)/;
 
 /**
- * Whether a request is for a sandbox instead of the control API. Outside RPCs, SDKs before 2.16
- * identify the sandbox only by its token.
+ * Whether a request is for a sandbox. Outside RPCs, SDKs before 2.16 identify it only by its token.
  */
 export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
   headers['e2b-sandbox-id'] !== undefined ||
@@ -26,11 +24,10 @@ export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
   PATHS.test(url) ||
   (headers['x-access-token'] !== undefined && /^\/health(?:[?]|$)/.test(url));
 
-/** Port in the request, without validation. */
 export const portNamedBy = ({ headers }: IncomingMessage): number =>
   Number(headers['e2b-sandbox-port'] ?? HOST.exec(headers.host ?? '')?.[1] ?? SERVICES_PORT);
 
-/** Reads the address. Refuses an address with two sandboxes or ports, or with an invalid port. */
+/** Refuses two sandboxes or ports, and an invalid port. */
 export const addressOf = ({ headers }: IncomingMessage): Address => {
   const [, hostPort, hostSandbox] = HOST.exec(headers.host ?? '') ?? [];
   const sandbox = textOf(headers['e2b-sandbox-id'], 'E2b-Sandbox-Id');

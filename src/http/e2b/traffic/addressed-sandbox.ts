@@ -4,11 +4,11 @@ import type { Caller } from '../../../model/tenant.ts';
 /** The sandbox and the sender of a request. */
 export interface AddressedSandbox {
   readonly sandboxId: InstanceId;
-  /** The caller of the API key to which the request's token was issued. */
+  /** Caller of the token's API key. */
   readonly caller: Caller;
   readonly requestId: string;
   /** Aborts when the client leaves or its key is revoked. */
   readonly signal: AbortSignal;
-  /** `signature` permits reading or writing only the link's file. */
+  /** `signature` permits only the link's file. */
   readonly by: 'token' | 'signature';
 }

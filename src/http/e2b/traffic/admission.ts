@@ -25,19 +25,19 @@ export interface AdmissionDeps {
   readonly clients: Pick<Clients, 'lookUp' | 'authenticate'>;
   readonly clock: Clock;
   readonly terms: {
-    /** Whether the sandbox's id is enough to reach its ports, without a token. */
+    /** Ports need no token. */
     readonly openPorts: boolean;
-    /** This cluster's id, which may follow a sandbox's id. */
+    /** May follow a sandbox's id. */
     readonly clusterId: string;
-    /** Absent if there are no other clusters. */
+    /** Absent without other clusters. */
     readonly others?: OtherClusters;
   };
 }
 
-/** Forwards requests to the other clusters of a manager. */
+/** Forwards requests to a manager's other clusters. */
 export interface OtherClusters {
   readonly listOthers: () => readonly ClusterView[];
-  /** Forwards to the cluster of the sandbox. Passes on that cluster's refusals. */
+  /** Passes on the other cluster's refusals. */
   readonly toCluster: (
     admitted: Admitted,
     request: IncomingMessage,
@@ -48,21 +48,19 @@ export interface OtherClusters {
 /** A request with a valid token for its target. */
 export interface Admitted {
   readonly sandboxId: InstanceId;
-  /** Cluster of the sandbox; absent for this cluster. */
   readonly clusterId?: string;
   readonly caller: Caller;
   readonly port: number;
   readonly by: AddressedSandbox['by'] | 'nothing';
 }
 
-/** Whether a port belongs to the sandbox's own programs, which take no access token. */
+/** Ports of the sandbox's own programs take no access token. */
 export const isOpen = (port: number): boolean =>
   port !== SERVICES_PORT && port !== INTERPRETER_PORT;
 
 /**
- * Identifies the sandbox and the caller of a request. An id only counts with a token of that
- * sandbox: a missing, wrong or foreign token gets the same INVALID_TOKEN. Does not check if the
- * sandbox exists. For a request over a link, the manager has already done this.
+ * Identifies sandbox and caller. A missing, wrong or foreign token gets the same INVALID_TOKEN.
+ * Does not check that the sandbox exists. For requests over a link, the manager has done this.
  */
 export const admitted = async (
   deps: AdmissionDeps,
@@ -86,14 +84,12 @@ export const admitted = async (
 };
 
 interface Addressed {
-  /** The given id, unvalidated. */
   readonly text: string | undefined;
   /** Undefined if the text is not an id. */
   readonly sandbox: NamedSandbox | undefined;
   readonly port: number;
 }
 
-/** Admits a signed link, or a request to an open port. */
 const withoutToken = async (
   deps: AdmissionDeps,
   request: IncomingMessage,
@@ -107,7 +103,7 @@ const withoutToken = async (
   throw invalidTokenAt(port);
 };
 
-/** Names the header that a port requires, since only clients of SDKs know it. */
+/** Names the required header, which only SDKs know. */
 const invalidTokenAt = (port: number): Refusal =>
   port === SERVICES_PORT
     ? invalidToken()
@@ -120,7 +116,6 @@ const invalidTokenAt = (port: number): Refusal =>
         }`,
       );
 
-/** Parses an id, and drops this cluster's id from its end. */
 const namedHere = (
   { terms: { clusterId: own } }: Pick<AdmissionDeps, 'terms'>,
   text: string,
@@ -129,10 +124,7 @@ const namedHere = (
   return named?.clusterId === own ? { ...named, clusterId: undefined } : named;
 };
 
-/**
- * Admits a request without a token. Refuses an unknown sandbox with SANDBOX_NOT_FOUND, and a
- * sandbox of another cluster with INVALID_TOKEN.
- */
+/** Refuses an unknown sandbox with SANDBOX_NOT_FOUND, and another cluster's with INVALID_TOKEN. */
 const asGuest = (
   { operations }: AdmissionDeps,
   { sandbox, port }: { readonly sandbox: NamedSandbox | undefined; readonly port: number },
@@ -165,8 +157,7 @@ const bySignature = async (
 };
 
 /**
- * The services port takes only the access token. Other ports take both tokens, since clients send
- * the one that they have.
+ * Other ports than the services port take either token, since clients send the one that they have.
  */
 const tokenOf = (
   { headers }: IncomingMessage,

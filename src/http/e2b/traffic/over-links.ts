@@ -11,8 +11,8 @@ import { sandboxNamed } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
 
 /**
- * Paths of this API on a worker's server, open to links only. The signed identity of a request
- * covers its path, and so one sandbox, port and kind of admission.
+ * Paths on a worker's server, open to links only. A request's signed identity covers its path: one
+ * sandbox, port and kind of admission.
  */
 export const OVER_LINKS = { control: '/compatible/api', traffic: '/compatible/sandbox' } as const;
 
@@ -23,7 +23,6 @@ export interface LinkedAddress {
   readonly by: AddressedSandbox['by'];
 }
 
-/** Path of a sandbox's traffic over a link. */
 export const linkedPath = ({ sandboxId, port, by }: LinkedAddress, url: string): string =>
   `${OVER_LINKS.traffic}/${sandboxId}/${port}/${by}${url}`;
 
@@ -32,14 +31,11 @@ const TRAFFIC = /^\/compatible\/sandbox\/([0-9a-f-]{36})\/([0-9]{1,5})\/(token|s
 
 const addresses = new WeakMap<IncomingMessage, LinkedAddress | 'control'>();
 
-/**
- * Returns the sandbox of a request over a link; `control` for the control API. Undefined if the
- * request did not come over a link.
- */
+/** `control` for the control API; undefined if the request did not come over a link. */
 export const linkedAddressOf = (request: IncomingMessage): LinkedAddress | 'control' | undefined =>
   addresses.get(request);
 
-/** Turns requests over links into requests of this API's own listener. */
+/** Rewrites requests over links for this API's own listener. */
 export const overLinks = (
   server: Server,
   { clients, upgrade }: { readonly clients: Clients; readonly upgrade: Gateway['upgrade'] },

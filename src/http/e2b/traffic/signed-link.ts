@@ -1,19 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { fieldOf, filesQuery } from '../services/files/files-query.ts';
 
-/** A signed link that reads or writes one file. */
 export interface FileLink {
   readonly signature: string;
   /** The signed text is `before`, the access token, then `after`. */
   readonly before: string;
   readonly after: string;
-  /** In ms; infinite if the link has no expiry. */
+  /** In ms; infinite without an expiry. */
   readonly expiresAt: number;
 }
 
 const OPERATIONS: Readonly<Record<string, string>> = { GET: 'read', HEAD: 'read', POST: 'write' };
 
-/** Reads the signature of a request for a file; undefined without a signature. */
+/** Undefined without a signature. */
 export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => {
   const { method = '', url = '' } = request;
   const [path] = url.split('?', 1);
@@ -32,7 +31,6 @@ export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => 
   };
 };
 
-/** Removes the signature's parameters from a request target. */
 export const unsigned = (url: string): string => {
   const [path = '', ...query] = url.split('?');
   const kept = query
@@ -46,6 +44,6 @@ const SIGNING = /^signature(?:_expiration)?(?:=|$)/;
 
 const LONGEST = 128;
 
-/** Time in ms. A malformed expiry counts as expired. */
+/** In ms. A malformed expiry counts as expired. */
 const momentOf = (seconds: string): number =>
   /^[0-9]{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : 0;

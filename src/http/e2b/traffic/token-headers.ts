@@ -1,4 +1,4 @@
-/** Lower-case names of headers that hold a secret of this API or name a sandbox. */
+/** Headers with a secret of this API or a sandbox's name, in lower case. */
 export const TOKEN_HEADERS: ReadonlySet<string> = new Set([
   'x-access-token',
   'e2b-traffic-access-token',

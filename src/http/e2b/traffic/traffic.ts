@@ -44,13 +44,12 @@ export interface TrafficDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Counts opened ports per caller. */
   readonly audit: Pick<AuditSink, 'count'> | undefined;
 }
 
 /**
- * Answers requests for sandboxes: the services at their port, and the sandbox's own programs at the
- * others. Streams bodies until the caller's key is revoked.
+ * Answers requests for sandboxes until the caller's key is revoked: services at their port, the
+ * sandbox's own programs at others.
  */
 export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   const agent = new GatewayAgent();
@@ -88,7 +87,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     const seen = seenOf(deps, request);
-    // A sandbox that declines the upgrade gives a normal answer, the last on this connection.
+    // A declined upgrade ends the connection with a normal answer.
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
@@ -139,7 +138,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   };
 };
 
-/** Limit on a response's listeners: followers and pipes exceed Node's default of 10. */
+/** Followers and pipes exceed Node's default of 10. */
 const MOST_LISTENERS = 20;
 
 interface Served {
@@ -163,10 +162,7 @@ const serve = async (
   response.writeHead(204).end();
 };
 
-/**
- * Ends the exchange when the client's key is revoked. `signal` aborts then, and when the client
- * leaves.
- */
+/** `signal` aborts when the key is revoked or the client leaves. */
 const whileKeyIsGood = async (
   { clients }: TrafficDeps,
   { caller, by }: Admitted,
@@ -190,7 +186,7 @@ const whileKeyIsGood = async (
   }
 };
 
-/** Whether a request is for a sandbox. For a request over a link, its path decides. */
+/** For a request over a link, its path decides. */
 const isTraffic = (request: IncomingMessage): boolean => {
   const linked = linkedAddressOf(request);
   return linked === undefined ? isForSandbox(request) : linked !== 'control';
@@ -251,9 +247,9 @@ const throughPort = async (
   }
 };
 
-/** Carries the claim's variables: the interpreter's server started before the claim. */
+/** The interpreter's server started before the claim, so it gets the claim's variables. */
 const VARIABLES = 'Sandpool-Claim-Env';
-/** Maximum size of one such header, in bytes. The interpreter's server accepts 64 KiB. */
+/** In bytes; the interpreter's server accepts 64 KiB. */
 const MOST_OF_LINE = 32 << 10;
 
 const OURS: ReadonlySet<string> = new Set([
@@ -264,7 +260,7 @@ const OURS: ReadonlySet<string> = new Set([
   CLAIM_TERMS_HEADER,
 ]);
 
-/** Removes tokens and internal headers before the request reaches the sandbox. */
+/** Removes tokens and internal headers: the sandbox must not see them. */
 const keepTokens = (request: IncomingMessage): void => {
   const { rawHeaders } = request;
   request.rawHeaders = rawHeaders.filter(
@@ -291,7 +287,7 @@ const seenOf = ({ clock }: TrafficDeps, { method = '', headers }: IncomingMessag
   startedAt: clock.now(),
 });
 
-/** Writes one line per exchange, without paths, headers or bodies. */
+/** Logs no paths, headers or bodies. */
 const note = (
   { log, clock, metrics }: TrafficDeps,
   { requestId, method, startedAt }: Seen,
@@ -333,7 +329,7 @@ const refuse = (
     deps.log.error({ requestId: seen.requestId, error }, 'sandbox-traffic-failed');
   const shown = asGone(errorCode, shownError(answer));
   note(deps, seen, { status: shown.status, errorCode });
-  // The code interpreter's SDKs show only the reason phrase of an error.
+  // The code interpreter's SDKs show only the reason phrase.
   if (portNamedBy(request) === INTERPRETER_PORT)
     response.statusMessage = shown.body.message.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
   giveError(request, response, { answer: shown, requestId: seen.requestId });

@@ -16,7 +16,6 @@ const CURSOR = /^[0-9]{1,20}(-[0-9]{1,20})?$/;
 const isCursor = (given: string): boolean =>
   CURSOR.test(given) && given.split('-').every((part) => BigInt(part) < 2n ** 64n);
 
-/** A cursor of one cluster or of several. */
 const cursor = z
   .string()
   .refine((given) => isCursor(given) || positionsIn(given) !== undefined, 'must be a `nextCursor`')

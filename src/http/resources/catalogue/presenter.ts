@@ -4,11 +4,10 @@ import type { ClusterView, RouteView, SandboxStatistics } from '../../../actors/
 import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from './schema.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
 
-/** Limits on the links shown per cluster, since that cluster controls their number and content. */
+/** That cluster controls the number and content of its links. */
 const MOST_LINKS = 16;
 const MOST_CHARACTERS = 64;
 
-/** Presents a list without pages. */
 export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({
   total: items.length,
   items: items.map(present),

@@ -13,7 +13,6 @@ const quantities = z
   .record(z.string(), z.string())
   .describe('Quantities by resource, such as `cpu` and `memory`.');
 
-/** A list without pages. */
 const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ total: z.int().describe('Number of items.'), items: z.array(item) });
 

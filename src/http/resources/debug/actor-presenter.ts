@@ -83,8 +83,8 @@ const presentTransition = ({
 });
 
 /**
- * One event per transition. `reset` marks missed transitions. `seen-by` names the replica that
- * reports from then on. `end` means that the actor ended.
+ * `reset` marks missed transitions; `seen-by` names the replica that reports from then on; `end`
+ * ends the actor.
  */
 export async function* presentActorNews(
   news: AsyncIterable<ActorNews>,

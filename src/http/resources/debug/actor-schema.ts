@@ -29,7 +29,6 @@ const NO_SECRETS = 'Limited in size, and without definitions, variables and pass
 
 const kind = z.enum(ACTOR_KINDS);
 
-/** Opaque end of a page, in one cluster or in several. */
 const cursor = z
   .string()
   .refine(
@@ -246,7 +245,6 @@ export const cursorText = ({ kind: of, group, state, entry }: ActorsCursor): str
     'base64url',
   );
 
-/** Parses a cursor of one cluster; undefined for other text. */
 export const cursorIn = (given: string): ActorsCursor | undefined => {
   if (given.length > 2_048) return undefined;
   try {

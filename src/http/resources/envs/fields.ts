@@ -6,7 +6,6 @@ import { MAX_REFERENCE, access, maybe, name, text } from '../../corridor/common-
 import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
 import { Annotations, DATA, Labels, replicas, UpdateStrategyFields } from '../pools/schema.ts';
 
-/** Shared by requests and the custom resource. */
 export const PartialUpdateStrategy = z.object({
   autoUpdate: maybe(UpdateStrategyFields.autoUpdate),
   maxUnavailable: maybe(UpdateStrategyFields.maxUnavailable),
@@ -79,7 +78,6 @@ export const MemberConfigFields = {
   ),
 };
 
-/** Spec of the custom resource. */
 export const EnvSpecFields = {
   access: maybe(access),
   templateRef: TemplateRefFields,

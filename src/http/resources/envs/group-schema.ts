@@ -4,7 +4,7 @@ import { SCALING_CAUSES, TROUBLE_REASONS } from '../../../model/envs/scaling-dec
 import { maybe, name, timestamp } from '../../corridor/common-schema.ts';
 import { replicas } from '../pools/schema.ts';
 
-/** At most a day. A longer time is probably a unit error. */
+/** More than a day is probably a unit error. */
 const seconds = (most = 86_400) => z.int().min(0).max(most);
 
 const upFields = {
@@ -38,7 +38,6 @@ const downFields = {
   ),
 };
 
-/** Fields in the custom resource. */
 export const AutoscalingGroupFields = {
   name,
   enabled: z
@@ -56,7 +55,6 @@ export const AutoscalingGroupShape = z
   .object(AutoscalingGroupFields)
   .meta({ id: 'AutoscalingGroup' });
 
-/** A partial update; absent fields keep their value. */
 export const UpdateGroupBody = z.object({
   enabled: maybe(AutoscalingGroupFields.enabled),
   minReplicas: maybe(AutoscalingGroupFields.minReplicas),

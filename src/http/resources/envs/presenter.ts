@@ -83,10 +83,7 @@ export const presentMemberEnvelope = ({ member, pool }: MemberView): MemberEnvel
   },
 });
 
-/**
- * A member's pool. A pool of another cluster is passed on as received, with the cluster as prefix
- * of its name.
- */
+/** Another cluster's pool passes as received, with the cluster as prefix of its name. */
 export const presentMemberPool = (
   pool: MemberView['pool'],
   present: (view: PoolView) => PoolWire,

@@ -199,7 +199,7 @@ const envelope = (view: EnvView): object => ({
 
 const shown = (view: EnvView): Answer => versioned(ok(envelope(view)), wordRevisionOf(view.record));
 
-/** Separates the registry passwords, which are stored apart. */
+/** Registry passwords are stored apart. */
 const split = ({
   imagePullSecret,
   ...overrides

@@ -27,10 +27,7 @@ export const presentEvent = (event: EventRecord): EventWire => ({
     : {}),
 });
 
-/**
- * One message per event. `reset` marks missed events. `begin`, on request, carries the id at which
- * the stream starts.
- */
+/** `reset` marks missed events. `begin`, on request, carries the id at which the stream starts. */
 export async function* presentEvents(
   batches: AsyncIterable<EventBatch>,
   { begin }: { readonly begin: boolean },

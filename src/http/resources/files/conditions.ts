@@ -5,10 +5,7 @@ import { fileTag, versionsOf } from './presenter.ts';
 
 type Header = (name: string) => string | undefined;
 
-/**
- * Parses `Range` (RFC 9110, 14.2) with one byte range. Ignores several ranges and other units, as
- * the RFC permits.
- */
+/** RFC 9110, 14.2: ignores several ranges and other units. */
 export const rangeOf = (header: string | undefined): ByteRange | undefined => {
   const [, first = '', last = ''] =
     /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/.exec(header ?? '') ?? [];
@@ -17,10 +14,7 @@ export const rangeOf = (header: string | undefined): ByteRange | undefined => {
   return Number(last) < Number(first) ? undefined : { start: Number(first), end: Number(last) };
 };
 
-/**
- * Whether the client already has this version (`If-None-Match`). Throws PRECONDITION_FAILED if
- * `If-Match` names another version.
- */
+/** Throws PRECONDITION_FAILED if `If-Match` names another version. */
 export const isKnown = (version: FileVersion, header: Header): boolean => {
   const match = header('if-match');
   const tag = fileTag(version);
@@ -29,7 +23,7 @@ export const isKnown = (version: FileVersion, header: Header): boolean => {
   return known !== undefined && names(known.replaceAll('W/', ''), tag);
 };
 
-/** False if `If-Range` names another version; then the whole file is sent. */
+/** False if `If-Range` names another version: send the whole file. */
 export const wantsRange = (version: FileVersion, header: Header): boolean => {
   const condition = header('if-range');
   return condition === undefined || condition.trim() === fileTag(version);
@@ -38,10 +32,7 @@ export const wantsRange = (version: FileVersion, header: Header): boolean => {
 const names = (header: string, tag: string): boolean =>
   header.trim() === '*' || header.split(',').some((each) => each.trim() === tag);
 
-/**
- * Preconditions of a PUT from its headers and `overwrite`. Throws INVALID_ARGUMENT for an
- * If-None-Match other than `*`.
- */
+/** Throws INVALID_ARGUMENT for an If-None-Match other than `*`. */
 export const writeConditions = (
   header: Header,
   overwrite: boolean,

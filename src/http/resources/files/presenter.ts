@@ -17,11 +17,10 @@ const KINDS: Readonly<Record<FileKind, FileInfoWire['kind']>> = {
   other: 'Other',
 };
 
-/** Entity tag of a file: size and modification time. */
 export const fileTag = ({ size, mtimeNs }: FileVersion): string =>
   `"${size.toString(16)}-${BigInt.asUintN(64, mtimeNs).toString(16)}"`;
 
-/** Parses `If-Match`. A foreign tag matches nothing. */
+/** A foreign tag matches nothing. */
 export const versionsOf = (header: string): readonly FileVersion[] | 'any' => {
   if (header.trim() === '*') return 'any';
   return [...header.matchAll(/"([0-9a-f]{1,14})-([0-9a-f]{1,16})"/g)].map(
@@ -35,9 +34,7 @@ export const versionsOf = (header: string): readonly FileVersion[] | 'any' => {
 export const presentFile = (path: Buffer, stat: FileStat): FileInfoWire =>
   withStat(textOf(path), stat);
 
-/**
- * Presents a page of up to 10,000 entries. Avoids copies, because all other requests wait for it.
- */
+/** Presents up to 10,000 entries without copies, because all other requests wait for it. */
 export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileListWire => {
   const above = folder.at(-1) === SLASH ? folder : Buffer.concat([folder, Buffer.from([SLASH])]);
   const text = isUtf8(above) ? above.toString() : undefined;
@@ -50,7 +47,7 @@ export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileL
 
 type PathWire = Pick<FileInfoWire, 'path' | 'base64'>;
 
-/** Mutates and returns `info`; the caller must own it. */
+/** Mutates `info`, which the caller must own. */
 const withStat = (info: PathWire, stat: FileStat): FileInfoWire => {
   const { kind, size, mode, uid, gid, mtimeNs, target } = stat;
   const shown: FileInfoWire = Object.assign(info, {
@@ -65,7 +62,6 @@ const withStat = (info: PathWire, stat: FileStat): FileInfoWire => {
   return target ? Object.assign(shown, targetOf(target)) : shown;
 };
 
-/** One event per change, in order. */
 export async function* presentFileEvents(
   batches: AsyncIterable<readonly FileEvent[]>,
 ): AsyncGenerator<ServerEvent, void, undefined> {
@@ -86,7 +82,7 @@ const targetOf = (target: Buffer): { readonly target: string; readonly targetBas
     ? { target: target.toString() }
     : { target: target.toString('base64'), targetBase64: true };
 
-/** Clamps a file's time to years of four digits, since a sandbox can set any time. */
+/** A sandbox can set any time, so years are clamped to four digits. */
 const boundedMs = (ns: bigint): number => {
   const ms = Number(ns / 1_000_000n);
   return Math.min(Math.max(ms, -62_135_596_800_000), 253_402_300_799_999);

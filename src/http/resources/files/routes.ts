@@ -38,7 +38,6 @@ const COMMON = [
   'UNAVAILABLE',
 ] as const;
 
-/** Rows for files in a running sandbox. */
 export const fileRoutes = (operations: Operations): readonly Route[] => [
   readFile(operations),
   writeFile(operations),
@@ -247,10 +246,7 @@ const targetOf = (
   container,
 });
 
-/**
- * A client that accepts both types gets a file or a tree. A client that accepts anything gets a
- * file.
- */
+/** `*` gets a file; a client that accepts both types gets either. */
 const wantedOf = (accept = '*/*'): 'file' | 'tree' | 'either' => {
   if (!accept.includes(TAR)) return 'file';
   return accept.includes(BYTES) ? 'either' : 'tree';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { flag, maybe, name, queryInteger, timestamp } from '../../corridor/common-schema.ts';
 
-/** Base64 length of a path of 4,095 bytes. The bytes are checked later. */
+/** Base64 of 4,095 bytes, which are checked later. */
 const LONGEST_PATH = 5_460;
 
 export const pathText = z.string().meta({ minLength: 1, maxLength: LONGEST_PATH });
@@ -12,7 +12,6 @@ export const PATH = 'Absolute path of at most 4,095 bytes, without `..`.';
 const target = { path: pathText.describe(PATH), base64, container };
 
 const MODE_PATTERN = '^0?[0-7]{3,4}$';
-/** Permission bits in octal. */
 export const mode = z
   .string()
   .regex(new RegExp(MODE_PATTERN), 'must be permission bits in octal, such as 644 or 0755')

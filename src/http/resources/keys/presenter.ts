@@ -28,7 +28,7 @@ export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApi
   ...presentApiKey(record),
 });
 
-/** `revoked` is the number of keys removed by a cascading deletion. */
+/** `revoked`: keys removed by a cascading deletion. */
 export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire => ({
   keyId,
   status: 'deleted',

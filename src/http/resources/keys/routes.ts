@@ -226,7 +226,7 @@ const promoteApiKeyByFullName = (operations: Operations): Route =>
 
 const FOR_TENANT = { operationId: 'createApiKeyForTenant', path: '/admin/api-keys' };
 
-/** Such a request is equivalent to `POST /admin/api-keys`. */
+/** Equivalent to `POST /admin/api-keys`. */
 const isForOther = ({ team, user, role }: z.infer<typeof CreateApiKeyBody>): boolean =>
   team !== undefined || user !== undefined || role !== undefined;
 
@@ -239,7 +239,6 @@ const deletedByName = async (
   return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
 };
 
-/** A short name refers to the caller's namespace. */
 const nameOf = (name: string, caller: Caller): ApiKeyName => {
   const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
   return { namespace, shortName };

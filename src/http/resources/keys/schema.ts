@@ -21,7 +21,7 @@ const shortName = maybe(name).describe(
 );
 const description = maybe(text(1_024));
 
-/** Only admins may set `team`, `user` and `role`. The row refuses these fields of others. */
+/** The row refuses `team`, `user` and `role` from non-admins. */
 export const CreateApiKeyBody = z.object({
   name: shortName,
   clusterID: clusterMadeHere,
@@ -83,7 +83,7 @@ export const ApiKeyPath: PathParams<{ keyId: string }> = {
   otherwise: apiKeyNotFound,
 };
 
-/** `{namespace}/{shortName}` in one segment (with `%2F`), or only the short name. */
+/** `{namespace}/{shortName}` in one segment, or only the short name. */
 export const ApiKeyNamePath: PathParams<{ name: string }> = {
   schema: z.object({
     name: z

@@ -13,7 +13,6 @@ import type { ContainerDefinition, InstanceDefinition } from '../../../model/tem
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
-/** A single pool, with its resolved template. */
 export const presentPool = (view: PoolView): PoolWire => {
   const pool = presentListedPool(view);
   return {
@@ -22,7 +21,6 @@ export const presentPool = (view: PoolView): PoolWire => {
   };
 };
 
-/** A pool in a list, without the template. */
 export const presentListedPool = ({
   record,
   phase,
@@ -58,7 +56,7 @@ export const presentListedPool = ({
   },
 });
 
-/** The template as the sync would apply it to the pool, plus overrides without a template field. */
+/** The template as a sync would apply it, plus overrides without a template field. */
 export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
   const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
   const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(
@@ -131,7 +129,6 @@ export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => (
 const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number =>
   starting + idle + unavailable;
 
-/** Presents the resolved definition in template format. */
 const presentEmbeddedTemplate = (definition: InstanceDefinition): EmbeddedTemplateWire => {
   const endpoints = Object.entries(definition.endpoints ?? {});
   return {

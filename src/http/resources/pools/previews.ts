@@ -8,23 +8,23 @@ import { FairSlots } from '../../../lib/fair-slots.ts';
 import { tooMuchWaits } from '../../../model/limit-refusals.ts';
 import { YamlThread } from './yaml-thread.ts';
 
-/** Maximum number of waiting previews per tenant. Further ones are refused. */
+/** Per tenant; more are refused. */
 export const MOST_PREVIEWS_WAITING = 8;
 
-/** After a preview, its slot stays empty for `REST` times its duration, up to `MOST_REST_MS`. */
+/** After a preview, its slot rests for REST times its duration, up to MOST_REST_MS. */
 const REST = 3;
 const MOST_REST_MS = 300;
 
 export interface PoolPreviewsTerms {
   readonly metrics: Metrics;
-  /** Monotonic clock in ms; by default, the process's. */
+  /** Monotonic, in ms. */
   readonly now?: () => number;
   readonly rest?: (ms: number) => Promise<void>;
 }
 
 /**
- * Runs pool previews: two at a time, one per tenant, tenants in turn. Long YAML is generated off
- * the event loop. That still takes CPU from everyone, so slots rest for three quarters of the time.
+ * Runs previews: two at a time, one per tenant, tenants in turn. Long YAML takes CPU from everyone
+ * even off the event loop, so slots rest for three quarters of the time.
  */
 export class PoolPreviews {
   readonly #slots = new FairSlots({
@@ -52,10 +52,7 @@ export class PoolPreviews {
     metrics.read('sandpool_costly_refused_total', () => [{ labels: {}, value: this.#refused }]);
   }
 
-  /**
-   * Starts `preview` only in its turn. Rejects with RATE_LIMITED if too many of the tenant's
-   * previews wait.
-   */
+  /** Rejects with RATE_LIMITED if too many of the tenant wait. */
   async show(tenant: Tenant, preview: () => Promise<PoolSyncView>): Promise<PoolSyncPreviewWire> {
     const endTurn = await this.#turn(tenantKey(tenant));
     const began = this.#now();
@@ -66,7 +63,6 @@ export class PoolPreviews {
       void this.#rest(Math.min(MOST_REST_MS, REST * (this.#now() - began))).then(endTurn);
     }
   }
-  /** Waits for a slot, and resolves with its release function. */
   async #turn(tenant: string): Promise<() => void> {
     this.#waiting += 1;
     try {

@@ -218,10 +218,7 @@ const previewPoolSync = (operations: Operations, previews: PoolPreviews): Route 
 const shown = (view: PoolView): Answer =>
   versioned(ok({ template: presentPool(view) }), wordRevisionOfPool(view.record));
 
-/**
- * Converts a body to a pool spec. Separates the registry passwords, which are stored apart. Ignores
- * `imagePullSecretConfigured`, which clients can't set.
- */
+/** Registry passwords are stored apart. Clients can't set `imagePullSecretConfigured`. */
 const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
   const {
     access,
@@ -253,14 +250,14 @@ const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 
-/** Converts a body to a pool change. A null unsets its field. */
+/** A null unsets its field. */
 const poolChangeOf = (body: PoolChangeBody): PoolChange => {
   const unset = nullsIn(body);
   const spec = poolSpecOf(withoutNulls(body) as PoolSpecBody);
   return { ...spec, ...(unset.length === 0 ? {} : { unset }) };
 };
 
-/** Paths of null fields; nested as in `overrides.image`. */
+/** Nested as in `overrides.image`. */
 const nullsIn = (value: object, before = ''): readonly string[] =>
   Object.entries(value).flatMap(([name, part]: [string, unknown]) => {
     if (part === null) return [`${before}${name}`];
@@ -275,6 +272,5 @@ const withoutNulls = (value: object, before = ''): object =>
     }),
   );
 
-/** Whether the part is an object with nullable fields. */
 const isNested = (before: string, name: string, part: unknown): part is object =>
   before === '' && (name === 'overrides' || name === 'updateStrategy') && part !== undefined;

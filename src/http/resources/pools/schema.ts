@@ -50,7 +50,6 @@ export const UpdateStrategyFields = {
     ),
 };
 
-/** Sizes that the pool's owner sets. */
 export const PoolScaleFields = {
   replicas,
   minReplicas: maybe(replicas),
@@ -153,7 +152,6 @@ const { templateName: _inAnnotations, ...shownSource } = RecordedPoolFields;
 
 const size = z.object({ cpu: z.string(), memory: z.string() });
 
-/** The resolved template of a pool, with every default. */
 const EmbeddedTemplate = z.object({
   containers: z.array(
     z.object({

@@ -11,7 +11,6 @@ import {
 } from '../../../model/templates/template.ts';
 import { MAX_REFERENCE, maybe, name, text, unsettable } from '../../corridor/common-schema.ts';
 
-/** Shared by requests and the custom resource. */
 export const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });
 
 const relativePath = text(1_024).refine(
@@ -101,7 +100,7 @@ export const PoolSourceFields = {
 
 const given = PublicOverrides.shape;
 
-/** For changes: null unsets any field except the template. */
+/** Null unsets any field except the template. */
 export const PoolSourceChangeFields = {
   ...requestFields,
   instanceType: unsettable(requestFields.instanceType),

@@ -2,7 +2,6 @@ import { Worker } from 'node:worker_threads';
 import { stringify } from 'yaml';
 import { threadModule } from '../../../lib/thread-module.ts';
 
-/** Messages to the thread and back. */
 export interface YamlOrder {
   readonly id: number;
   readonly json: string;
@@ -12,9 +11,9 @@ export interface YamlText {
   readonly text: string;
 }
 
-/** Characters of JSON. Shorter documents take less than 1 ms, so they stay on this thread. */
+/** In characters; shorter JSON takes less than 1 ms, so it stays on this thread. */
 const SHORT = 8_192;
-/** Idle time in ms before the thread ends. A restart takes 50 ms, off the event loop. */
+/** In ms; a restart takes 50 ms, off the event loop. */
 const IDLE_MS = 1_000;
 
 interface Awaited {
@@ -23,7 +22,7 @@ interface Awaited {
 }
 
 /**
- * Generates YAML of large documents in a worker thread that runs only while needed. 270 KB take 30
+ * Generates YAML of large documents in a worker thread that runs only while needed: 270 KB take 30
  * ms.
  */
 export class YamlThread {
@@ -32,7 +31,7 @@ export class YamlThread {
   #lastId = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  /** Writes no aliases, and omits undefined fields. Rejects if the thread fails. */
+  /** Writes no aliases, and omits undefined fields. */
   async textOf(document: object): Promise<string> {
     const json = JSON.stringify(document);
     if (json.length <= SHORT) return stringify(document, { aliasDuplicateObjects: false });

@@ -5,7 +5,6 @@ import { parentPort } from 'node:worker_threads';
 import { stringify } from 'yaml';
 import type { YamlOrder, YamlText } from './yaml-thread.ts';
 
-/** Worker of YamlThread: converts JSON to YAML. */
 parentPort?.on('message', ({ id, json }: YamlOrder) => {
   const answer: YamlText = {
     id,
@@ -14,15 +13,15 @@ parentPort?.on('message', ({ id, json }: YamlOrder) => {
   parentPort?.postMessage(answer);
 });
 
-/** Niceness of this thread, so that the event loop gets scarce CPU first. */
+/** The event loop gets scarce CPU first. */
 const NICENESS = 10;
 
 const lowerPriority = (): void => {
   try {
-    // Linux has a priority per thread; the TID is the last segment of PID/task/TID.
+    // Linux has a priority per thread; the TID ends PID/task/TID.
     setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
   } catch {
-    // Other systems keep the normal priority.
+    // Others keep the normal priority.
   }
 };
 

@@ -21,13 +21,11 @@ export const presentProcess = (fact: ProcessFact): ProcessWire => ({
 });
 
 interface OutputTerms {
-  /** Set in the answer to a start. */
   readonly first?: 'start';
   /** Absent for text if possible. */
   readonly encoding: 'base64' | undefined;
 }
 
-/** Streams a process's output. */
 export const presentOutput = (
   { fact, output, close }: ProcessFollow,
   { first, encoding }: OutputTerms,
@@ -72,10 +70,7 @@ const presentEvent = (event: Exclude<ProcessOutput, { kind: 'bytes' }>): ServerE
         data: event.bytes === undefined ? {} : { bytes: event.bytes },
       };
 
-/**
- * Sends UTF-8 without NUL as text. JSON escapes a NUL to six characters, so such text is sent as
- * base64.
- */
+/** JSON escapes a NUL to six characters, so text with NUL is sent as base64. */
 const textOrBase64: PresentBytes = (bytes) =>
   isUtf8(bytes) && !bytes.includes(0) ? { data: bytes.toString('utf8') } : base64(bytes);
 

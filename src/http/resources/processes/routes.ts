@@ -28,7 +28,6 @@ const OF_PROCESS = [...OF_SANDBOX, 'PROCESS_NOT_FOUND'] as const;
 
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
-/** Rows for processes in a sandbox, which run without a connected client. */
 export const processRoutes = (operations: Operations): readonly Route[] => [
   startProcess(operations),
   listProcesses(operations),

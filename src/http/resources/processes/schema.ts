@@ -125,7 +125,6 @@ export const ProcessDeletion = z
   .object({ processId: z.string(), status: z.literal('deleted') })
   .meta({ id: 'ProcessDeletion' });
 
-/** Data of an event, by event name. */
 export const ProcessEvent = z
   .union([
     ProcessEnvelope.describe('Data of `start` and `end`.'),

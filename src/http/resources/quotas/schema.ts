@@ -9,10 +9,7 @@ import { clusterID, incomplete, maybe, ofCluster } from '../../corridor/common-s
 
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 
-/**
- * A quantity, or a plain number of cores or bytes. Each branch has the error message, because zod
- * does not use the union's own if a branch matches the type.
- */
+/** Each branch has the error message: zod ignores the union's own if a branch matches the type. */
 const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
   maybe(
     z.union(
@@ -40,10 +37,10 @@ const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
 
 const LONGEST_QUANTITY = 32;
 
-/** Formats a number without an exponent, as quantities require. */
+/** Quantities have no exponent. */
 const plain = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, '');
 
-/** Any valid user name exists. Only a malformed name is not found. */
+/** Any valid user name exists. */
 export const UserPath: PathParams<{ team: string; user: string }> = {
   schema: z.object({
     team: z.string().refine(isDnsLabel).describe('A DNS label.'),
@@ -74,7 +71,6 @@ export const SetQuotasBody = z.object({
   ).describe('The same for memory: a quantity such as `"64Gi"`, or a number of bytes.'),
 });
 
-/** Converts the body to the units of quotas. */
 export const quotaChangeOf = ({
   cpu,
   memory,

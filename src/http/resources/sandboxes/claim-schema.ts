@@ -17,9 +17,7 @@ export const idleTimeout = z.union([duration, z.literal(0), z.null()], {
   error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never',
 });
 
-/**
- * Variables by name. Each value has at most `longest` characters; the total is not limited here.
- */
+/** Does not limit the total. */
 export const variables = (longest: number) =>
   z
     .record(z.string(), text(longest))
@@ -38,7 +36,7 @@ export const variables = (longest: number) =>
 
 const METADATA_KEY = /^[^\0-\x1f\x7f]{1,256}$/;
 
-/** Metadata of a claim, or the metadata filter of a list. */
+/** Also the filter of a list. */
 export const metadata = z
   .record(z.string(), text(MOST_METADATA_BYTES))
   .refine(
@@ -58,7 +56,7 @@ export const metadata = z
     propertyNames: { type: 'string', pattern: METADATA_KEY.source },
   });
 
-/** Base64 length of 256 KiB. The byte count is checked later. */
+/** Base64 of 256 KiB, which are checked later. */
 const LONGEST_CONTENT = 349_528;
 
 const claimFile = z.object({
@@ -76,7 +74,7 @@ const claimFile = z.object({
 });
 export type ClaimFileBody = z.infer<typeof claimFile>;
 
-/** `poolName` is required. The row checks it, with its own message. */
+/** The row requires `poolName`, with its own message. */
 export const ClaimBody = z
   .object({
     poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(

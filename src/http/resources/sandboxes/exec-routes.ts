@@ -28,7 +28,6 @@ import {
   SandboxStateBody,
 } from './schema.ts';
 
-/** Rows for commands in a running sandbox, its state and its idle timeout. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
   execInSandbox(operations),
   createExecToken(operations),
@@ -146,14 +145,13 @@ const setIdleTimeout = (operations: Operations): Route =>
   });
 
 /**
- * Output bytes reserved before a command starts. Most commands print less, so they never end for
- * lack of memory.
+ * Output reserved before a command starts. Most print less, so they never end for lack of memory.
  */
 const FIRST_BYTES = 64 << 10;
 
 /**
- * Reserves memory for a command's input and first output. The returned function reserves more as it
- * prints. Both throw if the budget is exhausted.
+ * Reserves memory for input and first output; the returned function reserves more. Both throw if
+ * the budget is exhausted.
  */
 const gatheredInto = (room: AnswerRoom, inputBytes: number): ((bytes: Buffer) => void) => {
   room.hold(inputBytes + FIRST_BYTES);

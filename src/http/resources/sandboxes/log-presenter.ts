@@ -20,7 +20,6 @@ export const presentLogs = (view: SandboxLogs, text: Buffer): LongAnswer =>
     truncated: view.truncated,
   } satisfies TextAsBytes<SandboxLogsWire>);
 
-/** The printed bytes, with optional timestamps. */
 export const presentLogText = ({ lines }: SandboxLogs, { timestamps }: LogsStyle): Buffer =>
   Buffer.concat(
     lines.flatMap(({ time, text, partial }) => [
@@ -32,7 +31,7 @@ export const presentLogText = ({ lines }: SandboxLogs, { timestamps }: LogsStyle
 
 const LINE_END = Buffer.from('\n');
 
-/** One event per line. `reset` marks skipped lines, and `end` follows the last line. */
+/** `reset` marks skipped lines, and `end` follows the last line. */
 export async function* presentLogEvents(
   sandboxId: string,
   batches: AsyncIterable<LogBatch>,

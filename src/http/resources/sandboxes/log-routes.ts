@@ -66,15 +66,12 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
   }),
 ];
 
-/** Maximum number of bytes read to find the last lines. */
+/** Read to find the last lines. */
 const READ_BYTES = 2 << 20;
 
 const bytesToRead = (lines: number): number => READ_BYTES + lines * LOG_LINE_BYTES;
 
-/**
- * Releases the reserved memory after the client read the first batch, the last lines. The rest of
- * the stream needs little.
- */
+/** Releases the memory after the client read the first batch; the rest needs little. */
 async function* thenRelease(
   batches: AsyncIterable<LogBatch>,
   room: AnswerRoom,

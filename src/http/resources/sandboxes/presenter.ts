@@ -29,7 +29,7 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   paused: view.paused,
 });
 
-/** Presents a sandbox with its endpoint URLs. `base` is the API's URL without a trailing slash. */
+/** `base` is the API's URL without a trailing slash. */
 export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
   ...presentSandbox(view),
   endpoints: Object.fromEntries(
@@ -87,7 +87,7 @@ export const presentSandboxReadiness = ({
   ),
 });
 
-/** Maximum bytes of each stream in an answer. */
+/** Bytes of each stream in an answer. */
 export const EXEC_OUTPUT_LIMIT = 1_048_576;
 
 export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>

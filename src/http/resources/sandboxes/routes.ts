@@ -174,10 +174,7 @@ const claimWaitMs = ({
   readonly waitMs: number | undefined;
 }): number => waitMs;
 
-/**
- * Decodes the files of a claim. Refuses with INVALID_ARGUMENT, by field: an invalid path, invalid
- * base64, a repeated file, and more than 256 KiB in total.
- */
+/** Refuses, by field, invalid paths and base64, repeated files, and more than 256 KiB in total. */
 const claimFilesOf = (given: readonly ClaimFileBody[]): readonly ClaimFile[] => {
   const named = new Map<string, number>();
   let bytes = 0;
@@ -198,7 +195,7 @@ const claimFilesOf = (given: readonly ClaimFileBody[]): readonly ClaimFile[] => 
   });
 };
 
-/** Normalizes a path: `/a/./b` and `/a//b` are the same file. */
+/** `/a/./b` and `/a//b` are the same file. */
 const nameOf = (path: Buffer): string =>
   path
     .toString('latin1')

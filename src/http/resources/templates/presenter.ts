@@ -45,7 +45,7 @@ export const presentTemplateCluster = ({
   at: timestampOf(at),
 });
 
-/** Caches YAML. Documents of a version never change, and a list shows up to 1,000 of them. */
+/** Documents of a version never change, and a list shows up to 1,000 of them. */
 const yamls = new WeakMap<SandboxTemplateDocument, string>();
 
 const yamlOf = (document: SandboxTemplateDocument): string => {

@@ -156,10 +156,7 @@ const shown = (view: TemplateView): Answer =>
 const FIELD = 'crdJson';
 const Enclosed = z.object({ [FIELD]: SandboxTemplateSchema });
 
-/**
- * Parses the template in `crdJson`, as strictly as a body, and refuses unknown fields. Refusals
- * prefix fields with `crdJson.`
- */
+/** Refuses unknown fields. Refusals prefix fields with `crdJson.` */
 const templateIn = (crdJson: string): SandboxTemplateDocument => {
   if (Buffer.byteLength(crdJson) > MAX_TEMPLATE_BYTES)
     throw new Refusal('PAYLOAD_TOO_LARGE', `${FIELD} is larger than ${MAX_TEMPLATE_BYTES} bytes`);

@@ -9,15 +9,13 @@ import { badArgument } from '../rpc/rpc-errors.ts';
 import { entryInfo, SLICE_MS, type EntryInit } from './entry-info.ts';
 import { targetAt, type Place } from './homes.ts';
 
-/** Maximum of links in a chain, like the kernel's limit. */
+/** Like the kernel's limit. */
 const MOST_LINKS = 8;
 const MOST_DEPTH = 16;
-/** Maximum entries of a list, which is one message. */
+/** A list is one message. */
 const MOST_ENTRIES = 10_000;
-/** Maximum links of a list that are resolved. */
 const MOST_FOLLOWED = 256;
 
-/** Reads entries in the form that clients see. */
 export class Entries {
   readonly #operations: Pick<Operations, 'statFile' | 'listFiles'>;
 
@@ -40,7 +38,7 @@ export class Entries {
     if (kind !== 'folder') throw badArgument(`path: ${place.shown} is not a folder`);
   }
 
-  /** Lists a folder by name. Refuses a list that exceeds one message. */
+  /** Refuses a list that exceeds one message. */
   async in(
     sandbox: AddressedSandbox,
     { place, depth }: { readonly place: Place; readonly depth: number },
@@ -92,7 +90,6 @@ export class Entries {
     return this.#operations.statFile(sandbox.caller, targetAt(sandbox, path), signal);
   }
 
-  /** Kind of a link's target; undefined for other entries and broken links. */
   async #leadsTo(
     sandbox: AddressedSandbox,
     link: { readonly path: string; readonly stat: FileStat },

@@ -21,7 +21,6 @@ const LETTERS: Readonly<Record<FileKind, string>> = {
   other: '?',
 };
 
-/** Describes an entry. A link has the kind of its target, if the target exists. */
 export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): EntryInit => ({
   name: posix.basename(path),
   type: TYPES[leadsTo ?? stat.kind],
@@ -38,13 +37,13 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   metadata: stat.metadata,
 });
 
-/** Wire size of an entry without its names, in bytes. */
+/** Without the entry's names. */
 const FIELD_BYTES = 256;
 
-/** Work on a long list between two turns of the event loop, in ms. */
+/** Time in ms between turns of the event loop. */
 export const SLICE_MS = 4;
 
-/** Upper bound of a list's size on the wire, in bytes. */
+/** An upper bound of the size on the wire. */
 export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
   const slices = new Slices(SLICE_MS);
   let sum = 0;
@@ -57,8 +56,8 @@ export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> =>
 };
 
 /**
- * Writes the JSON of an answer piece by piece, in the codec's format. Encoding many entries at once
- * would block other calls.
+ * Writes JSON in the codec's format piece by piece, since encoding many entries at once would block
+ * other calls.
  */
 export async function* entriesAsJson(
   entries: readonly EntryInit[],
@@ -79,7 +78,6 @@ export async function* entriesAsJson(
 
 const jsonBytes = (text: string): number => jsonLength(Buffer.from(text));
 
-/** Permissions in the format of `ls -l`. */
 const permissionsOf = ({ kind, mode }: FileStat): string => {
   const bits = 'rwxrwxrwx'.split('').map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-'));
   for (const [bit, at, letter] of SPECIAL)
@@ -93,9 +91,8 @@ const SPECIAL = [
   [0o1000, 8, 't'],
 ] as const;
 
-/** User names depend on the image; only root is the same everywhere. */
+/** Other names depend on the image. */
 const userOf = (id: number): string => (id === 0 ? 'root' : String(id));
 
-/** Limits a file's time to the range of RFC 3339. */
 const boundedMs = (ns: bigint): number =>
   Math.min(Math.max(Number(ns / 1_000_000n), -62_135_596_800_000), 253_402_300_799_999);

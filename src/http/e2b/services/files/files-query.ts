@@ -5,8 +5,8 @@ import { requireUser } from '../user.ts';
 const LONGEST = 16_384;
 
 /**
- * Reads the query of a `/files` request, undecoded. All readers use this function, so the signed
- * file is exactly the opened file. Refuses repeated parameters.
+ * Reads the undecoded query of `/files`. All readers use it, so the signed file is the opened file.
+ * Refuses repeated parameters.
  */
 export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, string> => {
   const query = new Map<string, string>();
@@ -19,13 +19,13 @@ export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, s
   return query;
 };
 
-/** Decodes a parameter; undefined if absent. Refuses invalid UTF-8. */
+/** Refuses invalid UTF-8. */
 export const fieldOf = (query: ReadonlyMap<string, string>, name: string): string | undefined => {
   const value = query.get(name);
   return value === undefined ? undefined : decoded(name, value);
 };
 
-/** Path in a `/files` request; empty if absent. Refuses another user. */
+/** Empty if absent. Refuses another user. */
 export const pathAsked = (request: IncomingMessage): string => {
   const query = filesQuery(request);
   requireUser(fieldOf(query, 'username') ?? '');

@@ -35,7 +35,6 @@ export const filesystemService = (
     const above = targetAt(sandbox, posix.dirname(path));
     await operations.makeFolder(sandbox.caller, above, { parents: true, signal });
   };
-  /** Finds the folder to watch. Refuses other entries. */
   const watchOrder = async (
     context: HandlerContext,
     request: { path: string; recursive: boolean; includeEntry: boolean },
@@ -133,7 +132,6 @@ export const filesystemService = (
   };
 };
 
-/** Translates the refusal if a file is in the place of a folder. */
 const asFolder = async <T>(place: Place, make: () => Promise<T>): Promise<T> => {
   try {
     return await make();

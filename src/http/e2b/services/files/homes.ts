@@ -5,31 +5,29 @@ import type { FileTarget } from '../../../../services/files/file-operations.ts';
 import type { Operations } from '../../../../services/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 
-/** A path of a call, resolved. */
 export interface Place {
-  /** Absolute path that the caller sees. */
+  /** Path that the caller sees. */
   readonly shown: string;
-  /** Absolute path in the sandbox. */
   readonly path: string;
 }
 
 interface Home {
   readonly path: string;
-  /** Whether `/home/user` exists: another name of the home, or a folder of the image. */
+  /** Whether `/home/user` exists. */
   readonly hasTheirs: boolean;
 }
 
-/** Home of every sandbox by E2B's convention. */
+/** E2B's convention. */
 const THEIR_HOME = '/home/user';
-/** Prints the home, then a NUL if the folder `/home/user` exists. */
+/** Prints the home, and a NUL if `/home/user` exists. */
 const ASK_HOME = ['/bin/sh', '-c', `printf %s "$HOME"; [ -d ${THEIR_HOME} ] && printf '\\0'; :`];
 const ASK_MS = 10_000;
 const MOST_BYTES = 4_096;
 const MOST_KNOWN = 10_000;
 
 /**
- * Resolves paths. Relative paths start at the home. `/home/user` means the home if no such folder
- * exists. Reads each sandbox's home once.
+ * Resolves paths. Relative ones start at the home; `/home/user` means the home unless such a folder
+ * exists.
  */
 export class Homes {
   readonly #operations: Pick<Operations, 'execInSandbox'>;
@@ -39,7 +37,7 @@ export class Homes {
     this.#operations = operations;
   }
 
-  /** Resolves a path. Refuses an invalid path, and a path in another user's home. */
+  /** Refuses an invalid path, and one in another user's home. */
   async place(sandbox: AddressedSandbox, text: string): Promise<Place> {
     if (!text.isWellFormed()) throw invalidArgument('path', 'is not well-formed Unicode');
     if (/^~[^/]/.test(text))
@@ -70,7 +68,7 @@ export class Homes {
 
   async #ask({ caller, sandboxId }: AddressedSandbox): Promise<Home> {
     const request = { argv: ASK_HOME, timeoutMs: ASK_MS, outputLimit: MOST_BYTES };
-    // Other callers may share this answer, so the first caller's signal must not abort it.
+    // Others may share this answer: do not abort it by the first caller's signal.
     const signal = AbortSignal.timeout(2 * ASK_MS);
     const { stdout } = await this.#operations
       .execInSandbox(caller, sandboxId, { request, signal })
@@ -88,7 +86,7 @@ const beneath = (home: string, path: string): string => {
   return joined.length > 1 ? joined.replace(/\/$/, '') : joined;
 };
 
-/** Builds the target of a file operation. Refuses an invalid path. */
+/** Refuses an invalid path. */
 export const targetAt = ({ sandboxId }: AddressedSandbox, path: string): FileTarget => ({
   sandboxId,
   path: filePathOf('path', path),

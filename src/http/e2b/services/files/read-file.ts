@@ -15,7 +15,6 @@ export interface ReadFileDeps {
   readonly unread: UnreadAnswers;
 }
 
-/** Answers `GET /files` with the bytes of a file. */
 export const readFile = async (
   { operations, homes, unread }: ReadFileDeps,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -25,7 +24,7 @@ export const readFile = async (
   if (path === '') throw invalidArgument('path', 'is required');
   const { path: found } = await homes.place(sandbox, path);
   const { range: asked, 'if-range': condition } = request.headers;
-  // Answers carry no version, so no condition can match.
+  // Answers have no version: no condition can match.
   const range = condition === undefined ? rangeOf(asked) : undefined;
   const order = { as: 'file', range, signal: sandbox.signal } as const;
   const opened = await asFile(() =>
@@ -48,7 +47,7 @@ export const readFile = async (
   try {
     await pipeline(content, response);
   } catch {
-    // The client left, or must not take a part for the whole.
+    // The client must not take a part for the whole.
     response.destroy();
   }
 };
@@ -60,7 +59,6 @@ const lengthsOf = (opened: OpenedContent, isPart: boolean): Readonly<Record<stri
   return { 'Content-Length': String(end - start), ...(isPart ? part : {}) };
 };
 
-/** Translates the refusal of a folder or a device into a fault of the caller. */
 export const asFile = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();

@@ -20,15 +20,13 @@ export interface WatchOrder {
 }
 
 export interface Watch {
-  /** Call only once. */
   readonly events: (signal: AbortSignal) => AsyncIterable<EventInit>;
-  /** May be repeated. */
   readonly close: () => void;
 }
 
 /**
- * Follows a folder from the time it resolves. Reports a file that was moved into place, as the API
- * and many editors do, as created and written. Ends with `aborted` if changes were missed.
+ * Follows a folder from the time it resolves. Reports a file moved into place as created and
+ * written. Ends with `aborted` if changes were missed.
  */
 export const watchedEvents = async (
   operations: Pick<Operations, 'watchFiles'>,
@@ -42,7 +40,7 @@ export const watchedEvents = async (
     try {
       return await entries.at(sandbox, { shown, path }, signal);
     } catch (error) {
-      // The file is gone or a limit is reached; send the event without the entry.
+      // The file is gone or a limit is reached.
       if (error instanceof Refusal) return undefined;
       throw error;
     }

@@ -7,38 +7,32 @@ import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
 import type { EventInit, Watch } from './watched-events.ts';
 
-/** Maximum watchers per sandbox and per tenant. */
 const MOST_OF_SANDBOX = 8;
 const MOST_OF_TENANT = 32;
-/** Maximum bytes of one watcher's buffered events. Each event counts EVENT_BYTES and its name. */
+/** Bounds one watcher's buffered events; each counts EVENT_BYTES and its name. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
-/** A poll waits at most FIRST_MS for changes, and ends after NEXT_MS without a new change. */
+/** A poll lasts at most FIRST_MS, and ends NEXT_MS after the last change. */
 const FIRST_MS = 200;
 const NEXT_MS = 30;
-/** Removes a watcher that nobody has polled for this long. */
+/** Time without a poll after which a watcher is removed. */
 const UNASKED_MS = 600_000;
 
 interface Watcher {
   readonly sandboxId: string;
   readonly tenant: string;
   readonly leaving: AbortController;
-  /** Ends the watch. May be repeated. */
   readonly close: () => void;
-  /** Returns the watcher's permits. */
   readonly leave: () => void;
   events: EventInit[];
   bytes: number;
   failure?: ConnectError;
-  /** Called on each event. */
   wake: () => void;
   forget: () => void;
 }
 
 /**
- * Buffers the events of folders for polling clients: at most 8 watchers per sandbox and 32 per
- * tenant, with 1 MiB each. A watcher whose watch or sandbox has ended keeps its events until its
- * permit is needed.
+ * Buffers events for polling clients. An ended watcher keeps its events until its permit is needed.
  */
 export class Watchers {
   readonly #clock: Clock;
@@ -51,7 +45,7 @@ export class Watchers {
     this.#newId = newId;
   }
 
-  /** Starts a watcher and returns its id. Refuses a watcher beyond the limits. */
+  /** Returns the watcher's id. */
   async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
     const tenant = tenantKey(caller);
     const leave = this.#takePlace(sandboxId, tenant);
@@ -74,10 +68,7 @@ export class Watchers {
     }
   }
 
-  /**
-   * Returns the events since the last call, after a short wait for those in flight. Rejects with
-   * `not_found`, or with the watcher's failure.
-   */
+  /** Waits shortly for events in flight. Rejects with `not_found`, or the watcher's failure. */
   async take(sandbox: AddressedSandbox, id: string): Promise<EventInit[]> {
     const watcher = this.#find(sandbox, id);
     await this.#untilSettled(watcher);
@@ -124,7 +115,6 @@ export class Watchers {
     );
   }
 
-  /** Removes the oldest ended watcher; returns false if no watcher has ended. */
   #dropEnded(isOfIt: (watcher: Watcher) => boolean): boolean {
     for (const [id, watcher] of this.#all)
       if (watcher.failure !== undefined && isOfIt(watcher)) {
@@ -134,7 +124,6 @@ export class Watchers {
     return false;
   }
 
-  /** Removes all watchers. */
   stop(): void {
     for (const [id, watcher] of this.#all) this.#drop(id, watcher);
   }

@@ -20,7 +20,6 @@ export interface WriteFilesDeps {
   readonly homes: Homes;
 }
 
-/** A written file, in the form that SDKs expect. */
 interface Written {
   readonly path: string;
   readonly name: string;
@@ -29,15 +28,14 @@ interface Written {
 }
 
 const MOST_FILES = 1_000;
-/** Maximum of other form fields, which are ignored. */
 const MOST_FIELDS = 100;
-/** Name of a file's part. Pages may send it as text without a file name. */
+/** A form's part may be text without a file name. */
 const FILE = 'file';
 const MOST_TEXT = 1 << 20;
 const OCTETS = /^application\/octet-stream\b/i;
 const FORM = /^multipart\/form-data\b/i;
 
-/** Answers `POST /files`: writes the body to one file, or each part of a form to its own file. */
+/** Writes the body to one file, or each part of a form to its own. */
 export const writeFiles = async (
   deps: WriteFilesDeps,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -66,21 +64,20 @@ export const writeFiles = async (
   response.writeHead(200, headers).end(text);
 };
 
-/** Prefix of headers that are stored as the files' metadata. */
 const METADATA = 'x-metadata-';
 const KEY = /^[\x20-\x7e]{1,246}$/;
 const VALUE = /^[\x20-\x7e]*$/;
-/** Maximum bytes of keys and values. Each key also counts its prefix in the file system. */
+/** Each key also counts its prefix in the file system. */
 const MOST_METADATA = 4_096;
 const BEFORE_KEY = 'user.e2b.'.length;
 
 type Metadata = Readonly<Record<string, string>>;
 
-/** Metadata in the headers; the first header of a name wins. Undefined without metadata. */
+/** The first header of a name wins. */
 const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
   const kept = new Map<string, string>();
   let bytes = 0;
-  // `headersDistinct` of some versions of Node throws if a header is named `__proto__`.
+  // `headersDistinct` throws for `__proto__` in some versions of Node.
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? '';
     const value = rawHeaders[at + 1] ?? '';
@@ -99,7 +96,7 @@ const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
   return kept.size === 0 ? undefined : Object.fromEntries(kept);
 };
 
-/** Bytes of the body, decompressed if it is gzip. */
+/** Decompresses gzip. */
 const contentOf = (request: IncomingMessage, response: ServerResponse): Readable => {
   if (request.headers['content-encoding']?.toLowerCase() !== 'gzip') {
     checkEncoding(request);
@@ -141,7 +138,7 @@ interface FileToWrite {
   readonly metadata: Metadata | undefined;
 }
 
-/** Translates a malformed form or gzip body into a refusal. Returns any other error unchanged. */
+/** Turns a malformed form or gzip body into a refusal; returns other errors unchanged. */
 const malformed = (error: unknown): unknown => {
   if (error instanceof Refusal || error instanceof ClientGone || !(error instanceof Error))
     return error;
@@ -150,7 +147,7 @@ const malformed = (error: unknown): unknown => {
   return FORM_FAULT.test(error.message) ? invalidArgument('body', error.message) : error;
 };
 
-/** Messages of busboy for malformed forms, since its errors have no codes. */
+/** Busboy's messages: its errors have no codes. */
 const FORM_FAULT =
   /^(Unexpected end of|Malformed|Multipart: Boundary not found|Unsupported content)/;
 
@@ -162,8 +159,8 @@ interface Form {
 }
 
 /**
- * Writes the parts of a form in sequence. A path in the query applies to the only file; without it,
- * each part's file name is its path.
+ * Writes parts in sequence. A path in the query applies to the only file; else file names are
+ * paths.
  */
 const writeForm = async (
   deps: WriteFilesDeps,
@@ -180,7 +177,7 @@ const writeForm = async (
   };
   const take = (content: Readable, filename: string | undefined): void => {
     content.on('error', () => {});
-    // Limits reading to the speed of writing, since the form buffers small files.
+    // Read no faster than files are written: the form buffers small files.
     form.cork();
     void turn.then(() => form.uncork());
     turn = turn.then(async () => {
@@ -217,7 +214,7 @@ const writeForm = async (
 const asError = (failure: unknown): Error =>
   failure instanceof Error ? failure : new Error(String(failure));
 
-/** Path of a part. A part may lack a file name, contrary to the types. */
+/** Contrary to the types, a part may lack a file name. */
 const nameOf = (filename: string | undefined): string => {
   if (!filename) throw invalidArgument('path', 'is required, as each file has no name');
   return filename;

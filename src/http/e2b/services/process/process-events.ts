@@ -11,9 +11,9 @@ type Stream = 'stdout' | 'stderr' | 'pty';
 
 export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
-  /** Timeout of the process, in ms. Reported as the end of the stream. */
+  /** In ms; reported as the end of the stream. */
   readonly timeoutMs?: number;
-  /** Resolves with the stream's error if the sandbox has ended; undefined while it runs. */
+  /** The stream's error if the sandbox has ended. */
   readonly endOfSandbox: () => Promise<ConnectError | undefined>;
 }
 
@@ -21,15 +21,11 @@ const PIECE = 32 << 10;
 const TTY_PIECE = 16 << 10;
 const ROUNDING_MS = 10;
 
-/** First message of a process's stream. */
 export const startOf = ({ pid }: ProcessFact): Told => ({
   event: { event: { case: 'start', value: { pid } } },
 });
 
-/**
- * Yields the frames after the start: output, keepalives, and the end. Cuts text only between
- * characters. Writes the JSON of a `ProcessEvent` by hand for speed; it suits each of the calls.
- */
+/** Yields output, keepalives and the end. Writes the JSON of a `ProcessEvent` by hand for speed. */
 export async function* processFrames(
   { fact: { tty }, output }: Pick<ProcessFollow, 'fact' | 'output'>,
   { signal, timeoutMs, endOfSandbox, ...silences }: EventTerms,
@@ -67,20 +63,18 @@ const endFrame = (fact: ProcessFact): Buffer => {
 const timedOut = (): ConnectError =>
   new ConnectError('the process was killed at its timeout', Code.DeadlineExceeded);
 
-/**
- * Whether the timeout ended the process. Its own exit code may be the same, but not at that time.
- */
+/** The process's own exit code may be the same, but not at that time. */
 const isTimedOut = (
   { exitCode, startedAt, endedAt = startedAt }: ProcessFact,
   timeoutMs = Infinity,
 ): boolean => exitCode === 124 && endedAt - startedAt >= timeoutMs - ROUNDING_MS;
 
-/** Whether a signal ended the process. A shell reports this by its exit code. */
+/** A shell reports a signal by its exit code. */
 const isEndedByOthers = ({ signal, exitCode = 0 }: ProcessFact): boolean =>
   signal !== undefined || exitCode > SIGNALLED;
 const SIGNALLED = 128;
 
-/** Signal names that E2B's programs expect. */
+/** Names that E2B's programs expect. */
 const KILLED: Readonly<Record<string, string>> = { KILL: 'killed', TERM: 'terminated' };
 
 const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
@@ -97,13 +91,11 @@ const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts bytes into pieces of limited length that end between UTF-8 characters, since some SDKs
- * decode each piece on its own. Cuts binary data anywhere. Pieces may share memory with their
- * input.
+ * Cuts text only between UTF-8 characters, since some SDKs decode each piece on its own. Pieces may
+ * share memory with their input.
  */
 export class WholeCharacters {
   readonly #most: number;
-  /** Start of an incomplete character, at most three bytes. */
   #begun: Buffer = NOTHING;
 
   constructor(most: number) {
@@ -122,14 +114,12 @@ export class WholeCharacters {
     if (end > 0) yield left.subarray(0, end);
   }
 
-  /** Yields the held-back bytes, if any. */
   *rest(): Generator<Buffer, void, undefined> {
     if (this.#begun.length > 0) yield this.#begun;
     this.#begun = NOTHING;
   }
 }
 
-/** Number of bytes at the end that belong to an incomplete character. */
 const begunAt = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -43,24 +43,19 @@ export interface ProcessServiceDeps {
   readonly clock: Clock;
 }
 
-/** Time after its end in which a process can still be connected to. */
+/** How long an ended process can still be connected to. */
 const ENDED_MS = 30_000;
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
 interface ProcessService {
   readonly calls: Partial<ServiceImpl<typeof Process>>;
-  /** Streaming calls of `calls`, served without the library. */
   readonly streams: readonly PlainStream[];
 }
 
-/** Serves `process.Process` with the API's processes. */
 export const processService = (deps: ProcessServiceDeps): ProcessService => {
   const { operations, clock, homes } = deps;
   const followed = new FollowedProcesses();
-  /**
-   * Finds the latest process with that pid or tag, including processes ended less than `endedMs`
-   * ago. Refuses a call that a rule holds.
-   */
+  /** The latest process with that pid or tag. Refuses a call that a rule holds. */
   const find = async (
     { sandbox, permitProcess }: Call,
     selector: ProcessSelector | undefined,
@@ -79,7 +74,6 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     permitProcess(found.processId);
     return found;
   };
-  /** Remembers a process while its stream is open. */
   const kept = (sandboxId: string, running: ProcessFollow): ProcessFollow => {
     const leave = followed.add(sandboxId, running.fact);
     const close = (): void => {
@@ -96,7 +90,6 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
       return rpcErrorOf(error);
     }
   };
-  /** The start message, and the frames after it. */
   const begun = (
     { call, leftMs, header }: StreamTerms,
     running: ProcessFollow,
@@ -112,7 +105,6 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     });
     return { first: startOf(running.fact), rest: { frames, close: () => running.close() } };
   };
-  /** Writes input to a process, piece by piece. */
   const give = async (
     { caller, sandboxId }: AddressedSandbox,
     { processId, tty }: ProcessFact,
@@ -200,10 +192,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
   return { calls, streams };
 };
 
-/**
- * Sends the first message through the library, and hands over the rest: the library needs much
- * memory per stream.
- */
+/** Sends only the first message through the library, which needs much memory per stream. */
 async function* handedOver<T>(
   context: HandlerContext,
   open: (terms: StreamTerms) => Promise<{ readonly first: T; readonly rest: FramesToCome }>,
@@ -234,7 +223,6 @@ const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
   [Signal.SIGTERM]: 'TERM',
 };
 
-/** Validates a start by the rules of the API. */
 const orderOf = async (
   { process, pty, tag, stdin = true }: StartRequest,
   { call, leftMs }: StreamTerms,
@@ -277,10 +265,8 @@ const named = (selector: ProcessSelector | undefined): string => {
   return kind === 'tag' ? `with the tag ${JSON.stringify(value)}` : String(value);
 };
 
-/** Wire size of a process without its texts, in bytes. */
 const FIELD_BYTES = 128;
 
-/** Upper bound of a process's size in a list, in bytes. */
 const bytesOf = ({ argv, tag = '' }: ProcessFact): number =>
   [...argv, tag].reduce((sum, text) => sum + 3 + jsonLength(Buffer.from(text)), FIELD_BYTES);
 
@@ -295,14 +281,11 @@ interface Followed {
   streams: number;
 }
 
-/**
- * Processes with streams open here, so that a keystroke does not need a list of all processes.
- * Holds at most one per stream.
- */
+/** Processes with streams open here, so that a keystroke needs no list of processes. */
 class FollowedProcesses {
   readonly #all = new Map<string, Followed>();
 
-  /** Remembers a process until the returned function is called. That call may be repeated. */
+  /** Ends by the returned function, which may be repeated. */
   add(sandboxId: string, fact: ProcessFact): () => void {
     const key = keyOf(sandboxId, fact.pid);
     const known = this.#all.get(key);
@@ -319,7 +302,7 @@ class FollowedProcesses {
     };
   }
 
-  /** Process with that pid; undefined if no stream of it is open here. */
+  /** Undefined without a stream open here. */
   get(sandboxId: string, pid: number): ProcessFact | undefined {
     return this.#all.get(keyOf(sandboxId, pid))?.fact;
   }

@@ -2,24 +2,20 @@ import { invalidArgument } from '../../../../model/refusals.ts';
 import { FRAME_HEAD_BYTES } from './frames.ts';
 
 const KIB = 1_024;
-/** Maximum bytes of a body, by call. */
 const MOST_BYTES: Readonly<Record<string, number>> = {
   Start: 256 * KIB,
   SendInput: 1_024 * KIB,
 };
 const MOST_BYTES_OF_OTHERS = 64 * KIB;
-/** Maximum bytes of one message of a streaming call. */
 const MOST_BYTES_OF_MESSAGE = 1_024 * KIB;
-/** Twice the values of the largest valid call: 1,024 arguments and 128 variables. */
+/** Twice the largest valid call: 1,024 arguments and 128 variables. */
 const MOST_VALUES = 2_304;
 
-/** Maximum bytes of a call's body, by the call's path. */
 export const mostBytesOf = (path: string): number =>
   MOST_BYTES[path.slice(path.lastIndexOf('/') + 1)] ?? MOST_BYTES_OF_OTHERS;
 
 /**
- * Refuses JSON with too many values with INVALID_ARGUMENT, before parsing it. `isFramed` marks a
- * Connect stream, whose messages each follow their length.
+ * Refuses JSON with too many values before parsing. `isFramed`: each message follows its length.
  */
 export const boundValues = (body: Buffer, isFramed: boolean): void => {
   let left = MOST_VALUES;
@@ -38,8 +34,8 @@ function* messagesOf(body: Buffer): Generator<Buffer, void, undefined> {
 }
 
 /**
- * Splits a Connect stream into messages, each with its head and after it is permitted. Yields an
- * incomplete last message unchanged.
+ * Splits a Connect stream into permitted messages, each with its head. Yields an incomplete last
+ * message unchanged.
  */
 export async function* wholeMessages(
   content: AsyncIterable<Buffer>,
@@ -71,7 +67,7 @@ export async function* wholeMessages(
 
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
 
-/** Counts the commas between values, up to `most` + 1. */
+/** Up to `most` + 1. */
 const commasIn = (json: Buffer, most: number): number => {
   let commas = 0;
   for (let at = 0; at < json.length && commas <= most; at += 1) {
@@ -81,7 +77,6 @@ const commasIn = (json: Buffer, most: number): number => {
   return commas;
 };
 
-/** Index of the string's closing quote, or the length of the JSON if the string is not closed. */
 const endOfString = (json: Buffer, from: number): number => {
   for (let at = json.indexOf(QUOTE, from + 1); at >= 0; at = json.indexOf(QUOTE, at + 1)) {
     let backslashes = 0;

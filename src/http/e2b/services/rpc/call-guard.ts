@@ -9,23 +9,17 @@ import { isGone, rpcErrorOf } from './rpc-errors.ts';
 
 export interface Call {
   readonly sandbox: AddressedSandbox;
-  /** Returns its room in the budget for answers, which is given back when the response is over. */
   readonly room: () => AnswerRoom;
-  /**
-   * Checks a call for one process once the process is known. Refuses the call if a rule holds it.
-   */
+  /** Refuses a call for a process that a rule holds. */
   permitProcess: (processId: string) => void;
-  /** JSON that replaces a long message of the answer, written piece by piece. */
   longJson?: AsyncIterable<Uint8Array>;
-  /** Frames after the first message of a stream, if the call writes them itself. */
+  /** A stream's frames after the first message, if the call writes them itself. */
   goesOn?: FramesToCome;
-  /** Set when the sandbox turns out to be gone. */
   gone?: Error;
 }
 
-/** Frames of a stream between the first and the last. */
 export interface FramesToCome {
-  /** Read only once. The last frame reports an error of the frames. */
+  /** Read only once. The last frame reports an error. */
   readonly frames: AsyncIterable<Buffer>;
   /** Closes the stream, read or unread. May be repeated. */
   readonly close: () => void;
@@ -33,7 +27,6 @@ export interface FramesToCome {
 
 export const CALL = createContextKey<Call | undefined>(undefined);
 
-/** Operation of each call. */
 export const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
   Start: 'startProcess',
   Connect: 'followProcess',
@@ -76,20 +69,20 @@ export class GuardedCall {
     };
   }
 
-  /** Refuses a call as another user, and a call that a rule holds. */
+  /** Refuses another user, and a call that a rule holds. */
   permit(authorization: string | null | undefined): void {
     const { conduct } = this.#deps;
     requireUser(userOf(authorization));
     if (!conduct.isOfProcess(this.#conducted.operation)) conduct.permit(this.#conducted);
   }
 
-  /** Audits the success. May be repeated. */
+  /** May be repeated. */
   done(): void {
     if (!this.#isNoted) this.#deps.conduct.note(this.#conducted);
     this.#isNoted = true;
   }
 
-  /** Audits the failure, and returns the error for the client. */
+  /** Returns the error for the client. */
   failed(error: unknown): ConnectError {
     if (!this.#isNoted) this.#deps.conduct.note(this.#conducted, error);
     this.#isNoted = true;
@@ -98,7 +91,6 @@ export class GuardedCall {
   }
 }
 
-/** Applies `GuardedCall` to the library's calls. */
 export const guardCalls =
   (deps: GuardDeps): Interceptor =>
   (next) =>
@@ -130,7 +122,7 @@ export const guardCalls =
     }
   };
 
-/** Translates an error for the client. Logs a fault of the daemon. */
+/** Logs a fault of the daemon. */
 export const toldOf = (
   error: unknown,
   log: Log,

@@ -1,10 +1,10 @@
 import type { ConnectError } from '@connectrpc/connect';
 import { createEndStreamSerialization, endStreamFlag } from '@connectrpc/connect/protocol-connect';
 
-/** Size of a frame's head: flags and length. */
+/** Flags and length. */
 export const FRAME_HEAD_BYTES = 5;
 
-/** Frames an ASCII message for a Connect stream. */
+/** `message` is ASCII. */
 export const frameOf = (message: string, flags = 0): Buffer => {
   const frame = Buffer.allocUnsafe(FRAME_HEAD_BYTES + message.length);
   frame.writeUInt8(flags, 0);
@@ -13,7 +13,7 @@ export const frameOf = (message: string, flags = 0): Buffer => {
   return frame;
 };
 
-/** Message of a body that is a single frame without flags; undefined for any other body. */
+/** Undefined unless the body is a single frame without flags. */
 export const onlyMessageOf = (body: Buffer): string | undefined =>
   body.length >= FRAME_HEAD_BYTES &&
   body[0] === 0 &&
@@ -23,7 +23,6 @@ export const onlyMessageOf = (body: Buffer): string | undefined =>
 
 const ends = createEndStreamSerialization(undefined);
 
-/** Last frame of a stream; `error` is the reason of an early end. */
 export const lastFrame = (error?: ConnectError): Buffer => {
   const end = ends.serialize({ metadata: new Headers(), error });
   const frame = Buffer.alloc(FRAME_HEAD_BYTES + end.length);

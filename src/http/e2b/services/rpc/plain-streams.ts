@@ -12,19 +12,16 @@ import type { ServedOperation } from '../conduct.ts';
 import { OPERATIONS, type Call, type FramesToCome } from './call-guard.ts';
 import { frameOf, onlyMessageOf } from './frames.ts';
 
-/** Terms of a requested stream. */
 export interface StreamTerms {
   readonly call: Call;
-  /** Remaining time in ms; undefined without a deadline. */
+  /** In ms; undefined without a deadline. */
   readonly leftMs: () => number | undefined;
   readonly header: (name: string) => string | null;
 }
 
-/** A parsed call that opens a stream. */
 export interface PlainOpening {
   readonly operation: ServedOperation;
   readonly timeoutMs: number | undefined;
-  /** Opens the stream, with its first frame and the frames after it. */
   readonly open: (
     terms: StreamTerms,
   ) => Promise<{ readonly first: Buffer; readonly rest: FramesToCome }>;
@@ -33,18 +30,14 @@ export interface PlainOpening {
 /** A streaming call served without the library. */
 export interface PlainStream {
   readonly path: string;
-  /**
-   * Parses a call in the form that SDKs send. Undefined for any other form: the library then
-   * handles or refuses it.
-   */
+  /** Undefined for any form that SDKs don't send: the library handles or refuses it. */
   readonly opening: (request: IncomingMessage, body: Buffer) => PlainOpening | undefined;
 }
 
 export const TIMEOUT = 'connect-timeout-ms';
-/** Maximum delay of a timer, in ms. */
 export const MOST_MS = 2 ** 31 - 1;
 export const STREAM_HEAD = { 'content-type': 'application/connect+json' };
-/** Same options as the library's. */
+/** As the library. */
 const READING = { ignoreUnknownFields: true };
 
 export const plainStream = <I extends DescMessage, O extends DescMessage>(

@@ -6,10 +6,8 @@ import { Refusal } from '../../../../model/refusals.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { boundValues, mostBytesOf, wholeMessages } from './call-bounds.ts';
 
-/** Content types of streaming calls. */
 export const STREAM_TYPE = /^application\/connect\+/i;
 
-/** Path of a request, without its query. */
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
 
 export interface ReadCallTerms {
@@ -18,8 +16,7 @@ export interface ReadCallTerms {
 }
 
 /**
- * Reads a call's body at its tenant's turn. Refuses a too large body with PAYLOAD_TOO_LARGE, and
- * too many values with INVALID_ARGUMENT, before parsing.
+ * Reads a body at its tenant's turn. Refuses too large bodies, and too many values before parsing.
  */
 export const readCall = async (
   request: IncomingMessage,
@@ -34,7 +31,7 @@ export const readCall = async (
   return body;
 };
 
-/** Reads the messages of a streaming call as they arrive, each under the same terms. */
+/** Reads each message of a streaming call under the terms of `readCall`. */
 export const readMessages = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -45,7 +42,6 @@ export const readMessages = (
     boundValues(message, true);
   });
 
-/** Whether an error reports a fault in a call's body. */
 export const isOfCall = (error: unknown): error is Refusal =>
   error instanceof Refusal &&
   (error.code === 'PAYLOAD_TOO_LARGE' || error.code === 'INVALID_ARGUMENT');

@@ -5,14 +5,13 @@ import { ClientGone } from '../../../corridor/request-body.ts';
 import type { EndReason } from '../../../../model/sandbox.ts';
 import type { RefusalCode } from '../../../../model/refusals.ts';
 
-/** Whether the sandbox is gone. Such a call is answered with 502 if the head is not sent yet. */
+/** Answered with 502 if the head is not sent yet. */
 export const isGone = (error: unknown): boolean => {
   if (error instanceof InstanceGone) return true;
   const code = refusalOf(error)?.code;
   return code === 'SANDBOX_NOT_FOUND' || code === 'SANDBOX_NOT_RUNNING';
 };
 
-/** Connect codes that are more precise than those by status. */
 const CODES: Readonly<Partial<Record<RefusalCode, Code>>> = {
   ALREADY_EXISTS: Code.AlreadyExists,
   PROCESS_ENDED: Code.NotFound,
@@ -33,7 +32,7 @@ const BY_STATUS: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Translates an error for Connect clients; undefined for a fault of the daemon. */
+/** Undefined for a fault of the daemon. */
 export const rpcErrorOf = (error: unknown): ConnectError | undefined => {
   if (error instanceof ConnectError) return error;
   if (isGone(error)) return new ConnectError('the sandbox is gone', Code.Unavailable);

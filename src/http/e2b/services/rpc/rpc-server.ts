@@ -44,38 +44,34 @@ export interface RpcDeps {
 export interface RpcServer {
   readonly takes: (path: string) => boolean;
   /**
-   * Serves a call; resolves when all of the answer is sent. Rejects without sending anything if the
-   * sandbox is gone or the request is not a call.
+   * Resolves when the whole answer is sent. Rejects without sending anything if the sandbox is gone
+   * or the request is not a call.
    */
   readonly answer: (
     request: IncomingMessage,
     response: ServerResponse,
     sandbox: AddressedSandbox,
   ) => Promise<void>;
-  /** Ends all streams, current and future, with `unavailable`. */
+  /** Ends current and future streams with `unavailable`. */
   readonly endStreams: () => void;
 }
 
 const JSON_TYPE = /^application\/(connect\+)?json\b/i;
-/** Frame flag. */
 const COMPRESSED = 1;
 const MESSAGE_BYTES = 1 << 20;
 
-/** The call of a handler's context. */
 export const callOf = ({ values }: Pick<HandlerContext, 'values'>): Call => {
   const call = values.get(CALL);
   if (!call) throw new Error('a call without a sandbox');
   return call;
 };
 
-/** The sandbox of a handler's context. */
 export const sandboxOf = (context: Pick<HandlerContext, 'values'>): AddressedSandbox =>
   callOf(context).sandbox;
 
 /**
- * Serves Connect RPC over HTTP/1.1, without compression of answers. The library handles the calls
- * that `serve` registers. `streams` bypass it if the call has the SDKs' form, since the library
- * allocates 50 KiB per stream.
+ * Serves Connect RPC over HTTP/1.1. Calls in the SDKs' form bypass the library by `streams`, since
+ * it allocates 50 KiB per stream.
  */
 export const rpcServer = (
   deps: RpcDeps,
@@ -128,9 +124,6 @@ interface Asked {
   readonly sandbox: AddressedSandbox;
 }
 
-/**
- * Sends an answer, or a stream's head and first message. Returns the remaining frames of a stream.
- */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
   const { handler, request, response, stream, sandbox } = asked;
   if (handler.method.methodKind === 'client_streaming')
@@ -147,7 +140,7 @@ const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefi
   return await beginByLibrary(deps, asked, body);
 };
 
-/** Refuses a call with the protocol's error. Clients would read 413 as a rate limit and retry. */
+/** Clients would read 413 as a rate limit and retry. */
 const refuseCall = ({ request, response }: Asked, { message }: Refusal): void => {
   const error = badArgument(message);
   const { 'content-type': type = '' } = request.headers;
@@ -157,7 +150,7 @@ const refuseCall = ({ request, response }: Asked, { message }: Refusal): void =>
   response.writeHead(400, { 'content-type': 'application/json' }).write(body);
 };
 
-/** Sends the library's answer, and keeps none of the library's objects. */
+/** Keeps none of the library's objects. */
 const beginByLibrary = async (
   deps: RpcDeps,
   { handler, request, response, sandbox }: Asked,
@@ -224,7 +217,6 @@ async function* firstOf<T>(pieces: AsyncIterable<T>): AsyncGenerator<T, void, un
   }
 }
 
-/** Replaces the message of the answer by the call's own JSON, if it has one. */
 const longAs = (answer: UniversalServerResponse, { longJson }: Call): UniversalServerResponse => {
   if (!longJson || answer.status !== 200) return answer;
   const header = new Headers(answer.header);
@@ -274,7 +266,6 @@ async function* framed(body: Buffer, header: Headers): AsyncGenerator<Uint8Array
   yield body;
 }
 
-/** Sends pieces no faster than the client reads. */
 const send = async (
   deps: RpcDeps,
   response: ServerResponse,
@@ -286,7 +277,6 @@ const send = async (
   }
 };
 
-/** Sends the remaining frames of a stream, and its last frame. */
 const sendRest = async (
   deps: RpcDeps,
   response: ServerResponse,
@@ -303,9 +293,7 @@ const sendRest = async (
   if (!response.destroyed) response.write(lastFrame(failure));
 };
 
-/**
- * Resolves when the response accepts more. Disconnects a client that reads nothing for too long.
- */
+/** Disconnects a client that reads nothing for too long. */
 const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     const settle = (): void => {
@@ -322,14 +310,14 @@ const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): 
   });
 
 /**
- * Ends open streams when the daemon stops. Their last frame is `unavailable`, so that clients
- * reconnect to another replica.
+ * Ends open streams when the daemon stops, with `unavailable`: clients then reconnect to another
+ * replica.
  */
 class OpenStreams {
   readonly #open = new Set<AbortController>();
   #isStopping = false;
 
-  /** Serves a stream with its own signal. This aborts with the client's signal, and on `stop`. */
+  /** The signal aborts with the client's, and on `stop`. */
   async within<T>(client: AbortSignal, serve: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ending = new AbortController();
     const leave = (): void => ending.abort(client.reason);
