@@ -95,7 +95,7 @@ wrong with the token, 403 \`FORBIDDEN\` for a web page of another origin (\`term
 export const endpoints = `
 # Endpoints
 
-A template names [endpoints](templates.md#endpoints): ports of its sandboxes that are served under the daemon. Whatever comes under
+A template names [endpoints](network.md): ports of its sandboxes that are served under the daemon. Whatever comes under
 \`/sandboxes/{sandboxId}/endpoints/{name}/\`, by any method and as WebSocket too, is forwarded to that port inside the
 sandbox, and the sandbox's answer comes back with its status. \`GET /sandboxes/{sandboxId}\` shows the URLs. The key is needed as
 everywhere, and the sandbox must be the caller's own and Running.
