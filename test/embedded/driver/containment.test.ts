@@ -131,7 +131,9 @@ describe('the limits of a sandbox', function () {
     );
     for (const [folder, most] of [
       ['/tmp', 8],
-      ['/dev/shm', 8],
+      ['/var/tmp', 8],
+      ['/run', 4],
+      ['/dev/shm', 32],
       ['/home/sandbox', 16],
     ] as const) {
       const written = await spawned.sh(
@@ -156,6 +158,7 @@ describe('the limits of a sandbox', function () {
     expect(places.trim().split('\n')).to.have.members([
       '/tmp',
       '/dev/shm',
+      '/run',
       '/home/sandbox',
       '/dev/null',
       '/dev/zero',

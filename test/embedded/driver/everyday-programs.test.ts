@@ -40,6 +40,14 @@ describe('what everyday programs find in a sandbox', function () {
     ).to.equal('one\none\n/home/sandbox\n');
   });
 
+  it('can write to /var/tmp and /run, and much to /dev/shm', async () => {
+    expect(
+      await sh(
+        'for folder in /var/tmp /run /var/run; do echo two > $folder/note && cat $folder/note; done; df -k --output=size /dev/shm | tail -1',
+      ),
+    ).to.match(/^(two\n){3} *65536\n$/);
+  });
+
   it('knows its user as `user` too', async () => {
     expect(await sh('id -u user; id -g user; id -un; echo ~user')).to.equal(
       '1000\n1000\nsandbox\n/home/user\n',

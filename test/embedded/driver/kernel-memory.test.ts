@@ -90,7 +90,8 @@ describe('kernel memory of a sandbox', function () {
       'cd "$0" && exec perl -e \'my $n = 0; while ($n < 200_000) { mkdir("d-$n") or last; $n++ } print "$n $!"\'';
     for (const [folder, most] of [
       ['/tmp', 4_096],
-      ['/dev/shm', 4_096],
+      ['/run', 2_048],
+      ['/dev/shm', 16_384],
       ['/home/sandbox', 8_192],
     ] as const) {
       const { stdout } = await spawned.exec(id, ['sh', '-c', script, folder], {

@@ -163,6 +163,7 @@ describe('sandboxes made from images', function () {
       'find / -path /proc -prune -o -path /dev/pts -prune -o ! -type l -writable -print 2>/dev/null',
     );
     expect(found.trim().split('\n')).to.have.members([
+      '/run',
       '/tmp',
       '/dev/shm',
       '/home/sandbox',

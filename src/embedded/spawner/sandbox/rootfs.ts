@@ -25,6 +25,8 @@ const HOME_LINKS = [
 /** The launcher's path inside a sandbox. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
+const RUN = '/run';
+
 /** Bound from the host, so that changes there show up inside. */
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
@@ -47,10 +49,14 @@ const MASKED_PROC = [
 ] as const;
 const READ_ONLY_PROC = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'] as const;
 
-/** In memory, private to the sandbox. */
+/**
+ * In memory, private to the sandbox; the shares are of its memory. Browsers and PyTorch need much
+ * of /dev/shm.
+ */
 const WRITABLE = [
-  { name: 'shm', at: '/dev/shm', share: 1 / 8, mode: '1777' },
+  { name: 'shm', at: '/dev/shm', share: 1 / 2, mode: '1777' },
   { name: 'tmp', at: '/tmp', share: 1 / 8, mode: '1777' },
+  { name: 'run', at: RUN, share: 1 / 16, mode: '0755' },
   { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
 ] as const;
 /**
@@ -221,8 +227,8 @@ const linkTimezone = (etc: string): void => {
 };
 
 /**
- * Makes bubblewrap's options for an instance. Only /home/sandbox, /tmp, /dev/shm and the volumes
- * are writable. The first three are in memory, together at most half of the sandbox's memory.
+ * Makes bubblewrap's options for an instance. Only /home/sandbox, /tmp, /dev/shm, /run and the
+ * volumes are writable. The first four are in memory, together less than the sandbox's memory.
  */
 export const bwrapOptions = ({
   definition,
@@ -263,6 +269,7 @@ export const bwrapOptions = ({
     '--remount-ro',
     '/dev',
     ...writable('/tmp'),
+    ...variable(rootfs, writable),
     ...writable(HOME),
     ...homeLinks(rootfs, mounts),
     ...mounts.flatMap((mount) => mounted(mount, mounts, rootfs)),
@@ -283,6 +290,17 @@ export const bwrapOptions = ({
   ];
 };
 
+/** Makes /run, /var/tmp and /var/run, unless the image has its own /run or /var. */
+const variable = (
+  { taken }: Rootfs,
+  writable: (inside: string) => readonly string[],
+): readonly string[] => [
+  ...(taken.includes('run') ? [] : writable(RUN)),
+  ...(taken.includes('var')
+    ? []
+    : ['--symlink', '../tmp', '/var/tmp', '--symlink', '../run', '/var/run']),
+];
+
 const writableAt = (
   inside: string,
   container: ContainerDefinition,
@@ -301,19 +319,21 @@ const writableAt = (
  */
 export const writableMounts = (
   container: ContainerDefinition,
-  { writable }: Pick<Rootfs, 'writable'>,
+  { writable, taken }: Pick<Rootfs, 'writable' | 'taken'>,
   uid: number | undefined,
 ): readonly (readonly [folder: string, options: string])[] =>
   writable === undefined || uid === undefined
     ? []
-    : WRITABLE.map(({ name, share, mode }) => {
-        const size = sizeOf(container, share);
-        const files = Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE));
-        return [
-          join(writable, name),
-          `size=${size},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`,
-        ];
-      });
+    : WRITABLE.filter(({ at }) => at !== RUN || !taken.includes('run')).map(
+        ({ name, share, mode }) => {
+          const size = sizeOf(container, share);
+          const files = Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE));
+          return [
+            join(writable, name),
+            `size=${size},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`,
+          ];
+        },
+      );
 
 /**
  * Returns the folders of volumes that the launcher opens and passes to bubblewrap, beginning at
