@@ -34,8 +34,8 @@ interface InFleetDeps {
 }
 
 /**
- * Adapts the control API to the clusters of a manager. Requests for a sandbox or pool of another
- * cluster are forwarded whole. Their answers get the manager's names, tokens and domain.
+ * Adapts the control API to a manager's clusters: forwards requests whole, and rewrites answers to
+ * the manager's names, tokens and domain.
  */
 const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): SurfaceInFleet => {
   const poolOf: SurfaceInFleet['poolOf'] = (asked) => {
@@ -89,7 +89,6 @@ const NO_IDS =
 
 const MOST_WORDS = 1_024;
 
-/** Throws a cluster's refusal as the manager's own. */
 const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void => {
   const { errorCode, error, detail } = body as Readonly<Record<string, unknown>>;
   if (typeof errorCode !== 'string') return; // the row's own format of errors
@@ -104,7 +103,6 @@ const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void =
   });
 };
 
-/** Returns the fields of a detail that are shown here. */
 const wordsOf = (detail: unknown): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries((detail ?? {}) as Readonly<Record<string, unknown>>)
@@ -121,7 +119,6 @@ export interface CompatibleFleetDeps extends Omit<InFleetDeps, 'operations'> {
   readonly clock: Clock;
 }
 
-/** Makes the parts that connect a manager's compatible API to its other clusters. */
 export const compatibleFleet = ({
   fleet,
   operations,

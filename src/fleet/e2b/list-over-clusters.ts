@@ -23,28 +23,24 @@ import {
 } from '../../http/e2b/control/schema.ts';
 import { compatibleId, hasCompatibleIds, sandboxNamed } from '../../http/e2b/sandbox-id.ts';
 
-/** A sandbox of a list: its shown form, and its position in the sort order. */
 interface Item {
   readonly claimedAt: number;
   readonly id: string;
   readonly shown: object;
 }
 
-/** The items of one cluster after a position. */
 interface Part {
   readonly items: readonly Item[];
-  /** Position up to which the list was read; undefined at its end. */
+  /** Undefined at the end of the list. */
   readonly next: Place | undefined;
 }
 
 const MOST_OF_PAGE = 100;
-/** Maximum consecutive empty pages of one cluster whose list goes on. */
 const MOST_EMPTY = 4;
 
 /**
- * Returns a page of the running sandboxes of all clusters, sorted by claim time. Each cluster is
- * asked for its items after the end of the previous page. The page token also holds how far each
- * cluster was read. Clusters whose ids cannot be part of a sandbox id are left out.
+ * Returns a page of the running sandboxes of all clusters, by claim time. Leaves out clusters whose
+ * ids cannot be part of a sandbox id.
  */
 export const listOverClusters = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, nextToken: place, order } = terms.request.query as ListRequest;
@@ -91,7 +87,7 @@ const placeOf = (
   others: new Map(offsets.filter(([clusterId]) => clusterId !== own)),
 });
 
-/** Number of a cluster's items before the position. A number that is too low is harmless. */
+/** A number that is too low is harmless. */
 const offsetOf = (place: Place | undefined, clusterId: string, own: string): number =>
   (clusterId === own ? place?.offset : place?.others?.get(clusterId)) ?? 0;
 
@@ -112,10 +108,7 @@ interface AwayTerms extends Pick<ListRequest, 'limit'> {
   readonly isPast: typeof isBelow;
 }
 
-/**
- * Rejects if the cluster's answer is not a list of its own sandboxes, or if its list never ends. An
- * honest cluster reads 10,000 items for each page, so few filtered pages are empty.
- */
+/** Rejects if the cluster's list is malformed, not its own, or never ends. */
 const readAway = async (reader: ClusterReader, terms: AwayTerms): Promise<Part> => {
   let { place } = terms;
   for (let pages = 0; pages < MOST_EMPTY; pages += 1) {
@@ -151,13 +144,9 @@ const partIn = (body: object, token: string | undefined): Part => ({
   next: token === undefined ? undefined : placeIn(token),
 });
 
-/** Returns an item of another cluster's list with fleet names. */
 export const listedIn = (clusterId: string, item: unknown): object => viewIn(clusterId, item).item;
 
-/**
- * Does the same with a sandbox's view, and returns the id too. Refuses with CLUSTER_UNAVAILABLE if
- * the view is not of the cluster's own sandbox.
- */
+/** Refuses with CLUSTER_UNAVAILABLE if the sandbox is not the cluster's own. */
 export const viewIn = (
   clusterId: string,
   view: unknown,

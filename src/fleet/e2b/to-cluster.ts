@@ -25,13 +25,11 @@ interface Passage {
   readonly exchanged: (terms: Terms) => Promise<void>;
 }
 
-/** Errors of connections over links, pooled connections included. */
 const brokenBy = new WeakSet<object>();
 
 /**
- * Forwards a request to the sandbox's cluster, like an endpoint: with the manager's signed identity
- * of the caller, and without token or signature. Refuses with CLUSTER_UNAVAILABLE if no answer
- * comes, since the sandbox may still exist. Throws errors of this end unchanged.
+ * Forwards a request with the caller's signed identity instead of its token. Refuses with
+ * CLUSTER_UNAVAILABLE if no answer comes, since the sandbox may still exist.
  */
 export const toCluster = async (
   { fleet, clients, clock }: ToClusterDeps,
@@ -100,7 +98,6 @@ const dropReferer = (rawHeaders: string[]): void => {
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;
 
-/** Returns whether the cluster or the link gave no answer. */
 const isOfLink = (error: unknown): boolean =>
   error instanceof Refusal
     ? BROKEN.has(error.code)

@@ -10,7 +10,6 @@ import { Refusal, type RefusalCode } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import { LinkAgent, type LinkOptions } from './link-channel.ts';
 
-/** A request that the manager itself sends to a cluster in a caller's name. */
 export interface ClusterRequest {
   readonly clusterId: string;
   readonly caller: Caller;
@@ -18,15 +17,13 @@ export interface ClusterRequest {
   readonly path: string;
   readonly body?: object;
   readonly ifMatch?: string;
-  /** A read that a caller triggers now and then. It skips the queue. */
   readonly isLook?: boolean;
-  /** Limits of the answer; 64 KiB if absent. */
+  /** 64 KiB if absent. */
   readonly bounds?: JsonBounds;
 }
 
 export interface ClusterAnswer {
   readonly body: unknown;
-  /** The entity tag. */
   readonly tag: string | undefined;
 }
 
@@ -35,27 +32,24 @@ export interface ClusterClientDeps {
   readonly clock: Clock;
 }
 
-/** Deadline of the whole answer. */
 const ANSWER_MS = 10_000;
-/** Time without an answer after which the link is probed. */
+/** Silence after which the link is probed. */
 const SILENT_MS = 1_000;
-/** Concurrent requests of the manager to one cluster, and of them in one tenant's name. */
+/** Per cluster, and per tenant there. */
 const MOST_OF_CLUSTER = 64;
 const MOST_OF_TENANT = 16;
-/** Concurrent `isLook` requests to one cluster in one tenant's name, in addition. */
+/** Per tenant, in addition. */
 const MOST_LOOKS_OF_TENANT = 16;
-/** Queued requests to one cluster, and of them in one tenant's name. */
 const MOST_WAITING = 1_024;
 const MOST_WAITING_OF_TENANT = 128;
 const TURN_MS = 5_000;
 const MOST_KEPT = 16;
 
-/** Calls the HTTP API of other clusters over their links. */
 export class ClusterClient {
   readonly #deps: ClusterClientDeps;
   readonly #agent = new LinkAgent(MOST_KEPT);
   readonly #share = new LoopShare();
-  /** By cluster. Bounded by the number of clusters that have ever joined. */
+  /** Bounded by the number of clusters that have ever joined. */
   readonly #slots = new Map<string, FairSlots>();
   readonly #looks = new Permits({ tenant: MOST_LOOKS_OF_TENANT });
 
@@ -63,16 +57,14 @@ export class ClusterClient {
     this.#deps = deps;
   }
 
-  /** Closes pooled connections. */
   stop(): void {
     this.#agent.destroy();
   }
 
   /**
-   * Sends a request once; tenants take turns. Rejects with the cluster's Refusal. Rejects with
-   * ClusterBusy if the turn does not come in 5 s, the tenant has too many `isLook` requests, or the
-   * cluster limits the rate. Rejects with CLUSTER_UNAVAILABLE if there is no link, or no whole
-   * answer in 10 s; the outcome is unknown then.
+   * Sends a request once; tenants take turns. Rejects with the cluster's Refusal, with ClusterBusy
+   * if no turn comes in 5 s, or with CLUSTER_UNAVAILABLE without a whole answer in 10 s: the
+   * outcome is then unknown.
    */
   async ask(request: ClusterRequest): Promise<ClusterAnswer> {
     const { clusterId } = request;
@@ -95,7 +87,6 @@ export class ClusterClient {
     }
   }
 
-  /** Resolves with the function that ends the turn. */
   async #turn({ clusterId, caller, isLook }: ClusterRequest): Promise<() => void> {
     const { clock } = this.#deps;
     const tenant = tenantKey(caller);
@@ -168,7 +159,7 @@ const newSlots = (): FairSlots =>
 
 const MOST_WORDS = 1_024;
 
-/** Codes of refusals that callers see as the cluster's own. */
+/** Codes that callers see as the cluster's own. */
 const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
   'INVALID_ARGUMENT',
   'FORBIDDEN',
@@ -191,7 +182,6 @@ const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
 
 const isTold = (code: unknown): code is RefusalCode => TOLD.has(code);
 
-/** Makes a Refusal from a cluster's error answer, with its message. */
 const refusalIn = (clusterId: string, body: unknown): Refusal => {
   const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';

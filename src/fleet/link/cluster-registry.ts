@@ -13,17 +13,15 @@ export const JOIN_TOKEN_MS = 3_600_000;
 export interface ClusterRegistryDeps {
   readonly clusters: Records<ClusterRecord>;
   readonly clock: Clock;
-  /** The manager's own id, which a worker may not use. */
+  /** A worker may not use this id. */
   readonly ownClusterId: string;
   readonly managerKey: string;
 }
 
-/** Concurrent reads of the store for unknown workers, since anybody may ask. */
+/** Limits concurrent reads for unknown workers, since anybody may ask. */
 const MOST_READS = 4;
-/** Attempts to join if the record changes in between. */
 const ATTEMPTS = 3;
 
-/** The worker clusters that may link, each with the key of its join. */
 export class ClusterRegistry {
   readonly #deps: ClusterRegistryDeps;
   readonly #byId = new Map<string, ClusterRecord>();
@@ -46,17 +44,15 @@ export class ClusterRegistry {
     });
   }
 
-  /** Calls `follower` after each change with the key of a cluster; undefined if it may not link. */
+  /** The key is undefined if the cluster may not link. */
   follow(follower: (clusterId: string, publicKey: string | undefined) => void): void {
     this.#followers.add(follower);
   }
 
-  /** Joined clusters, sorted by id. */
   joined(): readonly ClusterRecord[] {
     return this.#records.filter(({ publicKey }) => publicKey !== undefined);
   }
 
-  /** Clusters that have a token and have never joined, sorted by id. */
   invited(): readonly InvitedCluster[] {
     return this.#records.flatMap(({ clusterId, publicKey, joinEndsAt }) =>
       publicKey === undefined && joinEndsAt !== undefined ? { clusterId, endsAt: joinEndsAt } : [],
@@ -68,9 +64,8 @@ export class ClusterRegistry {
   }
 
   /**
-   * Deletes clusters that never joined before their token expired, so that a mistyped id does not
-   * stay. Any replica may call it at any time. Never rejects: a failed deletion waits for the next
-   * call, and the token stays invalid.
+   * Deletes clusters whose token expired unused. Never rejects: a failed deletion waits for the
+   * next call.
    */
   async forgetEnded(): Promise<void> {
     if (this.#isForgetting) return;
@@ -81,7 +76,7 @@ export class ClusterRegistry {
       const ended = this.#records.filter(
         ({ publicKey, joinEndsAt = Infinity }) => publicKey === undefined && joinEndsAt <= now,
       );
-      // Conditional: a cluster that has joined or was invited again has another revision.
+      // conditional: the cluster may have joined or been invited again
       for (const record of ended) await clusters.remove(record).catch(() => undefined);
     } finally {
       this.#isForgetting = false;
@@ -93,8 +88,8 @@ export class ClusterRegistry {
   }
 
   /**
-   * Makes a token that joins this cluster once, within an hour, and invalidates the previous token.
-   * A joined cluster keeps its key until the token is used. Durable when it resolves.
+   * Makes a token that joins this cluster once, within an hour, and invalidates the previous one.
+   * Durable when it resolves.
    */
   async invite(clusterId: string): Promise<{ readonly token: string; readonly endsAt: number }> {
     const { clusters, clock, ownClusterId, managerKey } = this.#deps;
@@ -117,10 +112,7 @@ export class ClusterRegistry {
     return { token, endsAt };
   }
 
-  /**
-   * Deletes a cluster, its key and its join token. Durable when it resolves. Rejects with
-   * CLUSTER_NOT_FOUND if the cluster does not exist.
-   */
+  /** Durable when it resolves. Rejects with CLUSTER_NOT_FOUND. */
   async remove(clusterId: string): Promise<void> {
     const known = isDnsLabel(clusterId) ? await this.#deps.clusters.get(clusterId) : undefined;
     if (!known) throw clusterNotFound();
@@ -133,9 +125,8 @@ export class ClusterRegistry {
   }
 
   /**
-   * Admits the owner of a proved key as the cluster, by the key or by a join token. Uses up the
-   * token on all replicas. Resolves with the reason if it refuses. Rejects if the answer cannot be
-   * known now.
+   * Admits the owner of a proved key, by the key or by a join token, which it uses up on all
+   * replicas. Resolves with the reason of a refusal. Rejects if that cannot be known now.
    */
   async admit(candidate: Candidate): Promise<string | undefined> {
     const { clusterId, publicKey } = candidate;
@@ -154,7 +145,7 @@ export class ClusterRegistry {
     }
   }
 
-  /** Resolves with `moved` if another write came first; the caller tries again. */
+  /** Resolves with `moved` if another write came first. */
   async #join({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
     const { clusters, clock } = this.#deps;
     const record = isDnsLabel(clusterId) ? await clusters.get(clusterId) : undefined;

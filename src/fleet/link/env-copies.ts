@@ -9,19 +9,16 @@ import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ClusterAnswer, ClusterClient, ClusterRequest } from './cluster-client.ts';
 
-/** Maximum characters of an entity tag. */
 const MOST_TAG = 256;
 const word = z.string().max(1_024);
-/** Exceeds the instances of a pool; larger numbers from a cluster are rejected. */
+/** Exceeds the instances of any pool. */
 const count = z.int().min(0).max(100_000);
 const texts = z.record(z.string(), z.string());
 
-/** Bytes of an answer for each member, including its pool. */
 const MEMBER_BYTES = 32 << 10;
-/** An answer repeats the env's text: as stored, as editable, and with whitespace. */
+/** The env's text: as stored, as editable, and with whitespace. */
 const TIMES_SAID = 3;
 
-/** Joins a list of members that each cluster of an env has. */
 const perCluster = <T extends z.ZodType>(field: string, member: T) =>
   z
     .array(z.looseObject({ [field]: z.array(member).max(MOST_MEMBERS) }))
@@ -55,7 +52,6 @@ const ObservedMember = z
     templateVersion: seen.templateVersion,
   }));
 
-/** Parses the needed fields of an env and ignores others. */
 const Envelope = z.object({
   env: z.object({
     ...{ namespace: word, team: word, user: word },
@@ -81,7 +77,6 @@ export interface EnvCopiesDeps {
   readonly client: Pick<ClusterClient, 'ask'>;
 }
 
-/** Reads and writes envs of other clusters through their REST API. */
 export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   const ask = (
     { clusterId, owner, name, members, bytes }: CopyPlace,
@@ -169,8 +164,8 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
 };
 
 /**
- * The owner as caller, without any of the owner's keys: a gated key may have made the request. Each
- * owner has a key id of its own, so tenants do not share a cluster's rate limit per key.
+ * Lacks the owner's keys: a gated key may have made the request. Each owner has a key id, so
+ * tenants do not share a cluster's rate limit per key.
  */
 const callerOf = (owner: CopyPlace['owner']): Caller => ({
   ...owner,
@@ -179,7 +174,7 @@ const callerOf = (owner: CopyPlace['owner']): Caller => ({
   gated: true,
 });
 
-/** Returns undefined for another tenant's env of this name, even if it is shared with the owner. */
+/** Undefined for another tenant's env, even if it is shared with the owner. */
 const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined => {
   const { owner } = place;
   const { tag = '' } = answer.tag !== undefined && answer.tag.length <= MOST_TAG ? answer : {};
@@ -213,7 +208,6 @@ const read = <T>(schema: z.ZodType<T>, { clusterId }: CopyPlace, { body }: Clust
   return data;
 };
 
-/** Resolves with undefined if the cluster refuses with one of these codes. */
 const orUndefined = async (
   asked: Promise<ClusterAnswer>,
   ...codes: readonly string[]

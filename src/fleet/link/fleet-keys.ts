@@ -9,11 +9,10 @@ import {
   type KeyObject,
 } from 'node:crypto';
 
-/** The pair of Ed25519 keys that identifies a manager or a worker cluster. */
 export interface FleetKey {
   /** SPKI in base64. */
   readonly publicKey: string;
-  /** PKCS #8 in PEM, as stored in the key's file. */
+  /** PKCS #8 in PEM. */
   readonly privateKeyPem: string;
   readonly sign: (text: string) => string;
 }
@@ -35,9 +34,7 @@ export const fleetKeyOf = (privateKeyPem: string): FleetKey => {
   };
 };
 
-/**
- * Parses an Ed25519 key once, for many signatures. Returns undefined if the text is not such a key.
- */
+/** Parses an Ed25519 key once, for many signatures. */
 export const signatureCheck = (
   publicKey: string,
 ): ((text: string, signature: string) => boolean) | undefined => {
@@ -58,9 +55,7 @@ export const signatureCheck = (
 
 export const newNonce = (): string => randomBytes(18).toString('base64url');
 
-/**
- * Fingerprint of a manager's key. A join token holds it, so a worker can check its first manager.
- */
+/** Join tokens hold the fingerprint, so a worker can check its first manager. */
 export const fingerprintOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('base64url');
 
@@ -68,7 +63,6 @@ const JOIN_TOKEN = /^spj_([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})$/;
 
 export interface JoinToken {
   readonly text: string;
-  /** Fingerprint of the manager's key. */
   readonly fingerprint: string;
 }
 
@@ -77,7 +71,7 @@ export const newJoinToken = (managerKey: string): JoinToken => {
   return { text: `spj_${randomBytes(24).toString('base64url')}.${fingerprint}`, fingerprint };
 };
 
-/** Returns undefined if the text is not a join token. */
+/** Undefined if the text is not a join token. */
 export const parseJoinToken = (text: string): JoinToken | undefined => {
   const fingerprint = JOIN_TOKEN.exec(text)?.[2];
   return fingerprint === undefined ? undefined : { text, fingerprint };

@@ -3,52 +3,43 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { LinkChannel } from './link-channel.ts';
 
 const HEARTBEAT_MS = 5_000;
-/** Interval between two checks for received bytes and for the connection. */
 const LOOK_MS = 1_000;
-/** A link is dead after more consecutive checks without bytes: after 15 s to 16 s. */
+/** More checks without bytes end a link: after 15 s to 16 s. */
 const MOST_QUIET_LOOKS = 15;
-/** Deadline for any bytes after a probe. */
 const PROBE_MS = 1_500;
-/** Deadline if a PING queues behind `BUSY_BYTES` or more. */
+/** Applies if a PING queues behind `BUSY_BYTES` or more. */
 const BUSY_PROBE_MS = 5_000;
 const PROBE_STEP_MS = 250;
 const BUSY_BYTES = 64 * 1024;
 
 export interface HeartbeatTerms {
   readonly clock: Clock;
-  /** Any bytes from the other end show that it is alive, not only answers to a PING. */
+  /** Any received bytes show that the other end is alive. */
   readonly channel: Pick<LinkChannel, 'received' | 'isGone' | 'written' | 'moved'>;
-  /** A PING was answered; time in ms. */
   readonly answered?: (tookMs: number) => void;
-  /** Called when bytes arrive. */
   readonly heard: () => void;
-  /** Called once, if the link is dead. */
+  /** Called once. */
   readonly dead: (why: string) => void;
 }
 
 /**
- * Sends an HTTP/2 PING every 5 s. Declares a link dead if nothing arrives for 15 s, or if its
- * connection is gone. `probe` checks at once: a link without bytes for 1.5 s is silent until bytes
- * arrive. A silent link is not cut, since it may only be slow.
+ * Sends an HTTP/2 PING every 5 s, and declares a link dead after 15 s without bytes or a
+ * connection. After `probe`, a link without bytes for 1.5 s is silent, not cut: it may only be
+ * slow.
  *
- * Answers are late behind much data on a slow path, and Node's HTTP/2 does not read while it
- * writes. So if this end has written 64 KiB or more since the last answered PING, the deadline of a
- * probe is 5 s. Traffic that only the kernel sees then counts as well.
+ * Node's HTTP/2 does not read while it writes, so answers are late behind much data. After 64 KiB
+ * without an answered PING, a probe lasts 5 s, and traffic that only the kernel sees counts.
  *
- * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. It
- * then reads and sends nothing, and its timers fire before it reads the received bytes. So the
- * heartbeat counts checks, of which a pause is one, and a paused probe starts again.
+ * A paused process (SIGSTOP, a VM's snapshot) runs its timers before it reads received bytes. So
+ * the heartbeat counts checks, not time, and a paused probe starts again.
  */
 export class Heartbeat {
   readonly #session: Http2Session;
   readonly #terms: HeartbeatTerms;
   readonly #waiting = new Set<() => void>();
-  /** Consecutive checks without received bytes. */
   #quietLooks = 0;
   #received = 0;
-  /** The kernel's last number since bytes were read. */
   #moved: number | undefined;
-  /** Bytes written before the last answered PING. */
   #arrived = 0;
   #latencyMs = 0;
   #isSilent = false;
@@ -62,7 +53,6 @@ export class Heartbeat {
     this.#terms = terms;
   }
 
-  /** Round trip in ms of the last answered PING. */
   get latencyMs(): number {
     return this.#latencyMs;
   }
@@ -86,7 +76,6 @@ export class Heartbeat {
     return this.#isSilent;
   }
 
-  /** Returns whether bytes have arrived since the last check. */
   #look(): boolean {
     const received = this.#terms.channel.received();
     if (received === this.#received) return false;
@@ -96,13 +85,12 @@ export class Heartbeat {
     return true;
   }
 
-  /** Checks whether the kernel has seen traffic of the other end since the last check. */
+  /** Looks for traffic that only the kernel has seen. */
   async #lookClosely(): Promise<void> {
     const moved = await this.#terms.channel.moved();
     if (moved === undefined || this.#stopped) return;
     const before = this.#moved;
-    // The kernel's counters are not read atomically, so a number may be too high. Replace it even
-    // if the new number is lower.
+    // not read atomically, so a number may be too high; take a lower one too
     this.#moved = moved;
     if (before !== undefined && moved > before) this.#hear();
   }
@@ -120,7 +108,7 @@ export class Heartbeat {
     return this.#terms.channel.written() - this.#arrived >= BUSY_BYTES;
   }
 
-  /** Calls `silent` if nothing arrives in time. Returns a function that cancels the call. */
+  /** Returns a function that cancels. */
   probe(silent: () => void): () => void {
     this.#look();
     this.#waiting.add(silent);

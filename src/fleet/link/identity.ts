@@ -16,38 +16,30 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { unavailable, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Lifetime of an identity from its signature. */
 const LIFETIME_MS = 10_000;
-/** Tolerance for early identities: exceeds the two ends' difference about the start of a link. */
+/** Exceeds the two ends' difference about the start of a link. */
 const EARLY_MS = 10_000;
-/**
- * A clock of one end was paused if this many identities in a row, over this time, are equally late.
- */
+/** A clock was paused if this many identities in a row are equally late over this time. */
 const OFF_IN_A_ROW = 3;
 const OFF_FOR_MS = 2_000;
 const OFF_ALIKE_MS = 1_000;
-/** Upper bound of the drift between two machines' clocks, in ms per ms. */
+/** Unit: ms per ms. */
 const MOST_DRIFT = 0.0005;
-/** Exceeds the requests of a link within the lifetime of an identity. */
+/** Exceeds a link's requests within an identity's lifetime. */
 const MOST_SEEN = 200_000;
 const MOST_TEXT = 4_096;
 
 const text = z.string().max(256);
 
 /**
- * Names are short, since each request carries them. Times are ms since the link began, by each
- * end's own clock, so the clocks may differ by any amount. Clocks also drift, so the checking end
+ * Times are ms since the link began, by each end's own clock. Clocks drift, so the checking end
  * measures from the recent request with the shortest delay.
  */
 const Claims = z.object({
-  /** The cluster that receives the request. */
   aud: text,
-  /** The link that carries the request. */
   link: text,
-  /** Number of the identity on this link. */
   jti: z.int(),
   at: z.number(),
-  /** Digest of the request. */
   req: text,
   caller: z.object({
     namespace: text,
@@ -67,7 +59,7 @@ export interface LinkTerms {
   readonly clock: Clock;
 }
 
-/** Signs the identity of a request's caller at the manager, with the secret of the link. */
+/** Signs the identity of a request's caller with the secret of the link. */
 export const identitySigner = (
   signer: Pick<LinkSecret, 'sign'>,
   { clusterId, linkId, clock }: LinkTerms,
@@ -100,13 +92,10 @@ export const identitySigner = (
 };
 
 /**
- * Checks identities at the worker: signature, cluster, link, request, age, and single use. Returns
- * undefined if anything is wrong, and UNAVAILABLE if only the age is wrong.
- *
- * A VM's clock stops during a snapshot or a live migration, and a laptop's clock while it is
- * suspended. No identity over this link would be valid after that, so `isOff` is called. An
- * identity from the future proves it. Late identities prove it only if several in a row are equally
- * late: a single one may have queued.
+ * Checks signature, cluster, link, request, age and single use, at the worker. Returns UNAVAILABLE
+ * if only the age is wrong. Calls `isOff` if a clock was paused, which makes later identities over
+ * this link invalid: an identity from the future proves it, a late one only if several are equally
+ * late.
  */
 export const identityCheck = (
   isSigned: LinkSecret['isSigned'],
@@ -164,20 +153,17 @@ const digestOf = ({ method, target, idempotencyKey = '' }: RoutedRequest): strin
     .update(JSON.stringify([method, target, idempotencyKey]))
     .digest('base64url');
 
-/** Signs texts, and checks signatures that the same secret made. */
 export interface LinkSecret {
   readonly sign: (text: string) => string;
   readonly isSigned: (text: string, signature: string) => boolean;
 }
 
-/** One end's half of the secret of a link. */
 export interface SecretHalf {
-  /** An X25519 key, SPKI in base64. It does not reveal the secret. */
+  /** X25519, SPKI in base64; not secret. */
   readonly publicKey: string;
   /**
-   * Returns the shared secret. It is private if each end has authenticated this transcript, which
-   * holds both public keys. Returns undefined if `theirs` is malformed, or is a weak key with a
-   * predictable secret.
+   * The secret is private if each end has authenticated this transcript, which holds both public
+   * keys. Undefined if `theirs` is malformed, or a weak key with a predictable secret.
    */
   readonly agree: (theirs: string, transcript: string) => LinkSecret | undefined;
 }

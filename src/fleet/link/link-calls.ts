@@ -8,21 +8,19 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { MOST_WORDS, UnsoundWord } from './link-words.ts';
 
-/** Maximum concurrent connections of one link. */
 export const MOST_TUNNELS = 1_024;
-/** Maximum unread bytes from a worker, for all connections of a link. */
+/** Unread bytes of a worker, over all connections of a link. */
 export const WINDOW_BYTES = 4 << 20;
 const LEAST_WINDOW_BYTES = 256 * 1024;
 const WINDOW_BYTES_OF_MS = 64 * 1024;
 
 /**
- * Maximum unread bytes from a manager. Node's HTTP/2 does not read while it writes. So the data of
- * one direction must fit into kernel buffers; otherwise both ends may write forever and neither
- * reads. A longer path needs, and buffers, more bytes.
+ * Unread bytes of a manager. Node's HTTP/2 does not read while it writes, so one direction's data
+ * must fit into kernel buffers, or both ends write forever.
  */
 export const workerWindow = (latencyMs: number): number =>
   Math.min(Math.max(LEAST_WINDOW_BYTES, Math.ceil(latencyMs) * WINDOW_BYTES_OF_MS), WINDOW_BYTES);
-/** Memory of one link at either end; beyond it, new connections are refused. */
+/** Limits one link at either end; beyond it, new connections are refused. */
 export const MOST_MEMORY_MB = 32;
 
 export const LINK_SETTINGS: Settings = {
@@ -32,10 +30,7 @@ export const LINK_SETTINGS: Settings = {
   maxHeaderListSize: 16_384,
 };
 
-/**
- * Sends a message over a link and resolves with the answer. Reads the body from the start: the
- * stream may close before the status event fires.
- */
+/** Reads the body from the start, since the stream may close before the status event fires. */
 export const ask = async (
   session: ClientHttp2Session,
   path: string,
@@ -45,7 +40,6 @@ export const ask = async (
 interface AskedUntil {
   readonly path: string;
   readonly body: object;
-  /** Cancels the request. */
   readonly signal?: AbortSignal;
 }
 
@@ -69,9 +63,7 @@ export interface AskedInTime extends Pick<AskedUntil, 'path' | 'body'> {
   readonly withinMs: number;
 }
 
-/**
- * Does the same with a deadline. Cancels the request and rejects if no whole answer comes in time.
- */
+/** Cancels and rejects if no whole answer comes in time. */
 export const askInTime = async (
   session: ClientHttp2Session,
   { path, body, clock, withinMs }: AskedInTime,
@@ -87,7 +79,7 @@ export const askInTime = async (
   }
 };
 
-/** Rejects with an Error if the text is too long or not JSON. */
+/** Rejects if the text is too long or not JSON. */
 export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promise<unknown> => {
   let text = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
@@ -97,10 +89,7 @@ export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promi
   return JSON.parse(text) as unknown;
 };
 
-/**
- * Returns a reader for the messages of a link. It reads at most one long message per path at a
- * time, since many unfinished messages would fill the memory.
- */
+/** Reads one long message per path at a time, since many unfinished ones would fill the memory. */
 export const wordsReader = (long: ReadonlySet<string>, mostOfLong: number) => {
   let reading = 0;
   return async (stream: Readable, path: string): Promise<unknown> => {

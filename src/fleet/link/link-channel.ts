@@ -10,28 +10,24 @@ import type { ClusterRoute } from '../../contracts/fleet/cluster-links.ts';
 
 /** The connection that carries a link, at either end. */
 export interface LinkChannel {
-  /** Carries HTTP/2. Link and stream end together. */
   readonly stream: Duplex;
-  /** Bytes received so far. */
   readonly received: () => number;
   /**
-   * True if the connection is gone. HTTP/2 may not notice: it does not read while it writes, and
-   * over TLS Node does not report a failed write to HTTP/2.
+   * HTTP/2 may not notice a lost connection: it does not read while it writes, and over TLS Node
+   * does not report it a failed write.
    */
   readonly isGone: () => boolean;
-  /** Bytes that this end has written so far. */
   readonly written: () => number;
   /**
-   * Reads a number from the kernel that grows as bytes arrive, read or unread, and as the peer
-   * acknowledges sent bytes. Resolves with undefined if the kernel gives no number. Concurrent
-   * calls share one read.
+   * A number of the kernel that grows as bytes arrive or are acknowledged. Concurrent calls share
+   * one read.
    */
   readonly moved: () => Promise<number | undefined>;
 }
 
 /**
- * Name of a link's TLS connection, equal at both ends and unique (RFC 9266); empty without TLS.
- * Both ends sign it, so a man in the middle cannot relay a link over connections of its own.
+ * Name of a link's TLS connection (RFC 9266); empty without TLS. Both ends sign it, so a man in the
+ * middle cannot relay a link.
  */
 export const channelName = (connection: Duplex): string =>
   connection instanceof TLSSocket
@@ -40,7 +36,6 @@ export const channelName = (connection: Duplex): string =>
 
 const NO_CONTEXT = Buffer.alloc(0);
 
-/** Makes the channel of a link from its connection. */
 export const linkChannel = (socket: Socket): LinkChannel => {
   socket.once('end', () => socket.destroy()); // sockets of an HTTP server would stay half open
   return {
@@ -53,9 +48,8 @@ export const linkChannel = (socket: Socket): LinkChannel => {
 };
 
 /**
- * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in
- * the middle of an HTTP/2 read. If one of them destroys the session there, it corrupts the
- * process's memory (Node 20.20).
+ * Ends the session in a later turn of the loop. Hazard: Node may run promises within an HTTP/2
+ * read; destroying the session there corrupts the process's memory (Node 20.20).
  */
 export const endSession = (
   session: Http2Session,
@@ -67,15 +61,13 @@ export const endSession = (
   });
 };
 
-/** Private fields of Node's socket handle; each is absent if Node drops it. */
+/** Private to Node; each may be absent. */
 interface Handle {
   readonly getpeername?: (address: object) => number;
   readonly fd?: number;
   readonly bytesRead?: number;
-  /** Includes the bytes in `writeQueueSize`. */
   readonly bytesWritten?: number;
   readonly writeQueueSize?: number;
-  /** The TCP handle below TLS. */
   readonly _parent?: Handle;
 }
 
@@ -84,7 +76,7 @@ const handleOf = (socket: Socket): Handle | undefined => {
   return handle?._parent ?? handle ?? undefined;
 };
 
-/** Asks the kernel, since Node caches `remoteAddress`. False if Node has no `getpeername`. */
+/** Asks the kernel, since Node caches `remoteAddress`. */
 const hasNoPeer = (socket: Socket): boolean => (handleOf(socket)?.getpeername?.({}) ?? 0) !== 0;
 
 const reads = new JoinedReads();
@@ -93,14 +85,13 @@ const readConnections = async (): Promise<string> =>
     await Promise.all(['tcp', 'tcp6'].map((each) => readFile(`/proc/self/net/${each}`, 'latin1')))
   ).join('');
 
-/** Undefined, or rejects, if the kernel does not list the connection. */
 const movedOf = async (socket: Socket): Promise<number | undefined> => {
   const name = await readlink(`/proc/self/fd/${handleOf(socket)?.fd ?? -1}`);
   const inode = /^socket:\[(\d+)\]$/.exec(name)?.[1];
   const connections = await reads.read('tcp', readConnections);
   const at = connections.indexOf(` ${inode} `);
   const line = connections.slice(connections.lastIndexOf('\n', at) + 1, at);
-  // the line has addresses, state, then unacknowledged and unread bytes, all in hex
+  // addresses, state, then unacknowledged and unread bytes, in hex
   const [, unacknowledged, unread] = / ([\dA-F]{8}):([\dA-F]{8}) /.exec(line) ?? [];
   const { bytesRead, bytesWritten, writeQueueSize } = handleOf(socket) ?? {};
   if (at < 0 || unacknowledged === undefined || unread === undefined) return undefined;
@@ -111,15 +102,14 @@ const movedOf = async (socket: Socket): Promise<number | undefined> => {
 };
 
 /**
- * Makes an HTTP/2 stream a connection for HTTP/1.1, at either end. (Node's parser would read past
- * the framing of the bare stream.) Backpressure applies in both directions.
+ * Makes an HTTP/2 stream a connection for HTTP/1.1. Node's parser would read past the framing of
+ * the bare stream.
  */
 export class TunnelSocket extends SocketStream {
-  /** The peer is the other end of a link, not a client, so it has no address. */
   readonly remoteAddress: string | undefined = undefined;
   readonly #stream: Http2Stream;
 
-  /** `client` if this end sends requests: the socket then ends when the other end does. */
+  /** A `client` socket ends when the other end does. */
   constructor(stream: Http2Stream, end: 'client' | 'server') {
     super({ allowHalfOpen: end === 'server', highWaterMark: BUFFERED_BYTES });
     this.#stream = stream;
@@ -144,7 +134,7 @@ export class TunnelSocket extends SocketStream {
     this.#stream.write(bytes, done);
   }
 
-  /** Sends chunks that HTTP/1.1 writes together, such as head and body, together. */
+  /** Sends head and body together. */
   override _writev(
     chunks: readonly { readonly chunk: Buffer }[],
     done: (error?: Error | null) => void,
@@ -162,8 +152,8 @@ export class TunnelSocket extends SocketStream {
   }
 
   /**
-   * Ends the stream in order and drops the rest of its data. A peer takes many resets for an attack
-   * and ends the whole link (CVE-2023-44487). Resets only if the other end does not end in time.
+   * Ends the stream in order, since peers take many resets for an attack (CVE-2023-44487). Resets
+   * only if the other end does not end in time.
    */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     const stream = this.#stream;
@@ -178,22 +168,17 @@ export class TunnelSocket extends SocketStream {
 }
 
 const LINGER_MS = 5_000;
-/** In each direction. */
 const BUFFERED_BYTES = 64 * 1024;
 
-/** Idle time of a pooled connection; shorter than the workers' idle timeout. */
+/** Shorter than the workers' idle timeout. */
 const KEPT_MS = 30_000;
 
 export interface LinkOptions extends RequestOptions {
   readonly route: ClusterRoute;
 }
 
-/** Pools connections over links, separately for each link. */
 export class LinkAgent extends Agent {
-  /**
-   * `mostKept`: pooled connections per link. A new one costs the worker as much as a client's
-   * connection.
-   */
+  /** A new connection costs the worker as much as a client's. */
   constructor(mostKept: number) {
     super({ keepAlive: true, maxFreeSockets: mostKept, timeout: KEPT_MS });
   }

@@ -9,10 +9,9 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /**
- * Header of one endless binary message (RFC 6455, 5.2): all further bytes are its payload. The
- * length is 2^53 − 1, since some implementations count in doubles. So a link passes through
- * WebSocket proxies, while Node reads and writes HTTP/2 on the socket itself. The worker's mask is
- * zero, which leaves the bytes unchanged.
+ * Header of one endless binary message (RFC 6455, 5.2), so a link passes WebSocket proxies while
+ * HTTP/2 uses the socket itself. Some implementations count in doubles, hence 2^53 − 1. The
+ * worker's zero mask leaves the bytes unchanged.
  */
 const FROM_MANAGER = Buffer.from([0x82, 0x7f, 0, 0x1f, 255, 255, 255, 255, 255, 255]);
 const FROM_WORKER = Buffer.concat([
@@ -21,15 +20,13 @@ const FROM_WORKER = Buffer.concat([
   Buffer.alloc(4),
 ]);
 
-/** Returns whether an upgrade request may become a link. */
 export const asksLink = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' &&
   headers['sec-websocket-version'] === '13' &&
   KEY.test(headers['sec-websocket-key'] ?? '');
 
 /**
- * Accepts an upgrade that passes `asksLink`. Resolves once the worker's message begins. Rejects if
- * other bytes arrive or the connection ends.
+ * Resolves once the worker's message begins; rejects if other bytes arrive or the connection ends.
  */
 export const acceptLink = async (
   { headers }: IncomingMessage,
@@ -52,10 +49,7 @@ export interface LinkDial {
   readonly failed: (why: string) => void;
 }
 
-/**
- * Dials a manager. Calls either `opened` or `failed`, once. Returns a function that cancels the
- * dial.
- */
+/** Calls either `opened` or `failed`, once. Returns a function that cancels. */
 export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() => void) => {
   const key = randomBytes(16).toString('base64');
   const secure = url.protocol === 'wss:';
@@ -104,7 +98,7 @@ export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() 
   return () => end('it took too long to begin');
 };
 
-/** Resolves once both messages have begun. Leaves the bytes after the peer's header unread. */
+/** Leaves the bytes after the peer's header unread. */
 const begun = async (
   socket: Duplex,
   first: Buffer,
@@ -113,8 +107,8 @@ const begun = async (
   if (first.length > 0) socket.unshift(first);
   const [head] = await Promise.all([
     readExactly(socket, theirs.length),
-    // Hazard: no write may be pending when HTTP/2 takes the socket. HTTP/2 would take its
-    // completion for one of its own writes, and abort the process.
+    // Hazard: HTTP/2 would take the completion of a pending write for its own and abort the
+    // process.
     new Promise<void>((resolve, reject) => {
       socket.write(mine, (error) => (error ? reject(error) : resolve()));
     }),

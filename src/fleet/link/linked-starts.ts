@@ -8,11 +8,9 @@ import type { Log } from '../../contracts/log.ts';
 
 export interface StartedLink {
   readonly isOver: boolean;
-  /** True if the other end has stopped sending. */
   readonly isSilent: boolean;
-  /** Checks that the other end is alive. Calls `silent` if nothing arrives in time. */
   probe(silent: () => void): void;
-  /** Calls `LinkedStarts.end`. May be repeated. */
+  /** May be repeated. */
   cut(why: string): void;
 }
 
@@ -22,13 +20,10 @@ export interface LinkedStartsDeps {
   readonly log: Log;
 }
 
-/** Interval between two reports of this replica's starts to the other replicas. */
 const SAY_MS = 1_000;
-/** Starts per report. */
 const AT_ONCE = 200;
-/** A start that is refused for longer than this is a copy, not a restart of the cluster. */
+/** A start that is refused for longer is a copy, not a restart. */
 const SURE_MS = 5_000;
-/** A start that has not asked for this long is gone. */
 const GONE_MS = 30_000;
 
 interface Linked {
@@ -43,11 +38,9 @@ interface Rival {
 }
 
 /**
- * Lets one start of a worker cluster's daemon be linked at a time, if the cluster's store is local.
- * A copy of the data folder that runs beside it is another cluster under the same id. The linked
- * start keeps its link while it answers at any replica of the manager. Replicas share the linked
- * starts through the coordination. If the coordination is down, each replica decides by its own
- * links.
+ * Lets one start of a worker cluster with a local store be linked at a time: a running copy of the
+ * data folder is another cluster under the same id. The linked start stays while it answers at any
+ * replica. Without the coordination, each replica decides by its own links.
  */
 export class LinkedStarts {
   readonly #deps: LinkedStartsDeps;
@@ -71,7 +64,7 @@ export class LinkedStarts {
     this.#callOff();
   }
 
-  /** Resolves with whether the link may stay. Call `end` when the link ends. */
+  /** Resolves with whether the link may stay. Call `end` when it ends. */
   async take(link: StartedLink, given: ClusterStart): Promise<boolean> {
     const { clusterId, start } = given;
     const isFirst = await this.#isFirst(given);
@@ -98,7 +91,7 @@ export class LinkedStarts {
     }
   }
 
-  /** Time in ms at which another start of the cluster was last refused; undefined if none asks. */
+  /** Time of the last refusal of another start, in ms. */
   rivalAt(clusterId: string): number | undefined {
     const rival = this.#rivals.get(clusterId);
     return rival?.isTold && this.#deps.clock.now() - rival.lastAt < GONE_MS
@@ -147,7 +140,6 @@ export class LinkedStarts {
     if (isWanted || start !== asked.start) this.#contest(clusterId);
   }
 
-  /** Another start asks for a link: probes the links of the current start. */
   #contest(clusterId: string): void {
     this.#note(clusterId);
     for (const link of this.#linked.get(clusterId)?.links ?? [])

@@ -26,7 +26,6 @@ import { KEY_WORDS, TEMPLATE_WORDS, TemplateReport } from './told/record-words.t
 import { RecordTeller, type ToldWords } from './told/told-records.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 
-/** Dependencies that all links of one replica of a manager share. */
 export interface LinksOfReplica {
   readonly registry: ClusterRegistry;
   readonly key: FleetKey;
@@ -35,25 +34,20 @@ export interface LinksOfReplica {
   readonly keys: PromotedKeySource;
   readonly templates: GlobalTemplateSource;
   readonly replica: string;
-  /** URLs that workers may dial; if empty, any URL. */
+  /** URLs that workers may dial; if empty, any. */
   readonly addresses: readonly string[];
 }
 
 export interface ManagerLinkTerms extends LinksOfReplica {
   readonly replicas: () => number;
-  /** Name of the link's TLS connection; empty without TLS. */
   readonly channel: string;
-  /**
-   * Called once the link has proved to belong to this cluster. Resolves with false if the link must
-   * not open, because another start of the same daemon is linked.
-   */
+  /** Resolves with false if another start of the same daemon is linked. */
   readonly proved: (clusterId: string, start: string | undefined) => Promise<boolean>;
   readonly heard: (clusterId: string) => void;
-  /** Called once, however the link ends. `worker` is undefined if the link had not opened. */
+  /** Called once. `worker` is undefined if the link had not opened. */
   readonly over: (worker: LinkedWorker | undefined, why: string) => void;
 }
 
-/** The worker at the other end of a link. */
 export interface LinkedWorker {
   readonly clusterId: string;
   readonly publicKey: string;
@@ -64,24 +58,17 @@ type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tell
 
 interface ProvedWorker {
   readonly worker: LinkedWorker;
-  /** Begins to follow the global templates. */
   readonly tellerOfTemplates: () => Teller;
-  /** Signs the identities that this worker accepts. */
   readonly signer: Pick<LinkSecret, 'sign'>;
 }
 
 const REMOVED = 'the cluster was removed';
 const DISMISSED_MS = 2_000;
 const REPORT_MS = 2_000;
-/** Deadline for a message that may queue behind large transfers. */
+/** Allows for queueing behind large transfers. */
 const TOLD_MS = 30_000;
-/** Deadline for a link to authenticate and to receive the promoted keys. */
 const OPEN_MS = 10_000;
 
-/**
- * The manager's end of a connection from a worker. It authenticates the worker, then routes to the
- * worker's server.
- */
 export class ManagerLink {
   readonly #channel: LinkChannel;
   readonly #terms: ManagerLinkTerms;
@@ -93,7 +80,6 @@ export class ManagerLink {
   #route: ClusterRoute | undefined;
   #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
   #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
-  /** Number of key copies that the worker reports to have rebuilt. */
   #keysRemade = 0;
   #over = false;
 
@@ -115,7 +101,7 @@ export class ManagerLink {
     return this.#worker;
   }
 
-  /** Route to the worker; undefined if the link is silent or the worker is leaving. */
+  /** Undefined if the link is silent or the worker is leaving. */
   get route(): ClusterRoute | undefined {
     return this.isSilent ? undefined : this.#route;
   }
@@ -124,12 +110,10 @@ export class ManagerLink {
     return this.#over;
   }
 
-  /** True if the other end has stopped sending. */
   get isSilent(): boolean {
     return this.#heartbeat?.isSilent === true;
   }
 
-  /** Checks that the other end is alive. Calls `silent` if nothing arrives in time. */
   probe(silent: () => void): void {
     this.#heartbeat?.probe(silent); // a link that is not open yet has its own deadline
   }
@@ -148,8 +132,7 @@ export class ManagerLink {
   }
 
   /**
-   * Resolves with the authenticated worker, or undefined if the worker already has a link to this
-   * replica. Rejects if authentication fails.
+   * Undefined if the worker already has a link to this replica. Rejects if authentication fails.
    */
   async open(): Promise<LinkedWorker | undefined> {
     const { clock } = this.#terms;
@@ -183,7 +166,6 @@ export class ManagerLink {
     }
   }
 
-  /** Sends the manager's current number of replicas. */
   tellReplicas(): void {
     if (this.#session.closed || this.#session.destroyed) return;
     const { clock, replicas } = this.#terms;
@@ -203,23 +185,20 @@ export class ManagerLink {
     endSession(this.#session, this.#channel);
   }
 
-  /** Resolves once the worker has confirmed all earlier changes of promoted keys. */
   async keysSettled(): Promise<void> {
     await this.#keys?.settled();
   }
 
-  /** Resolves once the worker has confirmed all earlier changes of global templates. */
   async templatesSettled(): Promise<void> {
     await this.#templates?.settled();
   }
 
-  /** Asks for the state of a global template at the worker. Rejects if no answer comes in 2 s. */
+  /** Rejects if no answer comes in 2 s. */
   async report(globalId: string): Promise<CopyReport> {
     const word = { path: '/template', body: { globalId }, clock: this.#terms.clock };
     return TemplateReport.parse(await askInTime(this.#session, { ...word, withinMs: REPORT_MS }));
   }
 
-  /** Notifies the worker that its cluster was removed, within 2 s, and cuts the link. */
   async dismiss(): Promise<void> {
     const { clock } = this.#terms;
     const callOff = clock.at(clock.now() + DISMISSED_MS, () => this.cut(REMOVED));
@@ -294,10 +273,7 @@ export class ManagerLink {
     };
   }
 
-  /**
-   * Waits for the worker to leave. GOAWAY cannot announce this: Node never ends streams that are
-   * open when it arrives.
-   */
+  /** GOAWAY cannot announce this: Node never ends streams that are open when it arrives. */
   async #untilItLeaves(): Promise<void> {
     await ask(this.#session, '/leave', {}).then(
       () => (this.#route = undefined),
@@ -305,7 +281,6 @@ export class ManagerLink {
     );
   }
 
-  /** Ignores failures of the link itself. */
   #cutUnlessSound = (error: unknown): void => {
     if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
   };
@@ -321,14 +296,11 @@ export class ManagerLink {
 }
 
 interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId'> {
-  /** Signs the identities that this worker accepts. */
   readonly signer: Pick<LinkSecret, 'sign'>;
   readonly clock: Clock;
-  /** Undefined until the heartbeat starts. */
   readonly heartbeat: () => Heartbeat | undefined;
 }
 
-/** Returns the route to a worker's server over a link's HTTP/2 session. */
 const routeOver = (
   session: ClientHttp2Session,
   { clusterId, linkId, signer, clock, heartbeat }: RouteTerms,
@@ -351,7 +323,7 @@ const routeOver = (
   probe: (silent) => heartbeat()?.probe(silent) ?? (() => undefined),
 });
 
-/** Reasons to refuse a link; docs/reference/metrics.md explains each. */
+/** Explained in docs/reference/metrics.md. */
 const REASONS = [
   'not-joined',
   'unproved',
@@ -362,7 +334,6 @@ const REASONS = [
 ] as const;
 export type RefusedReason = (typeof REASONS)[number];
 
-/** Thrown once the other end has received the reason of its refusal. */
 class LinkRefused extends Error {
   override readonly name = 'LinkRefused';
   readonly reason: RefusedReason;
@@ -373,18 +344,16 @@ class LinkRefused extends Error {
   }
 }
 
-/** Counts refused links by reason. */
 export class RefusedLinks {
   readonly #counts = new Map<RefusedReason, number>(REASONS.map((reason) => [reason, 0]));
 
-  /** Counts the error and returns its reason: `not-opened` for errors other than LinkRefused. */
+  /** `not-opened` for errors other than LinkRefused. */
   note(error: unknown): RefusedReason {
     const reason = error instanceof LinkRefused ? error.reason : 'not-opened';
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     return reason;
   }
 
-  /** Every reason, also with a count of 0. */
   get counts(): ReadonlyMap<RefusedReason, number> {
     return this.#counts;
   }

@@ -22,43 +22,34 @@ import {
 } from './manager-link.ts';
 import { LinkedStarts } from './linked-starts.ts';
 
-/** Path of the WebSocket that carries a link's HTTP/2. */
 export const LINK_PATH = '/fleet/link';
-/** Interval between two checks of the manager's set of replicas. */
 const LOOK_MS = 1_000;
 const SETTLED_MS = 5_000;
-/** Deadline for a worker to begin the link after the upgrade. */
 const BEGIN_MS = 10_000;
 
-/** Origin of a link: the peer's address and the name of its TLS connection. */
 interface Came {
   readonly address: string;
   readonly channel: string;
 }
 
 export interface ManagerLinksDeps extends LinksOfReplica {
-  /** Shared by the manager's replicas. */
   readonly coordination: ClusterStarts & Pick<Leases, 'replicas'>;
-  /** The client's address, resolved through trusted proxies. */
   readonly addressOf: (request: IncomingMessage) => string;
 }
 
 /**
- * The links that worker clusters opened to this replica of the manager. Each worker replica has one
- * link: a new link replaces the old one, which may be half open. Requests to a cluster go over its
- * links in turn.
+ * Each worker replica has one link: a new one replaces the old, which may be half open. Requests go
+ * over a cluster's links in turn.
  */
 export class ManagerLinks implements FleetLinks {
   readonly #deps: ManagerLinksDeps;
   readonly #pending = new PendingLinks();
   readonly refused = new RefusedLinks();
-  /** By cluster, then by its replica. The first link serves the next request. */
+  /** By cluster, then by replica. The first link serves the next request. */
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
   readonly #starts: LinkedStarts;
-  /** Links whose failure to report a template's state is already logged. */
   readonly #unreported = new WeakSet<ManagerLink>();
-  /** The manager's replicas that workers were last notified of. */
   #told = '';
   #callOff: () => void = () => {};
   #leaving = false;
@@ -81,7 +72,7 @@ export class ManagerLinks implements FleetLinks {
     return url === LINK_PATH;
   }
 
-  /** Handler of the server's `upgrade` event. Never throws. */
+  /** Never throws. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
     if (this.#leaving) {
@@ -132,13 +123,12 @@ export class ManagerLinks implements FleetLinks {
     return undefined;
   }
 
-  /** Resolves once all linked workers have confirmed earlier changes of promoted keys. */
   async keysSettled(): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await Promise.all(links.map((link) => link.keysSettled()));
   }
 
-  /** Resolves once all workers have confirmed earlier changes of global templates, or after 5 s. */
+  /** Resolves after 5 s at the latest. */
   async templatesSettled(): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await within(
@@ -148,10 +138,7 @@ export class ManagerLinks implements FleetLinks {
     );
   }
 
-  /**
-   * Resolves with the state of a global template in a cluster, or with undefined if the cluster
-   * does not answer in 2 s.
-   */
+  /** Undefined if the cluster does not answer in 2 s. */
   async report(clusterId: string, globalId: string): Promise<CopyReport | undefined> {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
     return await link?.report(globalId).catch((error: unknown) => {
@@ -162,13 +149,11 @@ export class ManagerLinks implements FleetLinks {
     });
   }
 
-  /** Ends the links of a removed cluster. */
   async dismiss(clusterId: string): Promise<void> {
     await Promise.all(this.#linksOf(clusterId).map((link) => link.dismiss()));
     this.#lastHeard.delete(clusterId);
   }
 
-  /** Accepts no more links; open links stay. */
   leave(): void {
     this.#leaving = true;
     this.#pending.cutAll('the manager stops');
@@ -186,7 +171,7 @@ export class ManagerLinks implements FleetLinks {
     return [...(this.#open.get(clusterId)?.values() ?? [])];
   }
 
-  /** Cuts links that were opened with the cluster's former key. */
+  /** Cuts links of the cluster's former key. */
   #cutOthers(clusterId: string, publicKey: string): void {
     for (const link of this.#linksOf(clusterId))
       if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
@@ -202,7 +187,6 @@ export class ManagerLinks implements FleetLinks {
     for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
   }
 
-  /** Accepts a link once it begins. Until then, the link counts as unauthenticated. */
   async #begin(
     request: IncomingMessage,
     { socket, head, came }: { readonly socket: Socket; readonly head: Buffer; readonly came: Came },
@@ -259,7 +243,7 @@ export class ManagerLinks implements FleetLinks {
     }
   }
 
-  /** Does not log a cluster that runs twice: `LinkedStarts` reports it. */
+  /** `LinkedStarts` reports a cluster that runs twice. */
   #refuse(error: unknown): void {
     if (this.refused.note(error) !== 'runs-twice') this.#deps.log.warn({ error }, 'link-refused');
   }
@@ -283,25 +267,22 @@ export class ManagerLinks implements FleetLinks {
   }
 }
 
-/** A link that is not open yet, or the connection before it. */
 interface PendingLink {
   /** May be repeated. */
   readonly cut: (why: string) => void;
 }
 
-/** Limits of unauthenticated links: in total, and from one address. */
+/** Total, and per address. */
 const MOST_PENDING = 32;
 const MOST_OF_ADDRESS = 8;
 
 /**
- * The links that are not authenticated yet. Anybody may open a link, so beyond a limit the oldest
- * link goes: stalled links cannot lock out a worker that authenticates at once. An authenticated
- * link counts only against the limit of its own cluster.
+ * Anybody may open a link, so beyond a limit the oldest goes: stalled links cannot lock out a
+ * worker that authenticates at once. An authenticated link counts only for its own cluster.
  */
 export class PendingLinks {
-  /** The address of each link, oldest first. */
+  /** Oldest first. */
   readonly #links = new Map<PendingLink, string>();
-  /** The cluster of each authenticated link that is not open yet. */
   readonly #proved = new Map<PendingLink, string>();
 
   add(link: PendingLink, address: string): void {
@@ -314,7 +295,7 @@ export class PendingLinks {
     this.#cutOldest((each) => count(each) === most);
   }
 
-  /** Notes the cluster of an authenticated link. Has no effect if the link was cut. */
+  /** No effect if the link was cut. */
   proved(link: PendingLink, clusterId: string): void {
     if (!this.#links.delete(link)) return;
     this.#proved.set(link, clusterId);
@@ -344,9 +325,7 @@ export class PendingLinks {
   }
 }
 
-/**
- * Answers and destroys the socket. Nothing reads it any more, so it would stay half open forever.
- */
+/** Nothing reads the socket, so it would stay half open forever. */
 const endWith = (socket: Duplex, status: string): void => {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
 };

@@ -10,7 +10,7 @@ import {
   type FleetKey,
 } from './fleet-keys.ts';
 
-/** Maximum stored managers; the manager that joined longest ago is dropped first. */
+/** Drops the manager that joined longest ago. */
 const MOST_MANAGERS = 16;
 
 const Kept = z.object({
@@ -21,16 +21,15 @@ const Kept = z.object({
 
 export interface WorkerCredentialsTerms {
   readonly dataDir: string;
-  /** Path of a file with a join token, if any. */
   readonly joinTokenFile: string | undefined;
-  /** Key that all replicas of the cluster share. If absent, the key in the data folder. */
+  /** Shared by the cluster's replicas; if absent, the key in the data folder. */
   readonly key?: FleetKey;
 }
 
 /**
- * The credentials of a worker cluster: its own key, the keys of managers that accepted it, and a
- * join token for one more manager. Stored in `fleet/worker.json` of the data folder, readable only
- * by its owner. A new key or manager is written before it is used.
+ * A worker cluster's key, the keys of managers that accepted it, and a join token for one more.
+ * Stored in `fleet/worker.json`, readable only by its owner. A new key or manager is written before
+ * it is used.
  */
 export class WorkerCredentials {
   readonly #file: string;
@@ -40,8 +39,8 @@ export class WorkerCredentials {
   readonly key: FleetKey;
 
   /**
-   * Throws if a file or the token is malformed. Also throws if the token cannot be read and no
-   * manager has accepted the cluster yet.
+   * Throws if a file or the token is malformed, or if the token cannot be read and no manager has
+   * accepted the cluster.
    */
   constructor({ dataDir, joinTokenFile, key }: WorkerCredentialsTerms) {
     this.#file = join(dataDir, 'fleet', 'worker.json');
@@ -60,14 +59,13 @@ export class WorkerCredentials {
     return this.#managers.includes(managerKey) || this.#isOfToken(managerKey);
   }
 
-  /** The join token, if it belongs to this manager and has not been used. */
+  /** Undefined if the token is used or for another manager. */
   joinTokenFor(managerKey: string): string | undefined {
     return this.#isOfToken(managerKey) && !this.#managers.includes(managerKey)
       ? this.#joinToken
       : undefined;
   }
 
-  /** The manager accepted the cluster, which needs no token there from now on. */
   joined(managerKey: string): void {
     if (this.#managers.at(-1) === managerKey) return;
     const others = this.#managers.filter((each) => each !== managerKey);
@@ -75,7 +73,6 @@ export class WorkerCredentials {
     this.#write();
   }
 
-  /** The manager no longer knows the cluster, which needs a new token there. */
   left(managerKey: string): void {
     if (!this.#managers.includes(managerKey)) return;
     this.#managers = this.#managers.filter((each) => each !== managerKey);

@@ -42,16 +42,12 @@ import { KEY_WORDS, TEMPLATE_WORDS, TemplateQuestion } from './told/record-words
 import { RecordListener, MOST_TOLD } from './told/told-records.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
-/**
- * Checks the identity of a request over one link. Returns undefined if the identity is invalid, and
- * a Refusal if it is valid but too old.
- */
+/** Undefined if the identity is invalid, a Refusal if it is only too old. */
 export type IdentityCheck = (
   identity: string,
   request: RoutedRequest,
 ) => Caller | Refusal | undefined;
 
-/** Dependencies that all links of one replica of a worker share. */
 export interface LinksOfWorker {
   readonly clusterId: string;
   readonly credentials: WorkerCredentials;
@@ -59,33 +55,24 @@ export interface LinksOfWorker {
   readonly keys: PromotedKeyCopies;
   readonly templates: GlobalTemplateCopies;
   readonly replica: string;
-  /**
-   * Identifies this start of the daemon if its store is local; absent if replicas share the store.
-   */
+  /** Absent if replicas share the store. */
   readonly start?: string;
-  /** Called with each connection that arrives over a link. */
   readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 
 export interface WorkerLinkTerms extends LinksOfWorker {
-  /** Origin of the dialled URL. */
   readonly address: string;
-  /** Name of the link's TLS connection; empty without TLS. */
   readonly channel: string;
-  /** Called once the manager has authenticated. Returns `held` if a link to this replica exists. */
+  /** `held`: a link to this replica exists. */
   readonly proved: (manager: ManagerReplica) => 'new' | 'held';
-  /** The link now carries requests. `replicas` is the manager's number of replicas. */
   readonly opened: (manager: ManagerReplica, replicas: number) => void;
-  /** The manager's number of replicas has changed. */
   readonly told: (manager: ManagerReplica, replicas: number) => void;
-  /** Called once. */
   readonly over: (why: string, kind: LinkEnd) => void;
 }
 
 /**
- * `refused`: either end rejects the other. `copied`: another start of this cluster is linked; retry
- * after it ends. `held`: another link leads to the same replica. `failed`: this end could not apply
- * a message of the manager.
+ * `copied`: another start of this cluster is linked; retry after it ends. `held`: another link
+ * leads to the same replica. `failed`: this end could not apply a message.
  */
 export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
 
@@ -109,15 +96,11 @@ interface Heard {
   readonly templates: RecordListener<GlobalTemplateChange>;
 }
 
-/** Paths of messages that may be long. */
 const TOLD: ReadonlySet<string> = new Set([KEY_WORDS.path, TEMPLATE_WORDS.path]);
 
-/**
- * Deadline for the manager to accept the link; longer than the manager's own deadline to refuse it.
- */
+/** Longer than the manager's own deadline to refuse. */
 const TAKE_IN_MS = 15_000;
 
-/** The worker's end of a link to a manager, from the open connection on. */
 export class WorkerLink {
   readonly #channel: LinkChannel;
   readonly #terms: WorkerLinkTerms;
@@ -131,13 +114,11 @@ export class WorkerLink {
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #callOff: () => void;
-  /** The open request of the manager that the worker answers when it leaves. */
+  /** The open request that is answered when the worker leaves. */
   #leaveAsked: ServerHttp2Stream | undefined;
   readonly #tunnels = new Set<TunnelSocket>();
   #whenIdle: (() => void) | undefined;
-  /**
-   * Shortest round trip of a PING. A PING that queues behind other bytes does not measure the path.
-   */
+  /** Shortest PING: a queued one does not measure the path. */
   #latencyMs = Infinity;
   #over = false;
 
@@ -165,13 +146,12 @@ export class WorkerLink {
     channel.stream.once('close', () => this.end('the connection ended', 'cut'));
   }
 
-  /** Makes the manager send no new requests over the link; requests in progress go on. */
+  /** Requests in progress go on. */
   leave(): void {
     if (this.#leaveAsked) answerWords(this.#leaveAsked, 200, {});
     this.#leaveAsked = undefined;
   }
 
-  /** Resolves once the link carries no connections. */
   async idle(): Promise<void> {
     if (this.#tunnels.size === 0 || this.#over) return;
     await new Promise<void>((resolve) => {
@@ -228,7 +208,7 @@ export class WorkerLink {
     }
   }
 
-  /** Undefined if the message is unknown, or not allowed at this point. */
+  /** Undefined if the message is unknown or not allowed now. */
   #hear(path: string, body: unknown): Promise<object | undefined> | object | undefined {
     const words = this.#words;
     if (!words) return path === '/hello' ? this.#greet(ManagerHello.parse(body)) : undefined;

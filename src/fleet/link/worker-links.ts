@@ -15,31 +15,26 @@ import { LINK_PATH } from './manager-links.ts';
 
 export interface WorkerLinksDeps extends LinksOfWorker {
   readonly log: Log;
-  /** Origins of the managers, `ws://` or `wss://`. */
+  /** Origins, `ws://` or `wss://`. */
   readonly managers: readonly string[];
 }
 
-/** The state of the links to the manager behind one address. */
 export interface ManagerStanding {
   readonly address: string;
-  /** Open links to the manager, dialled at any address. */
   readonly links: number;
-  /** Dials of this address that did not lead to a link. */
   readonly failed: number;
 }
 
 /**
- * Keeps a link open to each replica of each manager, and reopens a cut link within about a second.
- * An address may lead to any replica, so dialling goes on until each replica that the manager
- * reports is linked.
+ * Keeps a link open to each replica of each manager, and reopens a cut one within about a second.
+ * An address may lead to any replica, so it dials until every one is linked.
  */
 export class WorkerLinks {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #diallers: readonly Dialler[];
-  /** By the manager's key, then by its replica. */
+  /** By the manager's key, then by replica. */
   readonly #open = new Map<string, Map<string, WorkerLink>>();
-  /** By the manager's key: the number of replicas that it reports. */
   readonly #wanted = new Map<string, number>();
 
   constructor(deps: WorkerLinksDeps) {
@@ -52,24 +47,23 @@ export class WorkerLinks {
     this.#dial();
   }
 
-  /** Makes managers send no new requests over the links; requests in progress go on. */
+  /** Requests in progress go on. */
   leave(): void {
     for (const dialler of this.#diallers) dialler.stop();
     for (const links of this.#open.values()) for (const link of links.values()) link.leave();
   }
 
-  /** Resolves once the links carry no connections, or after `withinMs`. */
+  /** Resolves after `withinMs` at the latest. */
   async drained(withinMs: number): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
     await within(this.#clock, withinMs, Promise.all(links.map((link) => link.idle())));
   }
 
-  /** Number of open links. */
   get size(): number {
     return [...this.#open.values()].reduce((sum, links) => sum + links.size, 0);
   }
 
-  /** State of each address; two addresses may lead to the same manager. */
+  /** Two addresses may lead to the same manager. */
   get standings(): readonly ManagerStanding[] {
     return this.#diallers.map(({ address, managerKey = '', failed }) => ({
       address,
@@ -88,7 +82,6 @@ export class WorkerLinks {
     return this.#open.get(managerKey)?.has(replica) === true;
   }
 
-  /** Number of missing links to a manager. */
   missing(managerKey: string): number {
     const wanted = Math.min(this.#wanted.get(managerKey) ?? 1, MOST_REPLICAS);
     return wanted - (this.#open.get(managerKey)?.size ?? 0);
@@ -113,7 +106,6 @@ export class WorkerLinks {
     this.#dial();
   }
 
-  /** Notes the number of replicas that the manager reports. */
   told({ managerKey }: ManagerReplica, replicas: number): void {
     this.#wanted.set(managerKey, replicas);
     for (const dialler of this.#diallers) dialler.hurry(managerKey);
@@ -126,27 +118,24 @@ export class WorkerLinks {
 }
 
 const DIAL_MS = 5_000;
-/** Limits a dial from its start until the link begins, even if bytes trickle in. */
+/** Ends when the link begins, even if bytes trickle in. */
 const MOST_DIAL_MS = 10_000;
-/** Wait after a cut; each further wait is twice as long. */
+/** Doubled for each further wait. */
 const FIRST_WAIT_MS = 100;
 const MOST_WAIT_MS = 1_000;
-/** The wait after a refusal: a faster retry does not help. */
+/** A faster retry after a refusal does not help. */
 const LONG_WAIT_MS = 5_000;
-/** Limit, per missing replica, of consecutive dials that lead to replicas already linked. */
+/** Consecutive dials, per missing replica, to replicas that are linked. */
 const MOST_HELD = 10;
 
-/** Opens links at one address, one at a time, while links are missing. */
 class Dialler {
   readonly address: string;
   readonly #deps: WorkerLinksDeps;
   readonly #links: WorkerLinks;
   #managerKey: string | undefined;
-  /** Ends the current dial, or the link that is opening. */
   #end: (() => void) | undefined;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
-  /** The wait until the next dial, if any. */
   #wait: { readonly until: number; readonly callOff: () => void } | undefined;
   #callOffDial = (): void => undefined;
   #stopped = false;
@@ -159,17 +148,15 @@ class Dialler {
     this.#links = links;
   }
 
-  /** Key of the manager that last answered at this address. */
   get managerKey(): string | undefined {
     return this.#managerKey;
   }
 
-  /** Counts failed dials, except dials that led to an already linked replica. */
+  /** Ignores dials to an already linked replica. */
   get failed(): number {
     return this.#failed;
   }
 
-  /** Dials if a link is missing and no dial or wait is in progress. */
   consider(): void {
     if (this.#stopped || this.#end || this.#wait) return;
     if (this.#managerKey !== undefined && this.#links.missing(this.#managerKey) <= 0) return;
@@ -178,7 +165,7 @@ class Dialler {
     this.#dial();
   }
 
-  /** Shortens the wait to that after a cut: the manager's replicas have changed. */
+  /** Called when the manager's replicas have changed. */
   hurry(managerKey: string): void {
     if (this.#managerKey !== managerKey) return;
     this.#held = 0;
@@ -236,7 +223,6 @@ class Dialler {
     this.#end = () => link.end('the daemon stops', 'cut');
   }
 
-  /** Waits, and dials again after a failed dial. */
   #over(why: string, kind: LinkEnd): void {
     this.#end = undefined;
     this.#callOffDial();
@@ -254,14 +240,13 @@ class Dialler {
     return Math.max(1, this.#managerKey === undefined ? 1 : this.#links.missing(this.#managerKey));
   }
 
-  /** Logs the reason of a missing link; a repeated reason is logged once. */
   #tell(why: string): void {
     if (this.#told !== why)
       this.#deps.log.warn({ manager: this.address, why }, 'manager-not-linked');
     this.#told = why;
   }
 
-  /** Dials after this time, or earlier if a shorter wait is already running. */
+  /** Keeps a shorter wait that is already running. */
   #dialAfter(forMs: number): void {
     const { clock } = this.#deps;
     const until = clock.now() + forMs;

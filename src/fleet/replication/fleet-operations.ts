@@ -3,20 +3,17 @@ import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { clusterNotFound } from '../../model/refusals.ts';
 import type { ClusterView } from '../../actors/views.ts';
 
-/** A route to another cluster for forwarded requests. */
 export type WayToCluster = ClusterRoute;
 
 /** The other clusters of a manager's fleet. */
 export interface FleetOperations {
-  /** The manager's own cluster. */
   readonly clusterId: string;
-  /** Joined clusters sorted by id, connected or not. */
+  /** Sorted by id; connected or not. */
   readonly listOthers: () => readonly ClusterView[];
-  /** Also lists invited clusters, which are only shown. */
   readonly listShown: () => readonly ClusterView[];
   /**
-   * Finds a route to a cluster. Refuses with CLUSTER_NOT_FOUND if no cluster of this id has joined,
-   * and with CLUSTER_UNAVAILABLE if it has no link.
+   * Refuses with CLUSTER_NOT_FOUND if the cluster has not joined, and with CLUSTER_UNAVAILABLE if
+   * it has no link.
    */
   readonly wayTo: (clusterId: string) => WayToCluster;
 }

@@ -15,12 +15,12 @@ export interface GlobalTemplatesDeps {
   readonly log: Log;
 }
 
-/** Maximum characters of a template, so that it fits into one message of a link. */
+/** Fits into one message of a link. */
 const MOST_OF_ONE = 1_000_000;
 
 /**
- * The manager's templates that are replicated to all its clusters. Only a template's own record
- * says that it is global.
+ * A manager's templates that are replicated to all its clusters. Only a template's own record says
+ * that it is global.
  */
 export class GlobalTemplates implements GlobalTemplateSource {
   readonly #deps: GlobalTemplatesDeps;
@@ -65,9 +65,7 @@ export class GlobalTemplates implements GlobalTemplateSource {
     return () => this.#followers.delete(changed);
   }
 
-  /**
-   * Refuses with CONFLICT if the template exceeds the limit of global templates, or of their size.
-   */
+  /** Refuses with CONFLICT. */
   requireRoom(record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>): void {
     const others = [...this.#deps.catalog.values()].filter(
       (each) => isGlobalHere(each) && each.name !== record.name,

@@ -14,8 +14,8 @@ export interface ManagerAccessDeps {
 }
 
 /**
- * Whether a worker accepts its managers. Its admin may cut them off and restore them. The state is
- * stored in a record of the cluster itself, so it applies to all replicas and survives restarts.
+ * An admin may cut a worker off from its managers. Stored in a record of the cluster, so it applies
+ * to all replicas and survives restarts.
  */
 export class ManagerAccess {
   readonly #deps: ManagerAccessDeps;
@@ -26,7 +26,6 @@ export class ManagerAccess {
     this.#deps = deps;
   }
 
-  /** Resolves once the state is loaded. */
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
       if (record.clusterId !== this.#deps.clusterId) return;
@@ -40,21 +39,16 @@ export class ManagerAccess {
     return this.#cutOffAt !== undefined;
   }
 
-  /** Time of the cut-off in ms; undefined if managers are accepted. */
+  /** Undefined if managers are accepted. */
   get cutOffAt(): number | undefined {
     return this.#cutOffAt;
   }
 
-  /** Calls `changed` on each change, also by another replica. */
   follow(changed: (isCutOff: boolean) => void): void {
     this.#followers.add(changed);
   }
 
-  /**
-   * Cuts the managers off, or restores them. When it resolves, the change is durable and applies on
-   * this replica. May be repeated. Refuses with UNAVAILABLE if the store does not accept the
-   * change.
-   */
+  /** Durable when it resolves. Refuses with UNAVAILABLE if the store does not accept it. */
   async set(cutOff: boolean): Promise<void> {
     const { clusters, clusterId, clock } = this.#deps;
     const known = await clusters.get(clusterId);
@@ -77,14 +71,11 @@ export interface ManagersDeps {
   readonly access: Pick<ManagerAccess, 'cutOffAt' | 'set'>;
   readonly links: () => number;
   readonly apiKeys: Pick<ApiKeyMirror, 'find'>;
-  /** Returns whether only a manager's signed identity authenticates the caller. */
+  /** Only a manager's signed identity authenticates the caller. */
   readonly isLinked: (caller: Caller) => boolean;
 }
 
-/**
- * Shows the managers of this cluster (operation `GET /admin/managers`), and cuts them off or
- * restores them (`PUT /admin/managers`). A manager may not change this itself.
- */
+/** A manager may not change this itself. */
 export const managers = ({
   addresses,
   access,

@@ -22,40 +22,31 @@ export interface PromotedCopiesDeps {
   readonly pepper: Buffer;
   readonly clock: Clock;
   readonly log: Log;
-  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
-  /**
-   * Validity in ms of a copy after its manager last confirmed it, while the manager is not linked.
-   */
+  /** Copies stay valid this long after their manager last confirmed them. */
   readonly aloneMs: number;
-  /** The namespace of a team, on this cluster. */
   readonly namespaceOf: (team: string) => string;
 }
 
 interface ToldKey {
   readonly key: PromotedKey;
-  /** How far the clock of this cluster is ahead of the manager's, in ms. */
+  /** How far this cluster's clock is ahead of the manager's, in ms. */
   readonly ahead: number;
-  /** Called if the copy was stored with another pepper and is rebuilt. */
   readonly noteRemade: () => void;
 }
 
-/** Interval between two reviews of the copies, at most an eighth of `aloneMs`. */
+/** At most an eighth of `aloneMs`. */
 const LOOK_MS = 60_000;
 const NAME_ATTEMPTS = 3;
 const LONGEST_NAME = 63;
 
-/**
- * Stores copies of managers' promoted keys among the cluster's own keys. They are valid here even
- * while no manager is linked.
- */
+/** Copies of managers' promoted keys, valid even while no manager is linked. */
 export class PromotedCopies
   extends ReplicatedRecords<ToldKey, ApiKeyRecord>
   implements PromotedKeyCopies
 {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Managers whose lapsed keys are already logged. */
   readonly #lapsed = new Set<string>();
 
   constructor(deps: PromotedCopiesDeps) {
@@ -64,7 +55,7 @@ export class PromotedCopies
     this.#deps = deps;
   }
 
-  /** Call after the keys are loaded. A cluster without managers deletes its copies. */
+  /** Call after the keys are loaded. Without managers, deletes the copies. */
   override async start(): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     apiKeys.follow(({ kind, record }) => {
@@ -75,7 +66,6 @@ export class PromotedCopies
     await super.start();
   }
 
-  /** Warns the operator of a manager that is not linked. */
   get warning(): string | undefined {
     const { clock, aloneMs, trust } = this.#deps;
     const [first] = unheardManagers(this.#copies.values(), trust);
@@ -161,7 +151,7 @@ export class PromotedCopies
     });
   }
 
-  /** Recently confirmed, so a reconnecting link does not write every key. */
+  /** Keeps a reconnecting link from writing every key. */
   #isConfirmed({ confirmedAt = 0 }: ApiKeyRecord): boolean {
     const { clock, aloneMs } = this.#deps;
     return clock.now() - confirmedAt < aloneMs / 4;
@@ -189,10 +179,7 @@ export class PromotedCopies
     }
   }
 
-  /**
-   * Creates the copy under its own name. If a key of this cluster has that name, adds a random
-   * suffix.
-   */
+  /** If a key of this cluster has the name, adds a random suffix. */
   async #create(wanted: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const end = `-${randomBytes(4).toString('hex')}`;
@@ -212,19 +199,16 @@ export class PromotedCopies
 interface KeyCopyTerms {
   readonly manager: string;
   readonly pepper: Buffer;
-  /** The namespace of a team, on this cluster. */
   readonly namespaceOf: (team: string) => string;
   readonly now: number;
-  /** How far the clock of this cluster is ahead of the manager's, in ms. */
+  /** How far this cluster's clock is ahead of the manager's, in ms. */
   readonly ahead: number;
 }
 
-/**
- * Tolerance for clock readings of different messages; a constant clock offset is already removed.
- */
+/** A constant offset is already removed. */
 const SAME_MS = 5_000;
 
-/** Makes this cluster's copy of a manager's promoted key. Its times follow this cluster's clock. */
+/** Times follow this cluster's clock. */
 const keyCopy = (
   { verifier, gated, makers, ...key }: PromotedKey,
   { manager, pepper, namespaceOf, now, ahead }: KeyCopyTerms,
@@ -241,19 +225,18 @@ const keyCopy = (
   expiresAt: Math.round(key.expiresAt + ahead),
 });
 
-/** Compares all but the name, which may differ here. */
+/** The name may differ here. */
 const isSameCopy = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>
   Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
   known.hash === wanted.hash &&
   known.description === wanted.description;
 
-/** A manager without a link, and the time of its last confirmation. */
 interface UnheardManager {
   readonly manager: string;
   readonly since: number;
 }
 
-/** Finds the managers of copies without a link, longest silence first. */
+/** Longest silence first. */
 const unheardManagers = (
   copies: Iterable<ApiKeyRecord>,
   trust: PromotedTrust,

@@ -22,13 +22,12 @@ export interface PromotedKeysDeps {
 }
 
 /**
- * The manager's keys that are valid on all its clusters. Only a key's own record says that it is
+ * A manager's keys that are valid on all its clusters. Only a key's own record says that it is
  * promoted, so a revocation applies everywhere.
  */
 export class PromotedKeys implements PromotedKeySource {
   readonly #deps: PromotedKeysDeps;
   readonly #known = new Set<string>();
-  /** Ids of known keys that cannot be sent to workers. */
   readonly #unreported = new Set<string>();
   readonly #followers = new Set<(keyId: string) => void>();
 
@@ -55,7 +54,6 @@ export class PromotedKeys implements PromotedKeySource {
     });
   }
 
-  /** Warns the operator of promoted keys that other clusters do not accept. */
   get warning(): string | undefined {
     const { size } = this.#unreported;
     return size === 0
@@ -79,10 +77,7 @@ export class PromotedKeys implements PromotedKeySource {
     return () => this.#followers.delete(changed);
   }
 
-  /**
-   * Durable when it resolves. Refuses with ALREADY_GLOBAL if the key is promoted, and with CONFLICT
-   * if it cannot be.
-   */
+  /** Durable when it resolves. Refuses with ALREADY_GLOBAL or CONFLICT. */
   async promote(record: ApiKeyRecord): Promise<void> {
     const { apiKeys, pepper, clock } = this.#deps;
     if (record.expiresAt <= clock.now()) throw new Refusal('CONFLICT', 'the API key has expired');

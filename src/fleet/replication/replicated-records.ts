@@ -8,60 +8,50 @@ export interface RecordOrigin {
   readonly id: string;
 }
 
-/** Reason of a missing copy other than a failure of the store. */
+/** Other than a failure of the store. */
 export interface CopyProblem {
   readonly state: 'Conflict' | 'Refused';
   readonly message: string;
 }
 
-/** A record that a manager wants here. */
 export interface WantedRecord<Told> extends RecordOrigin {
   readonly told: Told;
-  /** True if the record is of a complete list, which overrides a later version known here. */
+  /** A complete list overrides a later version known here. */
   isWhole: boolean;
   problem?: CopyProblem;
 }
 
-/** A manager's report about records of one kind. */
 interface RecordChange<Told> {
   readonly records: readonly Told[];
   readonly gone: readonly string[];
-  /** True if the report belongs to the complete list at the start of a link. */
   readonly isWhole: boolean;
 }
 
 export interface ReplicationTerms {
   readonly reports: LinkReports;
   readonly clock: Clock;
-  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
-  /**
-   * Maximum records of one manager; exceeds its own limit, as new records may arrive before others
-   * end.
-   */
+  /** Exceeds a manager's own limit, as new records may arrive before others end. */
   readonly most: number;
   readonly lookMs?: number;
 }
 
 const LOOK_MS = 60_000;
-/** A report is answered after this time even if the store is still busy. */
 const ANSWER_MS = 10_000;
 
 /**
- * Stores copies of managers' records of one kind among a worker's records. Reports take effect at
- * once. The store follows, one change at a time, with retries until it has taken each change. Each
- * try recomputes the copy from the latest reports of the links.
+ * Copies of managers' records of one kind. Reports take effect at once in memory. The store
+ * follows, one change at a time, with retries; each try recomputes the copy from the latest
+ * reports.
  */
 export abstract class ReplicatedRecords<Told, Copy> {
   readonly #terms: ReplicationTerms;
   /** By manager, then by id. */
   readonly #wanted = new Map<string, Map<string, WantedRecord<Told>>>();
-  /** Former managers of this cluster; their copies are released. */
   readonly #dismissed = new Set<string>();
-  /** By address: the manager that last authenticated there. */
+  /** By address, the manager that last authenticated there. */
   readonly #managerAt = new Map<string, string>();
   readonly #retries: StoreRetries;
-  /** Copies that no link had reported at the last check, although a link has caught up. */
   #doubted: ReadonlySet<string> = new Set();
   #work: Promise<void> = Promise.resolve();
   #callOff = (): void => undefined;
@@ -76,42 +66,36 @@ export abstract class ReplicatedRecords<Told, Copy> {
   protected abstract idOf(told: Told): string;
   protected abstract copies(): Iterable<Copy>;
   protected abstract originOf(copy: Copy): RecordOrigin;
-  /** Creates or updates the copy. Rejects if the store does not accept it. */
   protected abstract keep(wanted: WantedRecord<Told>): Promise<Tried | CopyProblem>;
-  /** Deletes a copy that its manager no longer has. Rejects if it must stay for now. */
+  /** Rejects if the copy must stay for now. */
   protected abstract remove(copy: Copy): Promise<unknown>;
-  /** Called at the first failure of the store for a record; a retry follows. */
+  /** Called at a record's first failure. */
   protected abstract failed(origin: RecordOrigin, error: unknown): void;
 
-  /** Ends a copy of a former manager. */
   protected release(copy: Copy): Promise<unknown> {
     return this.remove(copy);
   }
 
-  /** Returns the effect of a report on another wanted record of the same manager. */
   protected effectOn(_known: Told, _told: Told): 'none' | 'replaces' | 'late' {
     return 'none';
   }
 
-  /** Runs at each check, after queued work. Never rejects. */
+  /** Never rejects. */
   protected async look(): Promise<void> {}
 
-  /**
-   * Call after the copies are loaded. A cluster without managers drops all copies. Never rejects.
-   */
+  /** Call after the copies are loaded. Without managers, drops all copies. Never rejects. */
   async start(): Promise<void> {
     if (this.#terms.managers === 0) await this.#dismiss(() => true);
     else this.#lookAndAgain();
   }
 
-  /** Stops all further writes. */
   stop(): void {
     this.#callOff();
     this.#retries.stop();
     this.#stopped = true;
   }
 
-  /** Ends all copies until managers are linked again, which resend them. Every link is down. */
+  /** Managers resend the copies once linked. */
   cutOff(): void {
     this.#terms.reports.cutOff();
     this.#managerAt.clear();
@@ -149,17 +133,14 @@ export abstract class ReplicatedRecords<Told, Copy> {
     };
   }
 
-  /** Returns the record that a manager wants here; undefined if it wants none. */
   protected wanted({ manager, id }: RecordOrigin): WantedRecord<Told> | undefined {
     return this.#wanted.get(manager)?.get(id);
   }
 
-  /** Returns whether the store has not taken the record's last change yet. */
   protected isPending(origin: RecordOrigin): boolean {
     return this.#retries.has(nameOf(origin));
   }
 
-  /** Settles these records again after a change elsewhere in the cluster that affects them. */
   protected settleAgain(isMeant: (wanted: WantedRecord<Told>) => boolean): void {
     const wanted = [...this.#wanted.values()].flatMap((each) => [...each.values()]);
     void this.#settleInTime(wanted.filter(isMeant));
@@ -179,7 +160,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     this.#wanted.get(manager)?.delete(id);
   }
 
-  /** Returns false if the report is outdated or exceeds the limit of records. */
+  /** False if the report is outdated or exceeds the limit. */
   #want(link: ReportingLink, told: Told, isWhole: boolean): boolean {
     const { reports, most } = this.#terms;
     const { manager } = link;
@@ -197,7 +178,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     return true;
   }
 
-  /** Ends copies of former managers, once the manager at every address is known. */
+  /** Waits until the manager at every address is known. */
   async #dismissOthers(): Promise<void> {
     if (this.#managerAt.size < this.#terms.managers) return;
     const managers = new Set(this.#managerAt.values());
@@ -206,10 +187,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     );
   }
 
-  /**
-   * Takes effect at once in memory. Resolves with false if the store still has some copies; retries
-   * follow.
-   */
+  /** Resolves with false if the store still has some copies; retries follow. */
   async #dismiss(isMeant: (manager: string) => boolean): Promise<boolean> {
     const meant = this.#origins().filter(({ manager }) => isMeant(manager));
     for (const { manager, id } of meant) this.#terms.reports.endCopy(manager, id);
@@ -229,13 +207,11 @@ export abstract class ReplicatedRecords<Told, Copy> {
     return isDone;
   }
 
-  /** Resolves when done, or after 10 s; the rest continues in the background. */
   async #settleInTime(origins: readonly RecordOrigin[]): Promise<void> {
     const work = this.#inTurn(() => inParts(origins, AT_ONCE, (each) => this.#settle(each)));
     await within(this.#terms.clock, ANSWER_MS, work);
   }
 
-  /** Writes the wanted state to the store. Resolves with false if a retry is due. */
   async #settle(origin: RecordOrigin): Promise<boolean> {
     const name = nameOf(origin);
     try {
@@ -249,7 +225,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
     }
   }
 
-  /** Waits for a link that has not caught up. Does not store a record that no link wants. */
+  /** Waits for a link that has not caught up. Never stores a record that no link wants. */
   #mayNotTry(origin: RecordOrigin): Tried | undefined {
     const { reports } = this.#terms;
     const { manager } = origin;

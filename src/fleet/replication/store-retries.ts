@@ -1,10 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../contracts/clock.ts';
 
-/** Records written concurrently. */
 export const AT_ONCE = 16;
 
-/** Runs `each` on all items, at most `atOnce` at a time. */
 export const inParts = async <T>(
   items: readonly T[],
   atOnce: number,
@@ -16,37 +14,29 @@ export const inParts = async <T>(
 
 export interface StoreRetriesDeps {
   readonly clock: Clock;
-  /** Runs work after earlier work is done. */
   readonly inTurn: (work: () => Promise<void>) => Promise<void>;
 }
 
-/**
- * Outcome of a try without failure: the store took the record, no try is needed any more, or it is
- * too early.
- */
+/** `moot`: no try is needed any more. */
 export type Tried = 'taken' | 'moot' | 'too early';
 
 interface Waiting {
   readonly name: string;
-  /** Rejects if the store does not accept the record. */
   readonly again: () => Promise<Tried>;
   failures: number;
   dueAt: number;
 }
 
-/** Interval between two rounds; also the wait after the second failure. */
+/** Also the wait after the second failure. */
 const LOOK_MS = 5_000;
 const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Retries writes that a store did not accept, with a wait that doubles each time up to 5 min. Every
- * 5 s it tries records until 16 tries have failed: first the record with the fewest failures, due
- * or not, then those that are due longest.
- *
- * Once the store accepts a record, it retries all records with no more failures at once. It goes on
- * with the others, 16 at a time, until the store accepts none of 16. So a recovered store has
- * everything within seconds, and a failing store gets few requests. A record that always fails
- * delays no record with fewer failures. Other queued work runs between batches.
+ * Retries failed writes with a wait that doubles up to 5 min. Every 5 s it tries records until 16
+ * tries have failed: first the record with the fewest failures, due or not, then those that are due
+ * longest. After a success, it retries all records with no more failures at once, then the others
+ * 16 at a time, until none of 16 succeeds. So a recovered store has everything within seconds, and
+ * a failing store gets few requests.
  */
 export class StoreRetries {
   readonly #deps: StoreRetriesDeps;
@@ -63,10 +53,7 @@ export class StoreRetries {
     return this.#waiting.has(name);
   }
 
-  /**
-   * Notes a failure and schedules `again`, replacing an earlier entry of this name. It is retried
-   * while it rejects, which counts as a failure, or resolves to `too early`.
-   */
+  /** Schedules `again` until it resolves to `taken` or `moot`. */
   put(name: string, again: () => Promise<Tried>): void {
     const { failures = 0, dueAt = this.#deps.clock.now() } = this.#waiting.get(name) ?? {};
     this.#noteFailure({ name, again, failures, dueAt });
@@ -83,7 +70,6 @@ export class StoreRetries {
     this.#waiting.clear();
   }
 
-  /** Moves the entry to the end. Doubles its wait if the last wait was over. */
   #noteFailure(one: Waiting): void {
     const now = this.#deps.clock.now();
     if (one.dueAt <= now) {
@@ -128,10 +114,7 @@ export class StoreRetries {
     }
   }
 
-  /**
-   * Returns the highest previous failures of a record that was taken (0 if none), and the number of
-   * failures now.
-   */
+  /** `taken`: highest previous failures of a record that was taken, or 0. */
   async #tryAll(some: readonly Waiting[]): Promise<{ taken: number; failed: number }> {
     let [taken, failed] = [0, 0];
     await this.#deps.inTurn(async () => {

@@ -13,19 +13,13 @@ export interface TemplateClustersDeps {
   readonly clock: Clock;
   /** Absent if the daemon is not a manager. */
   readonly links?: Pick<FleetLinks, 'list'> & {
-    /** Resolves with undefined if the cluster does not answer in time. */
     readonly report: (clusterId: string, globalId: string) => Promise<CopyReport | undefined>;
   };
 }
 
-/** Clusters asked concurrently. */
 const AT_ONCE = 64;
 
-/**
- * Asks each cluster of a manager for the state of a template (operation `GET
- * /admin/sandbox-templates/{name}/clusters`). The list is empty if the template is not global.
- * Refuses with SANDBOX_TEMPLATE_NOT_FOUND.
- */
+/** Empty if the template is not global. Refuses with SANDBOX_TEMPLATE_NOT_FOUND. */
 export const templateClusters =
   ({ templates, clock, links }: TemplateClustersDeps) =>
   async (name: string): Promise<readonly TemplateClusterView[]> => {
@@ -52,7 +46,7 @@ const unanswered = ({ clusterId, lastHeartbeat }: LinkedCluster): TemplateCluste
   at: lastHeartbeat,
 });
 
-/** A cluster reports Synced for the last version it received, which may be outdated. */
+/** Synced means the last version that the cluster received. */
 const standing = (
   { state, version, message }: CopyReport,
   current: string,

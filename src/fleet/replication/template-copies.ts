@@ -44,18 +44,15 @@ export interface TemplateCopiesDeps {
   readonly driver: Pick<SandboxDriver, 'check' | 'expect'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Number of manager addresses in this cluster's configuration. */
   readonly managers: number;
 }
 
 const MOST_POOLS_NAMED = 50;
 
-/** A pool still uses a copy that its manager no longer has. */
 class CopyInUse extends Error {}
 
 /**
- * Stores copies of managers' global templates among the cluster's own templates, so they exist even
- * while no manager is linked. Never changes the cluster's own templates. Deletes a copy once its
+ * Copies of managers' global templates; never changes the cluster's own. A copy is deleted once its
  * manager no longer has it and no pool uses it. A cluster that leaves its manager keeps the copies
  * as its own.
  */
@@ -179,10 +176,7 @@ const isOvertaken = (error: unknown): boolean =>
 const isLater = (one: Pick<TemplateRecord, 'version'>, other: { version: string }): boolean =>
   Number(one.version) > Number(other.version);
 
-/**
- * Returns whether the manager may write the template: its copy, or a former copy that the cluster
- * kept.
- */
+/** True also for a former copy that the cluster kept. */
 const isOf = (known: TemplateRecord, manager: string, globalId: string): boolean =>
   known.managedBy === manager || (known.managedBy === '' && known.globalId === globalId);
 
@@ -203,8 +197,8 @@ type ReadTemplate =
   | { readonly fault: string };
 
 /**
- * Reads a template of a manager, or returns the reason why this cluster cannot run or read it.
- * `check` throws DefinitionRefused. Drops earlier versions that this cluster cannot read.
+ * Returns why this cluster cannot run or read the template. `check` throws DefinitionRefused. Drops
+ * unreadable earlier versions.
  */
 const readToldTemplate = (
   { globalId, name, version, createdAt, document, earlier = [] }: ToldTemplate,

@@ -8,19 +8,15 @@ import type { ToldClaim } from '../../http/corridor/stages/claim-over-link.ts';
 import type { Answer } from '../../http/corridor/route.ts';
 import { errorCodeIn } from './fleet-names.ts';
 
-/**
- * Returns the values of CLAIM_KEY_HEADER under a new key: for the first request and for a retry.
- */
 export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
   const key = randomUUID();
   return { first: `first ${key}`, again: `again ${key}` };
 };
 
-/** Returns the value of CLAIM_TERMS_HEADER; undefined without terms. */
 export const toldTerms = ({ waitMs, mayBeDone }: ToldClaim): string | undefined =>
   waitMs === undefined && !mayBeDone ? undefined : JSON.stringify({ waitMs, mayBeDone });
 
-/** Limits the retries: a link reconnects within about a second. */
+/** A link reconnects within about a second. */
 const AGAIN_MS = 2_500;
 const MOST_ASKED = 4;
 const PAUSE_MS = 100;
@@ -30,14 +26,12 @@ export interface LostClaim {
   readonly clusterId: string;
   readonly deps: { readonly fleet: Pick<FleetOperations, 'wayTo'>; readonly clock: Clock };
   readonly signal: AbortSignal;
-  /** Repeats the claim with the same key; `withinMs` is the deadline of the answer. */
   readonly ask: (way: WayToCluster, withinMs: number) => Promise<Answer>;
 }
 
 /**
- * Repeats a claim whose answer was lost at the same cluster with the same key, so only one sandbox
- * is claimed. Any answer other than success leaves the outcome unknown, since the first request may
- * still arrive. Rejects with the first refusal in that case.
+ * Repeats a claim whose answer was lost with the same key, so only one sandbox is claimed. Rejects
+ * with the first refusal unless it succeeds: the first request may still arrive.
  */
 export const askAgain = async ({
   lost,

@@ -12,7 +12,7 @@ import { errorCodeIn, hadNoEffect, poolNameIn } from './fleet-names.ts';
 import { answerAway, type Away, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimOverClusters extends Omit<Away, 'way' | 'waitMs'> {
-  /** Best place first. */
+  /** Best first. */
   readonly places: ClaimPlaces;
 }
 
@@ -24,7 +24,7 @@ export interface ClaimOverClustersDeps {
   readonly claimHere: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
-/** Refusals without effect that another cluster may answer differently. */
+/** Had no effect, and another cluster may answer differently. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   'POOL_EXHAUSTED',
   'POOL_NOT_FOUND',
@@ -34,9 +34,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Lists the places for a claim by the name of an env over clusters; undefined for other requests. A
- * gated claim always gets a place, even on this cluster: its approval covers one claim, even if the
- * env's members change.
+ * A gated claim always gets a place, even on this cluster: its approval covers one claim, even if
+ * the env's members change.
  */
 export const claimPlacesOf = (
   { fleet: deps, operations }: Pick<ClaimOverClustersDeps, 'fleet' | 'operations'>,
@@ -57,10 +56,9 @@ const poolOf = ({ surface }: Pick<FleetDeps, 'surface'>, body: unknown): string 
   surface ? surface.poolOf(body) : poolNameIn(body);
 
 /**
- * Claims by the name of an env over clusters: at the best place, then, if it refuses, at one other
- * place for the rest of the wait. A claim that may have taken effect is not tried elsewhere. With a
- * key, the place is stored before the claim is sent, by the owner of the request only. A repetition
- * goes only to the stored place. A claim that was refused or not sent leaves no place.
+ * Claims at the best place, then, if it refuses, at one other for the rest of the wait. A claim
+ * that may have taken effect is not tried elsewhere. With a key, the place is stored before the
+ * claim is sent, and a repetition goes only there.
  */
 export const claimOverClusters = async (
   deps: ClaimOverClustersDeps,
@@ -80,7 +78,6 @@ export const claimOverClusters = async (
   throw new AnsweredElsewhere(attempted.give, true);
 };
 
-/** Total wait of a claim in ms. */
 const waitMsOf = (
   { fleet: { surface } }: ClaimOverClustersDeps,
   { body }: Pick<AnyRequest, 'body'>,
@@ -90,9 +87,6 @@ const waitMsOf = (
   return waitTimeoutSeconds * 1_000;
 };
 
-/**
- * Finds the place of an earlier request with the same key; undefined if it was not sent anywhere.
- */
 const placeBefore = async (
   { fleet: { fleet }, operations }: ClaimOverClustersDeps,
   { caller, places }: ClaimOverClusters,
@@ -109,7 +103,7 @@ const placeBefore = async (
   return undefined;
 };
 
-/** Parses a stored place, such as `west::default`, or `default` for this cluster. */
+/** Parses `west::default`, or `default` for this cluster. */
 export const placeNamed = (
   name: string,
   own: string,
@@ -125,16 +119,13 @@ export const placeNamed = (
   );
 };
 
-/** Outcome of a claim at one place. */
 interface Attempted {
   readonly give: () => Answer;
   readonly hadNoEffect: boolean;
-  /** True if the claim had no effect and another cluster may answer differently. */
   readonly mayGoElsewhere: boolean;
 }
 
 interface Attempt extends ClaimOverClusters {
-  /** Rest of the wait in ms. */
   readonly waitMs: number;
 }
 
@@ -182,7 +173,6 @@ const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string): WayToCluster =
   }
 };
 
-/** Claims from a pool of this cluster under another name than the requested one. */
 const claimHere = async (
   { fleet, claimHere: claim }: ClaimOverClustersDeps,
   { request, waitMs }: Attempt,
@@ -211,6 +201,5 @@ const claimAway = async (
   return await answerAway(fleet, { ...claim, way, bytes: Buffer.from(JSON.stringify(asked)) });
 };
 
-/** Returns the body of a claim with another pool's name. */
 const claimOf = ({ surface }: FleetDeps, body: object, poolName: string): object =>
   surface ? surface.claimOf(body, poolName) : { ...body, poolName };

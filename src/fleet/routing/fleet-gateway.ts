@@ -36,14 +36,13 @@ import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
 export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** The gateway of the manager's own cluster. */
   readonly gateway: Gateway;
   readonly upgrade: Gateway['upgrade'];
 }
 
 /**
- * Routes endpoints, terminals and processes of sandboxes on any cluster of a manager. Traffic of
- * another cluster is forwarded in both directions without inspection.
+ * Routes traffic of sandboxes on any cluster of a manager; other clusters' is forwarded without
+ * inspection.
  */
 export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gateway> => {
   const { gateway, fleet } = deps;
@@ -122,18 +121,16 @@ const answerEndpoint = async (
   }
 };
 
-/** Matches targets that take a token instead of a key, and captures the cluster. */
 const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 
-/** Deadline for a worker to answer an upgrade. */
 const AGREE_MS = 30_000;
-/** A forwarded connection has 11 listeners of one event; Node warns of a leak above its limit. */
+/** A forwarded connection has 11 listeners of one event; Node warns of a leak. */
 const MOST_LISTENERS = 16;
 
 interface PassUpgradeDeps extends FleetDeps {
   readonly clients: Clients;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
-  /** Returns the owner of one of the manager's keys; undefined if the key is no longer valid. */
+  /** Undefined if the key is no longer valid. */
   readonly keyOwner: (keyId: string) => Caller | undefined;
 }
 
@@ -146,10 +143,9 @@ interface AskedUpgrade {
 }
 
 /**
- * Forwards an upgrade to another cluster; resolves when the connection ends. A key identifies the
- * caller. A token identifies its owner if this replica issued it. Otherwise the worker's answer
- * names the owner's key, or only the worker checks the token. Rejects if no answer comes from the
- * worker, also with CLUSTER_UNAVAILABLE.
+ * A key identifies the caller, and a token its owner if this replica issued it. Otherwise the
+ * worker's answer names the owner's key, or only the worker checks the token. Resolves when the
+ * connection ends. Rejects if no answer comes, also with CLUSTER_UNAVAILABLE.
  */
 const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
   const { fleet, passing, clients, keyOwner } = deps;
@@ -196,7 +192,6 @@ const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<
   }
 };
 
-/** Undefined if this replica did not issue the token. */
 const whoUpgrades = async (
   { passing, clients, gate }: PassUpgradeDeps,
   { cluster, request }: AskedUpgrade,
@@ -208,7 +203,6 @@ const whoUpgrades = async (
   return caller;
 };
 
-/** Destroys the stream if the limit is reached. */
 const holdOr = (stream: Duplex, hold: () => () => void): (() => void) => {
   try {
     return hold();
@@ -225,7 +219,7 @@ const relay = async (stream: Duplex, socket: Duplex, head: Buffer): Promise<void
   await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
 };
 
-/** Refuses access to an endpoint or a process that the manager's approval rules gate. */
+/** Refuses access that the manager's approval rules gate. */
 export const permitWay = (
   gate: PassUpgradeDeps['gate'],
   { url = '' }: IncomingMessage,
@@ -238,10 +232,10 @@ export const permitWay = (
     refuseHeld(gate, caller, { operations: ['openEndpoint'], params: { sandboxId, endpointName } });
 };
 
-/** Statuses of a worker's answer before it has checked a token, or to an invalid token. */
+/** A worker answers so before it has checked a token, or to an invalid one. */
 const BEFORE_THE_TOKEN: ReadonlySet<number> = new Set([400, 401, 403, 404, 426]);
 
-/** Finds the route for an unchecked token. The error does not reveal which clusters exist. */
+/** The error must not reveal which clusters exist. */
 const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluster => {
   try {
     return wayTo(cluster);
@@ -250,7 +244,6 @@ const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluste
   }
 };
 
-/** Ends a stream with an invalid token, or after the end of its key. */
 const refuse = (stream: Duplex | IncomingMessage): never => {
   stream.destroy();
   throw invalidToken();
@@ -299,7 +292,6 @@ const upgradeAnswerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answe
     });
   });
 
-/** Returns the head of the worker's answer without hop-by-hop headers. */
 const headOf = (answer: IncomingMessage, also: Readonly<Record<string, string>>): string => {
   const { statusCode = 101 } = answer;
   const headers = { ...answeredHeaders(answer), ...also };

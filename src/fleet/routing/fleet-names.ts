@@ -3,10 +3,9 @@ import { namedByQuery } from '../../http/corridor/stages/named-cluster.ts';
 import { actorNameKind, separatorOf } from '../../http/corridor/local-names.ts';
 
 /**
- * Rewrites a worker's answer: sandbox ids and pool names get their cluster as a prefix, and
- * endpoint URLs lead through the manager. Only fields of the API are rewritten; a tenant's data,
- * such as metadata, stays. A worker's name that already has a prefix gets the worker's prefix too,
- * so a worker cannot name another cluster's resources.
+ * Prefixes ids and pool names with their cluster, and leads endpoint URLs through the manager. A
+ * tenant's data, such as metadata, stays. A prefixed name gets the prefix too, so a worker cannot
+ * name another cluster's resources.
  */
 const inFleet = (body: object, terms: ShownTerms): object => {
   const { clusterId } = terms;
@@ -23,7 +22,6 @@ const inFleet = (body: object, terms: ShownTerms): object => {
   return view;
 };
 
-/** Operations that a manager answers from all clusters. */
 const MERGED_ROWS = [
   'listSandboxes',
   'listPools',
@@ -39,12 +37,10 @@ export type MergedRow = (typeof MERGED_ROWS)[number];
 
 const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 
-/** Lists that go to one cluster if the query names it, without a limit on the offset. */
+/** Queries that name one cluster have no limit on the offset. */
 const PAGED: ReadonlySet<string> = new Set<MergedRow>(['listSandboxes', 'listPools']);
 
-/**
- * Returns whether a request goes to all clusters. A list of one pool goes to the pool's cluster.
- */
+/** A list of one pool goes to the pool's cluster. */
 export const isMerged = (
   { operationId }: { readonly operationId: string },
   { query: asked }: { readonly query: unknown },
@@ -54,10 +50,8 @@ export const isMerged = (
   return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
 };
 
-/** Query parameters that name a pool. */
 const POOLS = ['poolName', 'template'] as const;
 
-/** Rewrites a cluster's answer to a request of this row to fleet names. */
 export const shownInFleet = (
   { path }: { readonly path: string },
   body: object,
@@ -69,13 +63,12 @@ export const shownInFleet = (
 
 export interface ShownTerms {
   readonly clusterId: string;
-  /** Returns the URL of this API from the client's side. */
+  /** URL of this API from the client's side. */
   readonly base: () => string;
-  /** Set for the manager's own cluster, whose endpoint URLs may lead to this machine. */
+  /** Own endpoint URLs may lead to this machine. */
   readonly isOwn?: true;
 }
 
-/** Returns an actor with fleet names. */
 export const actorInFleet = (clusterId: string, actor: object): object => {
   const { kind, key, name } = actor as Readonly<Record<string, unknown>>;
   if (typeof key !== 'string' || typeof name !== 'string') return actor;
@@ -86,13 +79,10 @@ export const actorInFleet = (clusterId: string, actor: object): object => {
 const showsNames = (path: string): boolean =>
   /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !hasOwnContent(path);
 
-/**
- * Returns whether a row answers with content of a sandbox. Such content has no names to rewrite.
- */
+/** Content of a sandbox has no names to rewrite. */
 export const hasOwnContent = (path: string): boolean =>
   /\/(?:exec|processes|files)(?:\/|$)/.test(path);
 
-/** Returns a sandbox or pool of a list with fleet names. */
 export const itemInFleet = (clusterId: string, item: object): object => {
   const view: Record<string, unknown> = { ...item };
   if (!named(view, clusterId) && isObject(view['spec']) && typeof view['name'] === 'string')
@@ -100,9 +90,7 @@ export const itemInFleet = (clusterId: string, item: object): object => {
   return view;
 };
 
-/**
- * Returns a sandbox with fleet names. Endpoints of other clusters always lead through the manager.
- */
+/** Other clusters' endpoints always lead through the manager. */
 const shownIn = (
   sandbox: Readonly<Record<string, unknown>>,
   { clusterId, base, isOwn }: ShownTerms,
@@ -122,7 +110,6 @@ const shownIn = (
   return view;
 };
 
-/** Returns the detail of a refusal with fleet names. */
 const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>): object => {
   const view: Record<string, unknown> = { ...detail };
   named(view, clusterId);
@@ -135,7 +122,7 @@ const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>):
   return view;
 };
 
-/** Rewrites ids and pool names in place. Returns whether the object has a sandbox id. */
+/** Returns whether the object has a sandbox id. */
 const named = (view: Record<string, unknown>, clusterId: string): boolean => {
   const { sandboxId, poolName } = view;
   if (typeof poolName === 'string') view['poolName'] = poolIn(clusterId, poolName);
@@ -149,7 +136,6 @@ const poolIn = (clusterId: string, name: string): string => `${clusterId}::${nam
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns the `poolName` of a body or a query. */
 export const poolNameIn = (asked: unknown): string | undefined => {
   const { poolName } = (asked ?? {}) as { readonly poolName?: unknown };
   return typeof poolName === 'string' ? poolName : undefined;
@@ -160,12 +146,8 @@ export const errorCodeIn = (body: object): string | undefined =>
     ? body.errorCode
     : undefined;
 
-/**
- * Returns whether an answer proves that the request had no effect and never will. A request whose
- * key is in flight may still have one.
- */
+/** An answer proves that the request never takes effect, unless its key is in flight. */
 export const hadNoEffect = ({ status, body }: Pick<Answer, 'status' | 'body'>): boolean =>
   status >= 400 && status < 500 && errorCodeIn(body) !== 'IDEMPOTENCY_IN_FLIGHT';
 
-/** Form of a worker's error code, which goes to the log. */
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;

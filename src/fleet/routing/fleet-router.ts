@@ -16,7 +16,6 @@ import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { type SurfaceInFleet, answerFrom, readObject } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
 
-/** Dependencies for forwarding a manager's requests. */
 export interface FleetDeps {
   readonly fleet: FleetOperations;
   readonly passing: Passing;
@@ -25,8 +24,8 @@ export interface FleetDeps {
 }
 
 /**
- * Finds the route to the cluster in a name of the path. Returns undefined for the manager's own
- * cluster, a name without cluster, or a malformed name. Refuses as FleetOperations.wayTo does.
+ * Undefined for the manager's own cluster, or a malformed name. Refuses as FleetOperations.wayTo
+ * does.
  */
 export const wayByPath = (
   { fleet, passing }: FleetDeps,
@@ -42,7 +41,6 @@ export const wayByPath = (
   return undefined;
 };
 
-/** Finds the route by the `poolName` of a body or a query. */
 export const wayByPool = (
   { fleet, passing, surface }: FleetDeps,
   ...asked: readonly unknown[]
@@ -56,13 +54,11 @@ export const wayByPool = (
   return undefined;
 };
 
-/** A request that the manager's own cluster answered. */
 interface OwnRequest {
   readonly row: Pick<Route, 'path' | 'operationId'>;
   readonly request: Pick<AnyRequest, 'incoming' | 'query'>;
 }
 
-/** Rewrites the names in an answer of the manager's own cluster to fleet names. */
 export const shownOwn = (
   { surface, fleet: { clusterId } }: FleetDeps,
   { row, request }: OwnRequest,
@@ -72,10 +68,7 @@ export const shownOwn = (
     ? shownInFleet(row, body, { clusterId, base: request.incoming.base, isOwn: true })
     : body;
 
-/**
- * Does the same with an answer's text. Stored answers keep names without a cluster, since other
- * replicas also replay them.
- */
+/** Stored answers keep names without a cluster, since other replicas also replay them. */
 export const shownOwnText = (
   deps: FleetDeps,
   own: OwnRequest,
@@ -91,18 +84,16 @@ export interface Away {
   readonly row: Pick<Route, 'operationId' | 'body' | 'media' | 'path'>;
   readonly context: Context;
   readonly request: AnyRequest;
-  /** The body, if it was read. */
   readonly bytes: Buffer;
-  /** The Idempotency-Key, if the client may send one. */
   readonly key?: string;
-  /** Total wait of a claim in ms; if absent, the wait of the body or of the API. */
+  /** If absent, the wait of the body or of the API. */
   readonly waitMs?: number;
 }
 
 /**
- * Forwards a request to another cluster. A claim is made at most once even if its answer is lost:
- * it carries the client's key or a key of the manager, and a retry repeats the key. Throws
- * EffectIsOver for an approved claim whose sandbox has ended.
+ * Forwards a request to another cluster. A claim carries the client's key or the manager's, and a
+ * retry repeats it, so it is made at most once even if its answer is lost. Throws EffectIsOver for
+ * an approved claim whose sandbox has ended.
  */
 export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   if (away.row.operationId !== 'claimSandbox') return await answerOver(deps, away);
@@ -144,14 +135,13 @@ const claimOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   }
 };
 
-/** Removes the replay header: the manager retried, not the client. */
+/** The manager retried, not the client. */
 const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
   const { 'idempotency-replayed': _replayed, ...others } = headers;
   return { ...answer, headers: others };
 };
 
 interface AwayOver extends Away, Partial<Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'>> {
-  /** If absent, the value of the idempotent request. */
   readonly mayBeDone?: boolean;
 }
 
@@ -202,13 +192,10 @@ const answerOver = async (
 
 const FOUND_MS = 10_000;
 
-/** The first resource in a path, such as `/v1/sandboxes/w1.{uuid}`. */
+/** Such as `/v1/sandboxes/w1.{uuid}`. */
 const NAMED = /^((?:\/v[12])?\/(?:sandboxes|sandboxpools)\/[^/]+)(?:\/|$)/;
 
-/**
- * Checks that the other cluster has the sandbox or pool of the path, before an approval is
- * requested. Refuses as that cluster does if the caller has no such resource there.
- */
+/** Checks before an approval is requested. Refuses as that cluster does. */
 export const requireThere = async (
   { passing, surface }: Pick<FleetDeps, 'passing' | 'surface'>,
   { way, caller, context }: Pick<Away, 'way' | 'caller' | 'context'>,
@@ -234,7 +221,6 @@ export const requireThere = async (
     throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
 };
 
-/** Replaces aliases in the body of a claim. */
 const asClaimed = (
   { claimOf }: SurfaceInFleet,
   { operationId }: Away['row'],
@@ -244,7 +230,6 @@ const asClaimed = (
     ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
     : bytes;
 
-/** Replaces an alias in the query of a list. */
 const asListed = (
   { poolOf, poolParameter }: SurfaceInFleet,
   context: Context,

@@ -10,14 +10,13 @@ import type { TokenKeys } from '../../actors/sandbox/commands/terminals.ts';
 
 export interface LinkedClientsDeps {
   readonly clients: Clients;
-  /** Returns the identity check of a link's connection; undefined for other connections. */
   readonly checkOf: (connection: Duplex) => IdentityCheck | undefined;
   readonly remember: (caller: Caller) => void;
 }
 
 /**
- * Authenticates requests over a worker's link by the manager's signed identity, without a key. All
- * other requests need a key, even if they claim an identity.
+ * Authenticates requests over a worker's link by the manager's signed identity. All other requests
+ * need a key, even if they claim an identity.
  */
 export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps): Clients => {
   const known = new WeakMap<IncomingMessage, Caller | Refusal>();
@@ -70,19 +69,17 @@ const identified = (request: IncomingMessage, check: IdentityCheck): ReturnType<
   });
 };
 
-/** Maximum callers to remember; exceeds the open terminals and their tokens. */
+/** Exceeds the open terminals and their tokens. */
 const MOST_CALLERS = 20_000;
 
 /**
- * Remembers callers that came over a link of this worker, since their keys are known only to the
- * manager. The manager ends their connections over its links when their keys end, so these keys are
- * valid only on links.
+ * Callers that came over a link of this worker: only the manager knows their keys, and ends their
+ * connections with the keys. So these keys are valid only on links.
  */
 export class LinkedCallers {
   readonly #callers = new Map<string, Caller>();
   readonly #came = new WeakSet<Caller>();
 
-  /** Returns whether this request itself came over a link. */
   came(caller: Caller): boolean {
     return this.#came.has(caller);
   }
@@ -98,7 +95,6 @@ export class LinkedCallers {
     }
   }
 
-  /** Returns the cluster's own keys together with those of linked callers. */
   besides(apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>): TokenKeys {
     return {
       good: async (keyId, overLink) =>

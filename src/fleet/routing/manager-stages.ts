@@ -41,14 +41,13 @@ import { mergedQuotas, mergedStatistics } from './merged/merged-sums.ts';
 type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces'>;
 
 /**
- * Makes the stages that forward a manager's requests: to the cluster that a path, a body or a query
- * names, or to the places of an env over clusters. Some lists go to all clusters.
+ * Forwards a manager's requests: to the cluster that a path, a body or a query names, to an env's
+ * places, or to all clusters.
  */
 export const managerStages =
   (fleet: FleetDeps, operations: ClaimOperations, list?: Merge) =>
   (corridor: CorridorDeps): ManagerStages => {
     const deps: Deps = { fleet, operations, list, corridor };
-    /** Routes that `locate` found in the path. */
     const ways = new WeakMap<Exchange, WayToCluster>();
 
     const locate: Stage = async (exchange, next) => {
@@ -101,7 +100,6 @@ const passedOn = ({ fleet }: Deps, routed: Routed, way: WayToCluster): Elsewhere
     answer: (request) => answerAway(fleet, { ...askedOf(routed), request, way }),
   });
 
-/** Returns the forwarding to several clusters; undefined if this cluster answers. */
 const overClusters = (deps: Deps, routed: Routed): Elsewhere | undefined => {
   const { row, request, pass, key } = routed.exchange;
   const { caller } = routed;
@@ -139,7 +137,7 @@ const askedOf = ({ exchange: { row, context, bytes, key }, caller }: Routed) => 
   key: mayBeKeyed({ row }) ? key : undefined,
 });
 
-/** Skips the stages that store answers if the answer is a refusal or cannot be stored. */
+/** A refusal, or an answer that cannot be stored, skips the stages that store. */
 const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewhere => ({
   isKept,
   answer: async (request) => {
@@ -150,7 +148,6 @@ const keepable = ({ surface }: FleetDeps, { isKept, answer }: Elsewhere): Elsewh
   },
 });
 
-/** Runs the following stages. Rewrites names in this cluster's answers to fleet names. */
 const answered = async (
   fleet: FleetDeps,
   exchange: Exchange,
@@ -187,9 +184,6 @@ const MERGES: Readonly<Record<MergedRow, Merge>> = {
   followEvents: mergedEvents,
 };
 
-/**
- * Returns how a manager merges the answers of all clusters; undefined for a request to one cluster.
- */
 const mergeOf = (
   row: Pick<Route, 'operationId'>,
   request: AnyRequest,
@@ -197,10 +191,7 @@ const mergeOf = (
 ): Merge | undefined =>
   isMerged(row, request) ? (list ?? MERGES[row.operationId as MergedRow]) : undefined;
 
-/**
- * Finds the route by the `clusterID` of a query or of the body of a creation. Returns undefined for
- * this cluster, or if the row merges answers. Refuses as `namedCluster` does.
- */
+/** Undefined for this cluster, or if the row merges answers. Refuses as `namedCluster` does. */
 const wayByCluster = (
   { fleet: { fleet, passing }, corridor: { terms } }: Deps,
   { row, request, context }: Exchange,

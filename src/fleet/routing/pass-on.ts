@@ -11,10 +11,9 @@ import type { Context } from '../../http/reply/context.ts';
 import { createHash } from 'node:crypto';
 import { Refusal } from '../../model/refusals.ts';
 
-/** Concurrent requests over one link, and of one tenant over it. */
+/** Per link, and per tenant on it. */
 const MOST_OF_LINK = 768;
 const MOST_OF_TENANT = 256;
-/** Interval of the probes of a link without an answer. */
 const SILENT_MS = 1_000;
 /** Exceeds the wait of any operation, and the silence of event streams. */
 const MOST_SILENT_MS = 330_000;
@@ -25,27 +24,21 @@ export interface PassedRequest extends AskedBeside {
   readonly way: WayToCluster;
   readonly caller: Caller;
   readonly request: IncomingMessage;
-  /** Aborts when the caller stops waiting for the answer. */
   readonly signal: AbortSignal;
-  /** Prefix of the requested path. */
   readonly base?: string;
-  /** Target of a GET that replaces the request's own method and target. */
+  /** Replaces the method with GET, and the request's own target. */
   readonly target?: string;
-  /** Deadline of the whole answer in ms, body included. If absent, only silence ends it. */
+  /** If absent, only silence ends the answer. */
   readonly withinMs?: number;
 }
 
-/**
- * Forwards requests to the servers of other clusters. Each request is sent once; if the link
- * breaks, the client must find out whether it took effect.
- */
+/** Sends each request once: if the link breaks, the client must find out whether it took effect. */
 export class Passing {
   readonly #agent = new LinkAgent(MOST_KEPT);
   readonly clock: Clock;
   readonly #permits = new Permits({ tenant: MOST_OF_TENANT, link: MOST_OF_LINK });
   readonly tokens: TokenOwners;
   readonly passed = new PassedRequests();
-  /** Shares the event loop's time among clusters whose answers are read. */
   readonly share = new LoopShare();
 
   constructor(clock: Clock) {
@@ -53,12 +46,11 @@ export class Passing {
     this.tokens = new TokenOwners(clock);
   }
 
-  /** Closes pooled connections. */
   stop(): void {
     this.#agent.destroy();
   }
 
-  /** Finds the route for a client's request as FleetOperations.wayTo does, and counts a failure. */
+  /** Counts a failure. */
   wayTo(fleet: Pick<FleetOperations, 'wayTo'>, clusterId: string): WayToCluster {
     try {
       return fleet.wayTo(clusterId);
@@ -69,10 +61,9 @@ export class Passing {
   }
 
   /**
-   * Resolves with the head of the answer; its body streams. Rejects with CLUSTER_UNAVAILABLE if the
-   * link breaks, within 3 s if it goes silent, and at once if it is full. Once `signal` aborts,
-   * rejects with its reason if nothing was sent or the request is a read. Otherwise rejects with
-   * AnswerLost: the request may still take effect.
+   * Resolves with the answer's head; its body streams. Rejects with CLUSTER_UNAVAILABLE if the link
+   * breaks, within 3 s if it goes silent, and at once if it is full. After an abort, rejects with
+   * AnswerLost if the request may still take effect.
    */
   async pass(passed: PassedRequest): Promise<IncomingMessage> {
     passed.signal.throwIfAborted();
@@ -83,10 +74,7 @@ export class Passing {
     });
   }
 
-  /**
-   * Takes one of a tenant's permits for a link. Returns a function that releases it. Refuses with
-   * CLUSTER_UNAVAILABLE if no permit is free.
-   */
+  /** Returns the release. Refuses with CLUSTER_UNAVAILABLE. */
   hold(way: WayToCluster, tenant: string): () => void {
     const { linkId: link } = way;
     return this.#permits.take({ tenant: `${link} ${tenant}`, link }, (kind, most) =>
@@ -104,10 +92,7 @@ export class Passing {
     return new LinkBusy(clusterId, why);
   }
 
-  /**
-   * Probes the link each second. Calls `silent` within 3 s after the link goes silent. Returns a
-   * function that stops the probes.
-   */
+  /** Calls `silent` within 3 s of silence. Returns a function that stops. */
   lookAt(way: WayToCluster, silent: () => void): () => void {
     let callOffProbe = (): void => undefined;
     const look = (): (() => void) =>
@@ -156,7 +141,6 @@ export class Passing {
     return httpRequest(options);
   }
 
-  /** Calls `over` when the request no longer uses the link. */
   #answerTo(
     asked: ClientRequest,
     { way, body, signal, withinMs }: PassedRequest,
@@ -201,16 +185,14 @@ export class Passing {
   }
 }
 
-/** Returns whether a worker's status is a valid final status. */
 export const hasSoundStatus = ({ statusCode = 0 }: IncomingMessage): boolean =>
   statusCode >= 200 && statusCode <= 599;
 
 export const broken = ({ clusterId }: WayToCluster): AnswerLost => new AnswerLost(clusterId);
 
-/** Query parameters that replace the client's; undefined removes a parameter. */
+/** Undefined removes a parameter. */
 export type Asked = Readonly<Record<string, string | number | undefined>>;
 
-/** Returns the target of a request to a cluster, with changed parameters. */
 export const targetOf = (
   { querystring, path }: Pick<Context, 'querystring' | 'path'>,
   changed: Asked,
@@ -227,9 +209,9 @@ export const targetOf = (
 /** Exceeds the lifetime of a token. */
 const KEPT_MS = 60_000;
 const MOST_TOKENS = 20_000;
-/** Tokens per cluster within `KEPT_MS`; beyond it, the cluster's oldest token is dropped. */
+/** Drops the cluster's oldest token. */
 const MOST_OF_CLUSTER = 4_000;
-/** Form of a token. A worker may send any text. */
+/** A worker may send any text. */
 const TOKEN = /^[\w-]{1,256}$/;
 
 interface Owner {
@@ -238,9 +220,9 @@ interface Owner {
 }
 
 /**
- * Remembers the owners of terminal tokens that other clusters issued. A token names no key, but its
- * connection must end with the owner's key and count against the owner's limits. Stores only
- * hashes. No cluster can use up another cluster's capacity.
+ * Owners of terminal tokens that other clusters issued. A token names no key, but its connection
+ * must end with the owner's key and count against the owner's limits. Stores only hashes. No
+ * cluster can use up another's capacity.
  */
 export class TokenOwners {
   readonly #clock: Clock;
@@ -251,7 +233,7 @@ export class TokenOwners {
     this.#clock = clock;
   }
 
-  /** Returns false, and remembers nothing, if the text is not a token. */
+  /** False if the text is not a token. */
   remember(clusterId: string, token: unknown, caller: Caller): boolean {
     if (typeof token !== 'string' || !TOKEN.test(token)) return false;
     const now = this.#clock.now();
@@ -286,18 +268,13 @@ const dropOldest = (tokens: Map<string, Owner> | undefined): void => {
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
-/**
- * `answered`: the cluster answered, with any status. `unavailable`: the manager answered
- * CLUSTER_UNAVAILABLE.
- */
 type PassedOutcome = 'answered' | 'unavailable';
 export type PassedCounts = Readonly<Record<PassedOutcome, number>>;
 
 const NONE: PassedCounts = { answered: 0, unavailable: 0 };
 
-/** Counts the outcomes of forwarded requests by cluster. */
 export class PassedRequests {
-  /** By cluster. Bounded by the number of clusters that have ever joined. */
+  /** Bounded by the number of clusters that have ever joined. */
   readonly #counts = new Map<string, PassedCounts>();
 
   of(clusterId: string): PassedCounts {
@@ -309,13 +286,13 @@ export class PassedRequests {
     this.#counts.set(clusterId, { ...counts, [outcome]: counts[outcome] + 1 });
   }
 
-  /** Counts only CLUSTER_UNAVAILABLE; other refusals and errors of this end do not count. */
+  /** Counts only CLUSTER_UNAVAILABLE. */
   noteFailure(clusterId: string, error: unknown): void {
     if (error instanceof Refusal && error.code === 'CLUSTER_UNAVAILABLE')
       this.note(clusterId, 'unavailable');
   }
 
-  /** Counts the outcome of `work`. A failure does not count if the client has left. */
+  /** Ignores a failure after the client has left. */
   async counted<T>(
     clusterId: string,
     { hasLeft, work }: { readonly hasLeft: () => boolean; readonly work: () => Promise<T> },

@@ -20,24 +20,23 @@ import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import { LONG_BYTES } from '../../http/reply/long-answer.ts';
 
 /**
- * Maximum bytes of an answer that is read whole to rewrite its names. The second limit is for
- * requests that may change something: the budget for answers takes their bytes even if full.
+ * An answer up to this size is read whole to rewrite its names. The second limit is for requests
+ * that may change something: the budget for answers takes their bytes even if full.
  */
 const MOST_READ_BYTES = 16 << 20;
 const MOST_CHANGED_BYTES = 2 << 20;
 const MOST_READ_VALUES = 65_536;
-/** Bytes of an item of a page: a sandbox with maximum metadata, or a pool. */
+/** A sandbox with maximum metadata, or a pool. */
 export const ITEM_BYTES = 32 << 10;
-/** Maximum bytes of an answer without names that is read whole. */
+/** An answer without names that is read whole. */
 const MOST_SHORT_BYTES = 1 << 20;
 
-/** An answer whose client has read nothing for this long is cut, like the manager's own. */
+/** A client that has read nothing for this long is cut. */
 const UNREAD_MS = 30_000;
 
-/** Maximum listeners of a response, including its pipes; Node's default is 10. */
+/** Includes a response's pipes; Node's default is 10. */
 const PIPED_LISTENERS = 20;
 
-/** The body of another cluster's answer, which is streamed to the client. */
 export class PassedBody {
   readonly answer: IncomingMessage;
 
@@ -50,39 +49,31 @@ export interface ShownTerms {
   readonly clusterId: string;
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** The caller of the manager's API. */
   readonly caller: Caller;
-  /** URL of this API from the client's side. */
   readonly base: string;
 }
 
-/** An API other than the REST API, adapted to the clusters of a manager's fleet. */
+/** An API other than the REST API, adapted to a manager's fleet. */
 export interface SurfaceInFleet {
-  /** Prefix of this API's paths at a worker. */
   readonly base: string;
   /** Lower-case names of headers that only the manager may read. */
   readonly secrets: ReadonlySet<string>;
-  /** Returns whether this API can name the resources of a cluster. */
   readonly serves: (clusterId: string) => boolean;
-  /** Returns the pool or env that a body or a query names, with aliases resolved. */
+  /** Resolves aliases. */
   readonly poolOf: (asked: unknown) => string | undefined;
-  /** Query parameter of a list that names a pool. */
   readonly poolParameter: string;
-  /** Returns the cluster that a body or a query names. Refuses a cluster that `serves` excludes. */
+  /** Refuses a cluster that `serves` excludes. */
   readonly clusterOf: (asked: unknown) => string | undefined;
-  /** Wait of a claim in ms, over all its clusters. */
   readonly waitMs: number;
-  /** Returns the body with aliases resolved, or with `name` as its pool. */
+  /** Resolves aliases, or sets `name` as the pool. */
   readonly claimOf: (body: object, name?: string) => object;
-  /** Converts a worker's answer to an answer of this API. Throws a refusal as a Refusal. */
+  /** Throws a refusal as a Refusal. */
   readonly shown: (body: object, terms: ShownTerms) => object;
-  /** Header of a list with the next page's token, which `ClusterReader` returns as `next`. */
   readonly nextHeader: string;
 }
 
 export interface AnsweredTerms {
   readonly clusterId: string;
-  /** URL of this API from the client's side. */
   readonly base: string;
   readonly row: Pick<Route, 'path' | 'media'>;
   readonly context: Context;
@@ -91,15 +82,13 @@ export interface AnsweredTerms {
   readonly surface: SurfaceInFleet | undefined;
   readonly caller: Caller;
   readonly share: LoopShare;
-  /** Requested items of a page; undefined for other answers. */
   readonly limit: number | undefined;
 }
 
 /**
- * Converts a cluster's answer to the manager's own. Streams content of a sandbox, such as a file, a
- * command's output or a log. Reads other answers whole, as JSON objects, to rewrite their names.
- * Refuses with CLUSTER_UNAVAILABLE if the answer is malformed, too long or a redirect, which would
- * send the client's key elsewhere. Refuses as AnswerRoom does if its budget is used up.
+ * Streams content of a sandbox; reads other answers whole, to rewrite their names. Refuses with
+ * CLUSTER_UNAVAILABLE if the answer is malformed, too long or a redirect, which would send the
+ * client's key elsewhere. Refuses as AnswerRoom does if its budget is used up.
  */
 export const answerFrom = async (
   answer: IncomingMessage,
@@ -142,7 +131,7 @@ export const answerFrom = async (
   };
 };
 
-/** Limits a sandbox or a page by its items; a log, an audit or a pool's YAML may be long. */
+/** A log, an audit or a pool's YAML may be long. */
 const readBounds = (
   { path }: Pick<Route, 'path'>,
   { changes, limit }: { readonly changes: boolean; readonly limit: number | undefined },
@@ -154,13 +143,12 @@ const readBounds = (
     : { mostBytes, mostValues: MOST_READ_VALUES };
 };
 
-/** Paths whose answers are about one sandbox. */
 const OF_SANDBOX =
   /^\/sandboxes(?:\/[^/]+(?:\/(?:exec-token|state|idle-timeout|timeout|is_ready|pause))?)?$/;
 
 const LOOK = 'look before you repeat what changes something';
 
-/** Returns whether to stream the answer. Refusals are always read. */
+/** Refusals are always read. */
 const isContent = ({ path, media }: AnsweredTerms['row'], answer: IncomingMessage): boolean => {
   const { statusCode = 0, headers } = answer;
   if (statusCode >= 400) return false;
@@ -177,15 +165,12 @@ const isJson = ({ headers }: IncomingMessage): boolean =>
 
 export interface ReadTerms extends JsonBounds {
   readonly work: InTurn;
-  /** Called with the number of buffered bytes. If it throws, the reading ends. */
+  /** If it throws, the reading ends. */
   readonly took?: (bytes: number) => void;
-  /** Accepts arrays as well. */
   readonly takesLists?: boolean;
 }
 
-/**
- * Reads a JSON object. Rejects if the answer breaks off, exceeds the bounds, or is not an object.
- */
+/** Rejects if the answer breaks off, exceeds the bounds, or is not an object. */
 export const readObject = async (
   answer: IncomingMessage,
   { took, work, takesLists = false, ...bounds }: ReadTerms,
@@ -201,16 +186,15 @@ export const readObject = async (
   return value;
 };
 
-/** Exceeds the depth of valid answers, yet JSON.stringify can still write such a value. */
+/** Exceeds the depth of valid answers, yet JSON.stringify can still write it. */
 const MOST_DEPTH = 256;
 
-/** Returns whether a value of a cluster is nested more deeply than allowed. */
 export const isTooDeep = (value: unknown, depth = MOST_DEPTH): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (depth === 0 || Object.values(value).some((each) => isTooDeep(each, depth - 1)));
 
-/** Streams the answer with backpressure. If it breaks off, so does the client's. */
+/** If the answer breaks off, so does the client's. */
 export const givePassed = (
   context: Context,
   { status, headers = {}, body: { answer } }: Answer & { readonly body: PassedBody },
@@ -226,8 +210,8 @@ export const givePassed = (
 };
 
 /**
- * Pipes a body; resolves when the pipe ends. If either end breaks off, so does the other. Cuts a
- * client that has read nothing of pending data for `stallMs`.
+ * Resolves when the pipe ends. If either end breaks off, so does the other. Cuts a client that has
+ * read none of the pending data for `stallMs`.
  */
 export const passTaken = (
   answer: Readable,

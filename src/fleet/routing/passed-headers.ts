@@ -16,7 +16,7 @@ import {
 import type { Answer } from '../../http/corridor/route.ts';
 import { readTarget } from '../../http/gateway/target.ts';
 
-/** Request headers that the manager consumes, or that clients must not send to a worker. */
+/** Consumed by the manager, or forbidden to clients at a worker. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'trailer',
@@ -34,8 +34,8 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 export const LAST_EVENT_ID = 'last-event-id';
 
 /**
- * Answer headers that a worker must not set: they would apply to the manager's whole origin, or
- * redirect a client that sends its key.
+ * A worker must not set these: they would apply to the manager's whole origin, or redirect a client
+ * that sends its key.
  */
 const NOT_ANSWERED: ReadonlySet<string> = new Set([
   ...ORIGIN_WIDE,
@@ -54,7 +54,6 @@ const NOT_ANSWERED: ReadonlySet<string> = new Set([
   'sandpool-link',
 ]);
 
-/** Headers that name the cluster and the link of an answer. */
 export const routeHeaders = ({
   clusterId,
   linkId,
@@ -63,27 +62,21 @@ export const routeHeaders = ({
   'Sandpool-Link': linkId,
 });
 
-/** Returns whether another cluster gave the answer. Its names are fleet names already. */
+/** Another cluster gave the answer, with fleet names already. */
 export const isOfCluster = ({ headers }: { readonly headers?: Answer['headers'] }): boolean =>
   headers?.['Sandpool-Cluster'] !== undefined;
 
-/** Headers that the API never sends but a browser would obey. */
+/** The API never sends these, but a browser would obey. */
 const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;
 
-/** Parts of a worker's request that replace or extend the client's. */
 export interface AskedBeside {
   readonly requestId: string;
-  /** Body of the request, or the bytes read from it; absent without a body. */
   readonly body?: Readable | Buffer;
-  /** Lower-case names of headers that are not forwarded. */
   readonly without?: ReadonlySet<string>;
-  /** Idempotency-Key for a request without one. */
   readonly key?: string;
-  /** Value of CLAIM_KEY_HEADER for a claim without an Idempotency-Key. */
   readonly claimKey?: string;
-  /** Value of CLAIM_TERMS_HEADER for a claim. */
   readonly claimTerms?: string;
-  /** Replaces the request's Last-Event-ID; an undefined `id` removes it. */
+  /** An undefined `id` removes the header. */
   readonly after?: { readonly id: string | undefined };
 }
 
@@ -91,10 +84,7 @@ interface PassedTerms extends AskedBeside {
   readonly identity: string | undefined;
 }
 
-/**
- * Returns the request's headers for the worker, as alternating names and values. The manager frames
- * the body itself.
- */
+/** Alternating names and values. The manager frames the body itself. */
 export const passedHeaders = (request: IncomingMessage, terms: PassedTerms): string[] => {
   const { headers } = request;
   const { identity, requestId, key, claimKey, claimTerms } = terms;
@@ -135,20 +125,14 @@ const framing = (
   return length === undefined ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', length];
 };
 
-/**
- * Returns the headers of an operation's answer for the client. They keep a browser from treating a
- * worker's body as a page of the manager.
- */
+/** Keeps a browser from treating a worker's body as a page of the manager. */
 export const answeredHeaders = (answer: IncomingMessage): Record<string, string> => {
   const kept = passedOn(answer);
   for (const name in kept) if (NO_ANSWER_OF_THE_API.test(name)) delete kept[name];
   return kept;
 };
 
-/**
- * Returns the headers of an endpoint's answer for the client. Keeps a redirect only if it stays
- * within the same endpoint, and rewrites it to a path.
- */
+/** A redirect must stay within the same endpoint. */
 export const endpointHeaders = (
   answer: IncomingMessage,
   { url, base }: { readonly url: string; readonly base: string },

@@ -38,7 +38,7 @@ const Keys = z.object({
   gone: z.array(z.string().max(64)).max(MOST_PROMOTED),
 });
 
-/** Messages about promoted keys. The worker receives all keys before the link carries requests. */
+/** The worker receives all keys before the link carries requests. */
 export const KEY_WORDS: ToldWords<PromotedKey, PromotedChange> = {
   path: '/keys',
   title: 'sandpool keys',
@@ -79,8 +79,8 @@ const Templates = z.object({
 });
 
 /**
- * Messages about global templates, sent once the link carries requests. A worker accepts more
- * templates than the limit, since two concurrent creations may exceed it.
+ * Sent once the link carries requests. Exceeds the manager's limit of templates, since two
+ * concurrent creations may.
  */
 export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
   path: '/templates',
@@ -105,11 +105,9 @@ export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
   },
 };
 
-/** The request of `POST /template`, which asks for the state of a template at the worker. */
 export const TemplateQuestion = z.object({ globalId });
 
 const poolLabel = z.string().max(253);
-/** The answer to `POST /template`. */
 export const TemplateReport: z.ZodType<CopyReport> = z.object({
   state: z.enum(['Synced', 'Pending', 'Conflict', 'Refused', 'Absent']),
   version: version.optional(),

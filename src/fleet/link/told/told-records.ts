@@ -6,26 +6,21 @@ import { ask } from '../link-calls.ts';
 import { z } from 'zod';
 import { UnsoundWord } from '../link-words.ts';
 
-/** Maximum characters of one message with records. */
 export const MOST_TOLD = 1_048_576;
 
 /**
- * Describes how a link replicates the records of one kind, by POST to `path`: first all records, in
- * batches, then each change. The manager signs each message with the link's transcript and a number
- * that goes up by one. So a message cannot be replayed, on this link or another.
+ * Replicates one kind of records: first all, in batches, then each change, by POST to `path`. The
+ * manager signs each message with the link's transcript and a number that goes up by one, so it
+ * cannot be replayed on any link.
  */
 export interface ToldWords<Told, Change> {
   readonly path: string;
-  /** Begins the signed text, so that a message of one kind is not valid as another. */
+  /** Begins the signed text, so that no message is valid as another kind. */
   readonly title: string;
-  /** Maximum records of one message. */
   readonly atOnce: number;
-  /** Deadline in ms for a worker to apply a message. */
   readonly withinMs: number;
-  /** Maximum records that a worker accepts from one manager. */
   readonly most: number;
   readonly idOf: (told: Told) => string;
-  /** Puts records under their field of the message. */
   readonly put: (told: readonly Told[]) => object;
   /** Throws if the message is malformed. */
   readonly parse: (word: unknown) => HeardWord<Change>;
@@ -41,30 +36,22 @@ export interface HeardWord<Change> {
 /** Milliseconds since the epoch, within the range of Date. */
 export const moment = z.number().min(0).max(4e15);
 
-/** Fields that all messages with records share. */
 export const wordFields = {
   number: z.int(),
   /** The manager's time in ms. */
   now: moment,
-  /** `end`: this is the last batch of the full list; `more`: others follow. Absent for a change. */
+  /** `end`: the last batch of the full list; `more`: others follow. Absent for a change. */
   whole: z.enum(['more', 'end']).optional(),
 };
 
 const SignedWord = z.object({ text: z.string().max(MOST_TOLD), signature: z.string() });
 
-/**
- * The answer once the worker has applied a message. `remade`: number of copies that the worker has
- * rebuilt over this link, because they were stored with another pepper.
- */
+/** `remade`: copies rebuilt over this link, which were stored with another pepper. */
 const WordTaken = z.object({
   number: z.int(),
   remade: z.int().min(1).max(1_000_000).optional(),
 });
 
-/**
- * Returns the text that the manager signs. `transcript`: the text that it signed when the link
- * began.
- */
 export const signedWord = (
   { title }: Pick<ToldWords<never, unknown>, 'title'>,
   transcript: string,
@@ -76,16 +63,13 @@ export interface RecordTellerTerms<Told> {
   readonly session: ClientHttp2Session;
   readonly source: ToldSource<Told>;
   readonly key: FleetKey;
-  /** The text that the manager signed at the beginning of the link. */
+  /** Text that was signed when the link began. */
   readonly transcript: string;
   readonly clock: Clock;
-  /** The worker reports the number of copies that it has rebuilt over this link. */
   readonly remade: (count: number) => void;
-  /** The worker does not answer, or answers wrongly. */
   readonly failed: (why: string) => void;
 }
 
-/** Replicates records to one worker: all records first, then each change, one message at a time. */
 export class RecordTeller<Told> {
   readonly #terms: RecordTellerTerms<Told>;
   readonly #changed = new Set<string>();
@@ -104,10 +88,7 @@ export class RecordTeller<Told> {
     });
   }
 
-  /**
-   * Resolves once the worker has confirmed all records. Rejects if the worker answers anything
-   * else.
-   */
+  /** Rejects if the worker answers anything else. */
   async tellAll(inTime = (say: () => Promise<void>) => say()): Promise<void> {
     const { source, words } = this.#terms;
     const all = await source.list();
@@ -124,7 +105,6 @@ export class RecordTeller<Told> {
     if (this.#changed.size > 0) this.#tell(() => this.#tellChanges());
   }
 
-  /** Sends all records while the link already carries requests; each message has a deadline. */
   tellBeside(): void {
     this.#tell(() => this.tellAll((say) => this.#inTime(say)));
   }
@@ -193,15 +173,14 @@ export interface RecordListenerTerms<Change> {
   readonly words: ToldWords<never, Change>;
   readonly visit: ToldVisit<Change>;
   readonly isSigned: NonNullable<ReturnType<typeof signatureCheck>>;
-  /** The text that the manager signed at the beginning of the link. */
+  /** Text that was signed when the link began. */
   readonly transcript: string;
 }
 
-/** Receives a manager's records at a worker, in order and each message once. */
 export class RecordListener<Change> {
   readonly #terms: RecordListenerTerms<Change>;
   #number = 0;
-  /** Ids received so far; undefined once the full list has arrived. */
+  /** Undefined once the full list has arrived. */
   #told: Set<string> | undefined = new Set();
   isCaughtUp = false;
 
@@ -209,10 +188,7 @@ export class RecordListener<Change> {
     this.#terms = terms;
   }
 
-  /**
-   * Resolves with the answer once the message is applied. Rejects if it is not the next valid
-   * message.
-   */
+  /** Rejects if this is not the next valid message. */
   async take(body: unknown): Promise<object> {
     const { words, visit, isSigned, transcript } = this.#terms;
     const { text, signature } = SignedWord.parse(body);

@@ -13,33 +13,29 @@ import { boundsOf, type JsonBounds } from '../../../lib/streams/json-reader.ts';
 import { ITEM_BYTES, readObject, type ReadTerms } from '../passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
-/** Deadline for a cluster's part. */
 const PART_MS = 10_000;
 
-/** A request that a manager answers from several clusters. */
 export interface MergedTerms {
   readonly caller: Caller;
   readonly context: Context;
   readonly request: AnyRequest;
-  /** Answers from the manager's own cluster. */
   readonly own: (changed: Partial<AnyRequest>) => Promise<Answer> | Answer;
 }
 
-/** Repeats the client's request at one cluster with changed parameters. */
 export interface ClusterReader {
   readonly clusterId: string;
-  /** Rejects if the cluster does not answer with 200 and an object. */
+  /** Rejects unless the cluster answers with 200 and an object. */
   readonly ask: (changed: Asked) => Promise<object>;
 }
 
 export interface Gathered<T> {
-  /** The manager's own cluster first, then the others by id. */
+  /** Begins with the manager's own; the others follow by id. */
   readonly parts: readonly { readonly clusterId: string; readonly part: T }[];
-  /** Field of an answer that lacks a cluster; a Warning header names the cluster. */
+  /** A Warning header names the missing clusters. */
   readonly incomplete: { readonly incomplete?: true };
 }
 
-/** A cluster to read; `way` is absent for the manager's own. */
+/** `way` is absent for the manager's own. */
 export interface AskedCluster {
   readonly clusterId: string;
   readonly way?: WayToCluster;
@@ -47,14 +43,10 @@ export interface AskedCluster {
 
 export interface AskedClusters {
   readonly asked: readonly AskedCluster[];
-  /** Ids of clusters that are not connected. */
   readonly missing: readonly string[];
 }
 
-/**
- * Finds the clusters of a request: the cluster in its `clusterID` parameter, or all clusters.
- * Refuses as FleetOperations.wayTo does for a named cluster.
- */
+/** Refuses as FleetOperations.wayTo does for a named cluster. */
 export const askedClusters = (
   { fleet, passing }: Pick<FleetDeps, 'fleet' | 'passing'>,
   { query }: Pick<AnyRequest, 'query'>,
@@ -81,8 +73,7 @@ export const askedClusters = (
 };
 
 /**
- * Counts the bytes read from other clusters against the request's share of the answer budget, until
- * it is answered. Each returned counter takes the current size of one part, and throws as
+ * Counts bytes read from other clusters against the request's share of the answer budget. Throws as
  * AnswerRoom does.
  */
 export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms['took']>) => {
@@ -97,17 +88,10 @@ export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms
   };
 };
 
-/**
- * Returns whether a read failed because of the request or the budget, not because of the cluster.
- */
 export const isOfRequest = (error: unknown): boolean =>
   error instanceof Refusal && error.code !== 'CLUSTER_UNAVAILABLE';
 
-/**
- * Reads from each cluster of a request at the same time. A cluster that does not answer in time is
- * left out and reported as missing. If the request names the cluster, its failure fails the
- * request.
- */
+/** Reports a cluster that does not answer in time as missing, or fails if the request names it. */
 export const gather = async <T>(
   deps: FleetDeps,
   terms: MergedTerms,
@@ -121,13 +105,12 @@ export const gather = async <T>(
 
 interface Reading {
   readonly signal: AbortSignal;
-  /** Makes a counter for each part. */
   readonly part: ReturnType<typeof countParts>;
 }
 
 export type EachTerms = MergedTerms & Pick<AskedClusters, 'asked'> & Pick<Reading, 'part'>;
 
-/** Reads from these clusters as `gather` does, but does not report silent clusters. */
+/** Does not report silent clusters. */
 export const readEach = async <T>(
   deps: FleetDeps,
   { asked, ...terms }: EachTerms,
@@ -159,7 +142,6 @@ export const readEach = async <T>(
 
 const OTHER_LISTENERS = 10;
 
-/** Reports in an answer which clusters it lacks. */
 export const sayMissing = (
   context: Context,
   missing: readonly string[],

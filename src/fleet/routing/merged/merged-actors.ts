@@ -19,7 +19,7 @@ import {
   type MergedTerms,
 } from './gathered.ts';
 
-/** Maximum clusters that one page reads, one after the other. */
+/** Read one after the other. */
 const MOST_OF_PAGE = 8;
 
 const Page = z.object({
@@ -28,10 +28,7 @@ const Page = z.object({
   replica: z.string(),
 });
 
-/**
- * Returns a page of the actors of all clusters, cluster by cluster: the manager's own first, then
- * the others by id. A pool name without a cluster belongs to the manager's own.
- */
+/** Goes cluster by cluster. A pool name without a cluster belongs to the manager's own. */
 export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { request, context } = terms;
   const signal = request.signal();
@@ -87,7 +84,7 @@ const pageAfter = async (
   return Page.parse(await ask({ cursor: from, limit, ...localPool(request) }));
 };
 
-/** Returns the query with the cluster of its pool. Refuses a malformed name. */
+/** Refuses a malformed name. */
 const ofPool = ({ fleet }: FleetDeps, { query }: AnyRequest): unknown => {
   const { pool } = query as { readonly pool?: string };
   if (pool === undefined) return query;
@@ -106,7 +103,7 @@ const localPool = ({ query }: AnyRequest): { readonly pool?: string } => {
   return name?.cluster === undefined ? {} : { pool: name.local };
 };
 
-/** Index of the cluster to start at. If it is gone, the next one by id. */
+/** If the cluster is gone, the next by id. */
 const placeOf = (
   asked: readonly { readonly clusterId: string; readonly way?: unknown }[],
   start: Place | undefined,

@@ -13,12 +13,12 @@ const Page = z.object({
 
 type Page = z.infer<typeof Page>;
 
-/** Position in a cursor of a cluster whose lines were all shown. */
+/** All lines of the cluster were shown. */
 const ENDED = '';
 
 /**
- * Returns a page of the audit log of all clusters, newest first by the clocks of the writers. The
- * cursor holds a position per cluster, so each line is shown once and in its cluster's order.
+ * Newest first by the writers' clocks. The cursor holds a position per cluster, so each line is
+ * shown once and in its cluster's order.
  */
 export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, cursor } = terms.request.query as {
@@ -55,7 +55,7 @@ export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<
 const NOTHING: Page = { items: [] };
 const TOO_MANY = '199 - "too many clusters to go on from here; name one by clusterID"';
 
-/** Merges lines by time, but keeps the order of each cluster even if its clock jumps. */
+/** Keeps the order of each cluster even if its clock jumps. */
 const newestOf = (parts: Gathered<Page>['parts'], limit: number) => {
   const left = parts.map(({ clusterId, part: { items } }) => ({ clusterId, items, at: 0 }));
   const shown: { readonly clusterId: string; readonly item: Page['items'][number] }[] = [];
@@ -70,6 +70,5 @@ const newestOf = (parts: Gathered<Page>['parts'], limit: number) => {
   return shown;
 };
 
-/** Empty if all items are taken. */
 const timeOf = ({ items, at }: { readonly items: Page['items']; readonly at: number }): string =>
   items[at]?.time ?? '';

@@ -15,24 +15,20 @@ import { PassThrough } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import { isTooDeep } from '../passed-answer.ts';
 
-/** Buffered events of one stream; beyond this, reading from clusters pauses. */
+/** Reading pauses beyond it. */
 const MOST_QUEUED = 32;
-/** Interval between two checks for new clusters and for lost ones to retry. */
 const LOOK_MS = 1_000;
-/** Deadline for a cluster to begin its stream. */
 const BEGIN_MS = 10_000;
 
-/** `missing`: the cluster's stream is down. `back`: it is up again. */
 interface Heard {
   readonly clusterId: string;
   readonly what: ClusterEvent | 'missing' | 'back';
 }
 
 /**
- * Streams the events of all clusters, in the order of each cluster. An event id holds a position
- * per cluster, so a client that reconnects misses nothing. A cluster whose stream is down is
- * reported, and resumes at its position. If it no longer has that position, the stream sends a
- * `reset` for the cluster.
+ * Streams the events of all clusters. An event id holds a position per cluster, so a client that
+ * reconnects misses nothing. A cluster whose stream was down resumes at its position, or with a
+ * `reset` if it no longer has it.
  */
 export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { request } = terms;
@@ -67,7 +63,6 @@ export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise
 };
 
 interface StreamTerms {
-  /** The only cluster of the stream, if the client names one. */
   readonly named: string | undefined;
   readonly own: EventStream['events'];
   readonly positions: Map<string, string>;
@@ -80,7 +75,7 @@ class MergedEvents {
   readonly #stream: StreamTerms;
   readonly #queue = new PassThrough({ objectMode: true, highWaterMark: MOST_QUEUED / 2 });
   readonly #over = new AbortController();
-  /** Ids of clusters that are being read or about to be. */
+  /** Includes those about to be read. */
   readonly #reading = new Set<string>();
   readonly #missing = new Set<string>();
 
@@ -125,7 +120,6 @@ class MergedEvents {
     return this.#stream.named === undefined || this.#stream.named === clusterId;
   }
 
-  /** Begins to read from connected clusters, and notes the others as missing. */
   #look(signal: AbortSignal, when: 'first' | 'late'): void {
     const { fleet } = this.#deps;
     for (const { clusterId, status } of fleet.listOthers()) {
@@ -151,7 +145,7 @@ class MergedEvents {
     }
   }
 
-  /** Reads a cluster's events until its stream ends. Never rejects. */
+  /** Never rejects. */
   async #read(
     clusterId: string,
     { signal, when }: { readonly signal: AbortSignal; readonly when: 'first' | 'late' },
@@ -190,10 +184,7 @@ class MergedEvents {
     });
   }
 
-  /**
-   * Reports a cluster that is back. Sends a `reset` if its position is unknown, since it then
-   * starts with new events.
-   */
+  /** Sends a `reset` if the position is unknown, since the cluster then starts with new events. */
   async #begun(clusterId: string, when: 'first' | 'late'): Promise<void> {
     const { positions, from } = this.#stream;
     const isKnown = positions.has(clusterId);
@@ -240,21 +231,16 @@ class MergedEvents {
   }
 }
 
-/** Maximum characters of a cluster's event; a longer event ends its stream. */
+/** A longer event ends its cluster's stream. */
 const MOST_EVENT_CHARACTERS = 65_536;
 
-/** One event of a cluster's stream. */
 interface ClusterEvent {
-  /** Undefined for `message`. */
   readonly event: string | undefined;
   readonly id: string | undefined;
   readonly data: object;
 }
 
-/**
- * Reads a cluster's events until its stream ends, with backpressure. Throws if an event is
- * malformed or too long.
- */
+/** Throws if an event is malformed or too long. */
 async function* readClusterEvents(
   answer: IncomingMessage,
 ): AsyncGenerator<ClusterEvent, void, undefined> {

@@ -12,20 +12,17 @@ import {
   type MergedTerms,
 } from './gathered.ts';
 
-/** Maximum end of a page: all items before it are read from each cluster. */
+/** All items before a page's end are read from each cluster. */
 const MOST_DEEP = 10_000;
 const MOST_OF_PAGE = 1_000;
-/** Exceeds the items of any cluster, and keeps the sum of all clusters exact. */
+/** Exceeds the items of any cluster, and keeps all sums exact. */
 const MOST_OF_CLUSTER = 1_000_000_000;
 
 /**
- * Returns a page of a list over all clusters, newest first; equal ages follow the order of the
- * clusters. `total` is exact for the clusters that answered. If a cluster did not answer fully,
- * `incomplete` is set and a Warning header names it.
- *
- * A deep page is read in steps. With many clusters, each is first asked for a bit more than its
- * share, since the newest items are seldom all on one cluster. A cluster whose items are all on the
- * page is then asked for a whole page.
+ * Newest first. `total` is exact for the clusters that answered; `incomplete` and a Warning header
+ * name others. With many clusters, each is first asked for a bit more than its share, since the
+ * newest items are seldom all on one; a cluster whose items are all on the page is then asked for a
+ * whole page.
  */
 export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, offset } = terms.request.query as {
@@ -87,19 +84,17 @@ interface Item {
   readonly item: object;
 }
 
-/** The part of one cluster's list that was read. */
 class ClusterList {
   readonly clusterId: string;
   readonly items: Item[] = [];
   total = 0;
-  /** True if all items were read. */
   isWhole = false;
 
   constructor(clusterId: string) {
     this.clusterId = clusterId;
   }
 
-  /** Reads up to `most` further items; with `again`, from the first item. */
+  /** `again` starts from the first item. */
   async readOn(
     { ask }: ClusterReader,
     most: number,
@@ -118,15 +113,14 @@ class ClusterList {
     this.isWhole = items.length < most || this.items.length >= total; // even if it claims more
   }
 
-  /** Marks the list as complete: the cluster no longer answers. */
   end(): void {
     this.isWhole = true;
   }
 }
 
-/** Up to this many clusters are each asked for a whole page. */
+/** Asks up to this many clusters for a whole page each. */
 const FEW = 8;
-/** If there are more, each is asked for this multiple of its share, plus spare items. */
+/** Multiple of a cluster's share, if there are more; spare items are added. */
 const SHARES = 2;
 const SPARE = 3;
 
@@ -136,7 +130,6 @@ const firstCount = (end: number, clusters: number): number =>
     ...[end, MOST_OF_PAGE],
   );
 
-/** Sorts after any timestamp. */
 const LATEST = '\u{10ffff}';
 
 const List = z.object({
@@ -152,7 +145,7 @@ const pageIn = (body: object, most: number): z.infer<typeof List> => {
   return page;
 };
 
-/** Compares only the age: the sort is stable, so the order of clusters and their items stays. */
+/** A stable sort keeps the order of clusters and their items. */
 const byAge = (a: Item, b: Item): number => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0);
 
 /** Timestamps have one format, so they sort as text. */

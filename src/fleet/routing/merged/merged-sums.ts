@@ -13,7 +13,6 @@ const Counts = z.object({
   }),
 });
 
-/** Returns the sums over all clusters that answered, or the counts of the named cluster. */
 export const mergedStatistics = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { parts, incomplete } = await gather(
     deps,
@@ -56,10 +55,7 @@ const Quotas = z.object({
     .max(QUOTA_RESOURCES.length),
 });
 
-/**
- * Returns the sums over all clusters that answered, or the quotas of the named cluster. Each
- * cluster keeps its own quotas. A resource that one cluster does not limit has no sum.
- */
+/** Each cluster keeps its own quotas. A resource that one cluster does not limit has no sum. */
 export const mergedQuotas = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { parts, incomplete } = await gather(
     deps,
