@@ -22,9 +22,8 @@ import type {
 } from './api-calls.ts';
 
 /**
- * Connections of each lane. In `claims` and `background` a namespace has at most seven in eight, or
- * half (see ConnectionPermits). Each watch holds one: one for each kind, and one for the Pods of
- * each team's namespace.
+ * A namespace has at most seven in eight of `claims` and `background`, or half (see
+ * ConnectionPermits). Each kind's watch holds one, and that of the Pods of each team's namespace.
  */
 const CONNECTIONS: Readonly<Record<LaneName, number>> = {
   claims: 36,
@@ -32,20 +31,16 @@ const CONNECTIONS: Readonly<Record<LaneName, number>> = {
   watches: 1_024,
 };
 
-/** Most requests waiting for a connection, for each lane. */
 const MOST_WAITING = 4_096;
 
 const DEFAULT_DEADLINE_MS = 5_000;
 
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/**
- * Less than a minute, at which load balancers commonly close. The API server closes idle
- * connections after 90 s.
- */
+/** Load balancers commonly close after a minute, the API server after 90 s. */
 const KEEP_ALIVE_MS = 50_000;
 
-/** Refill goes on anyway, or a steady stream of claims would find nothing. */
+/** Refill goes on after this time, or a steady stream of claims would find nothing. */
 const CALM_MS = 1_000;
 
 const JSON_TYPE = 'application/json';
@@ -54,7 +49,6 @@ const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta
 
 const WATCH_SILENCE_MS = 35_000;
 
-/** Opens no connection yet. */
 export const apiServer = (deps: ApiServerDeps): ApiServer => {
   const lanes = {
     claims: new Lane(deps, CONNECTIONS.claims),
@@ -84,7 +78,6 @@ class Lane implements ApiClient {
     this.#prefix = server.pathname.replace(/\/$/, '');
     this.#agent = `sandpool/${deps.version}`;
     this.turns = new ConnectionPermits(connections, MOST_WAITING);
-    // Each exchange has its own deadline instead of undici's.
     this.#pool = new Pool(server.origin, {
       connections,
       pipelining: 1,
@@ -285,9 +278,7 @@ class Lane implements ApiClient {
   }
 }
 
-/**
- * An answer other than JSON came from a proxy, so the effect is as unknown as without an answer.
- */
+/** An answer other than JSON came from a proxy, so the effect is unknown. */
 const parsed = ({ body }: Answer, what: string): unknown => {
   try {
     return JSON.parse(body) as unknown;
@@ -329,7 +320,6 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   return event;
 };
 
-/** Returns the code of a `Status` object; 500 without a failure code. */
 const codeOf = (status: unknown): number => {
   const code: unknown =
     typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;

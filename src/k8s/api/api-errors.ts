@@ -1,7 +1,6 @@
 import { NotDone } from '../../contracts/not-done.ts';
 import { unavailable } from '../../model/refusals.ts';
 
-/** A reason inside a refusal, with its field, if any. */
 export interface RefusalCause {
   readonly reason: string;
   readonly field: string;
@@ -10,16 +9,14 @@ export interface RefusalCause {
 
 export interface Refused {
   readonly status: number;
-  /** Kubernetes' `reason`, such as `Conflict`, `AlreadyExists`, `Expired`; empty if missing. */
+  /** Such as `Conflict`, `AlreadyExists` or `Expired`; empty if missing. */
   readonly reason: string;
   readonly message: string;
   readonly causes: readonly RefusalCause[];
   readonly retryAfterSeconds: number | undefined;
-  /** The missing object according to the API server, such as `pods` and its name. */
   readonly missing?: { readonly kind: string; readonly name: string };
 }
 
-/** The API server answered 400 or more. For a write: nothing was written. */
 export class ApiRefused extends NotDone implements Refused {
   override readonly name = 'ApiRefused';
   readonly status: number;
@@ -37,10 +34,7 @@ export class ApiRefused extends NotDone implements Refused {
     this.missing = missing;
   }
 
-  /**
-   * The message for tenants. The API server's own text names users and rights, which tenants must
-   * not see.
-   */
+  /** Tenants must not see the API server's own text, which names users and rights. */
   get told(): string {
     if (this.status === 429 || this.status >= 500) return 'the Kubernetes API server is overloaded';
     if (this.status !== 403) return 'the Kubernetes API server does not accept this';
@@ -54,8 +48,8 @@ export const isRefused = (error: unknown, status: number): error is ApiRefused =
   error instanceof ApiRefused && error.status === status;
 
 /**
- * Whether the API server said that the object (of the given kind, if any) does not exist. Other
- * answers of 404 prove nothing: they may come from a proxy, or from an API server without the kind.
+ * Whether the API server said that the object does not exist. Other answers of 404 prove nothing:
+ * they may come from a proxy, or from an API server without the kind.
  */
 export const isAbsent = (error: unknown, kind?: string): boolean =>
   error instanceof ApiRefused &&
@@ -63,7 +57,7 @@ export const isAbsent = (error: unknown, kind?: string): boolean =>
   error.missing !== undefined &&
   error.missing.kind === (kind ?? error.missing.kind);
 
-/** For `catch`: ignores a missing object, and rethrows other errors. */
+/** Rethrows other errors. */
 export const notFound = (error: unknown): undefined => {
   if (isAbsent(error)) return undefined;
   throw error;
@@ -71,13 +65,12 @@ export const notFound = (error: unknown): undefined => {
 
 const AWAY = 'the Kubernetes API server can not be reached';
 
-/** Nothing of the request was written, so it has no effect. */
+/** No byte of the request was written. */
 export class NotSent extends NotDone {
   override readonly name = 'NotSent';
   readonly told = AWAY;
 }
 
-/** A read without a complete answer. */
 export class ApiUnreachable extends NotDone {
   override readonly name = 'ApiUnreachable';
   readonly told = AWAY;
@@ -86,15 +79,10 @@ export class ApiUnreachable extends NotDone {
 /** The API server received the request to open a link, but did not answer in time. */
 export class LinkLate extends ApiUnreachable {}
 
-/**
- * Converts temporary errors to a Refusal that the client may retry; returns other errors unchanged.
- */
+/** Converts temporary errors, which the client may retry. */
 export const asRefusal = (error: unknown): unknown =>
   error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error;
 
-/**
- * Creates the error for an answer of 400 or more: from a `Status` object, or from a proxy's body.
- */
 export const refusedBy = (
   status: number,
   body: string,
@@ -131,10 +119,7 @@ interface StatusObject {
   } | null;
 }
 
-/**
- * The object that a NotFound is about. Undefined without a name: the API server also answers
- * NotFound for unknown kinds.
- */
+/** Undefined without a name: the API server also answers NotFound for unknown kinds. */
 const missingIn = ({ kind, reason, details }: StatusObject): Refused['missing'] => {
   if (
     kind !== 'Status' ||

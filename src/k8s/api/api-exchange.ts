@@ -9,7 +9,7 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly deadlineMs: number;
-  /** Called right before the first byte is written. The answer then has this deadline. */
+  /** Called right before the first byte is written; the answer then has this deadline. */
   readonly permission?: { readonly permitted: () => boolean; readonly answeredWithinMs: number };
 }
 
@@ -22,10 +22,9 @@ export interface Answer {
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * One request and its complete answer of at most 64 MiB. Rejects with NotSent if nothing was
- * written by the deadline, with LeaseLost if writing was no longer permitted, and afterwards with
- * ApiUnreachable: written bytes may have been read, even if the link broke at once. undici repeats
- * no request here: without pipelining, the request on a broken connection fails.
+ * One request and its answer of at most 64 MiB. Rejects with NotSent if nothing was written by the
+ * deadline, with LeaseLost without permission, and afterwards with ApiUnreachable: written bytes
+ * may have been read.
  */
 export const exchange = (pool: Dispatcher, wanted: Exchange): Promise<Answer> =>
   new Promise((resolve, reject) => {
@@ -42,7 +41,6 @@ interface Settling {
   readonly reject: (error: Error) => void;
 }
 
-/** undici's handler of one request. */
 class ExchangeHandler implements Dispatcher.DispatchHandler {
   readonly #wanted: Exchange;
   readonly #settling: Settling;
@@ -136,5 +134,4 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
 const LONGEST_ANSWER = 64 * 2 ** 20;
 
-/** The path for messages, without the query, which may be long. */
 const pathOf = (path: string): string => path.split('?', 1)[0] ?? path;

@@ -1,9 +1,7 @@
 import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiUnreachable } from './api-errors.ts';
 
-/** The identity of every object. */
 export interface ObjectIdentity {
-  /** `namespace/name`, or the name of an object without a namespace. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -12,11 +10,10 @@ export interface ObjectIdentity {
 export interface ListPage {
   readonly items: readonly unknown[];
   readonly resourceVersion: string;
-  /** Undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** Parses a list. Throws ApiUnreachable for anything else, which came from a proxy. */
+/** Throws ApiUnreachable for anything but a list, which came from a proxy. */
 export const identityOf = (object: unknown): ObjectIdentity => {
   const { namespace, name, uid, resourceVersion } = metadataOf(object);
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string')
@@ -28,7 +25,6 @@ export const identityOf = (object: unknown): ObjectIdentity => {
   };
 };
 
-/** The key of an object in mirrors. */
 export const keyOf = ({
   namespace,
   name,
@@ -37,7 +33,6 @@ export const keyOf = ({
   readonly name: string;
 }): string => (namespace === undefined ? name : `${namespace}/${name}`);
 
-/** An object in the form of mirrors. Throws the errors of `trim`. */
 export const versionOf = <T>(
   object: unknown,
   trim: (object: unknown) => T | undefined,
@@ -46,7 +41,6 @@ export const versionOf = <T>(
   return { key, uid, revision: resourceVersion, record: trim(object) };
 };
 
-/** The resourceVersion of a bookmark, an object or a list. */
 export const resourceVersionOf = (object: unknown): string => {
   const { resourceVersion } = metadataOf(object);
   if (typeof resourceVersion !== 'string' || resourceVersion === '')
@@ -57,7 +51,7 @@ export const resourceVersionOf = (object: unknown): string => {
 export const listPageOf = (list: unknown): ListPage => {
   const resourceVersion = resourceVersionOf(list);
   const { continue: next } = metadataOf(list);
-  // For an empty collection requested as metadata only, the API server sends null.
+  // Null for an empty collection that is requested as metadata only.
   const items: unknown =
     typeof list === 'object' && list !== null && 'items' in list ? (list.items ?? []) : undefined;
   if (!Array.isArray(items)) throw new ApiUnreachable('a list without items');

@@ -8,12 +8,10 @@ export interface CatchUpDeps<T> {
   readonly collection: ReflectorDeps<T>;
   readonly trust: MirrorTrust;
   readonly waiters: Waiters;
-  /** Largest collection that is compared by a list. */
   readonly mostCompared: number;
   readonly wentBack: (why: string) => void;
 }
 
-/** Lets callers wait until a mirror shows everything written before their call. */
 export class CatchUp<T> {
   readonly #deps: CatchUpDeps<T>;
 
@@ -22,10 +20,8 @@ export class CatchUp<T> {
   }
 
   /**
-   * Resolves once everything written before this call is reported. A small collection is listed
-   * again as metadata and compared, which takes some 50 ms. A large, quiet collection needs a
-   * bookmark, which the API server is made to send in about two seconds. Rejects with
-   * ApiUnreachable after `deadlineMs`.
+   * A small collection is compared with a list of metadata (some 50 ms). A large, quiet one needs a
+   * bookmark, which takes about two seconds. Rejects with ApiUnreachable after `deadlineMs`.
    */
   async caughtUp(deadlineMs: number): Promise<void> {
     const until = performance.now() + deadlineMs;
@@ -59,10 +55,7 @@ export class CatchUp<T> {
     });
   }
 
-  /**
-   * Whether all changes up to the revision are reported within this time, without making the API
-   * server hurry.
-   */
+  /** Does not make the API server hurry. */
   async reached(revision: string, withinMs: number): Promise<boolean> {
     return await this.#deps.waiters
       .until(() => this.#hasReached(revision), {

@@ -2,7 +2,6 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../../contracts/log.ts';
 
-/** TLS options for connections to the API server. */
 export interface ClusterTls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -11,29 +10,26 @@ export interface ClusterTls {
   readonly rejectUnauthorized: boolean;
 }
 
-/** Address and credentials of the API server. */
 export interface ClusterAccess {
-  /** Origin, with a path prefix, if any. */
   readonly server: URL;
   readonly tls: ClusterTls;
-  /** The current `Authorization` header. Refreshed in the background once it is a minute old. */
+  /** Refreshed in the background once it is a minute old. */
   authorization(): string | undefined;
-  /** Reports a rejected header, which is then read again early. */
+  /** A rejected header is read again early. */
   rejected(): void;
-  /** For calls of the library itself: exec, attach. */
+  /** Used by the library itself: exec, attach. */
   readonly kubeConfig: KubeConfig;
 }
 
-/** A kubeconfig file with an optional context; without one, the Pod's service account. */
+/** Without a kubeconfig file, the Pod's service account. */
 export interface AccessSource {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
 /**
- * Reads the access by the Kubernetes client library, loaded on demand since its import takes 0.7 s
- * and 60 MB. Reads CA and client certificates once, and tokens repeatedly, since they expire.
- * Throws with a clear message if the access is unusable.
+ * Loads the client library on demand, since its import takes 0.7 s and 60 MB. Reads certificates
+ * once, and tokens repeatedly, since they expire. Throws if the access is unusable.
  */
 export const readClusterAccess = async (source: AccessSource, log: Log): Promise<ClusterAccess> => {
   const { KubeConfig } = await import('@kubernetes/client-node');
@@ -69,8 +65,8 @@ interface Credentials {
 }
 
 /**
- * Asks the library, which may run a credential plugin. Reads token files itself, since the library
- * caches them for a minute.
+ * The library may run a credential plugin. Reads token files itself, since the library caches them
+ * for a minute.
  */
 const authorizationReader = (kubeConfig: KubeConfig) => async (): Promise<Credentials> => {
   const options: {
@@ -141,5 +137,5 @@ const keptFresh = (
   };
 };
 
-/** Shortest time between two reads, even after rejections. */
+/** Holds even after rejections. */
 const REJECTED_MS = 1_000;

@@ -1,23 +1,20 @@
 import { FairSlots, within } from '../../lib/fair-slots.ts';
 import { NotSent } from './api-errors.ts';
 
-/** One permit in eight is closed to a namespace that holds all the others. */
+/** A namespace that holds all other permits does not get every eighth. */
 const KEPT_FOR_OTHERS = 8;
-/** How long a namespace counts as active after a request, in ms. */
 const ASKS_MS = 1_000;
 
-/** Permits one request. */
 export interface ConnectionPermit {
   readonly waitedMs: number;
-  /** Passes the permit on. Safe to repeat. */
+  /** May be repeated. */
   release(): void;
 }
 
 /**
- * Permits at most `most` requests at once. Up to `mostWaiting` wait, at most half of them from one
- * namespace. Waiting namespaces take turns, and none gets all permits: another namespace's next
- * request waits for only one answer. While several namespaces are active, each has at most half,
- * since requests in progress also come first at the API server.
+ * Up to `mostWaiting` requests wait, at most half of them from one namespace. Waiting namespaces
+ * take turns, and none gets all permits. While several are active, each has at most half, since
+ * requests in progress also come first at the API server.
  */
 export class ConnectionPermits {
   readonly #slots: FairSlots;
@@ -28,7 +25,7 @@ export class ConnectionPermits {
   #askedLast = { namespace: '', at: Number.NEGATIVE_INFINITY };
   #severalUntil = Number.NEGATIVE_INFINITY;
 
-  /** `now`: monotonic time in ms. */
+  /** `now`: monotonic ms. */
   constructor(most: number, mostWaiting: number, now = () => performance.now()) {
     this.#most = most;
     this.#now = now;
@@ -45,8 +42,8 @@ export class ConnectionPermits {
   }
 
   /**
-   * Takes a permit. `namespace` is '' for objects without one. Rejects with NotSent if no turn
-   * comes within `patienceMs`, or if too many wait.
+   * `namespace` is '' for objects without one. Rejects with NotSent if no turn comes in time, or if
+   * too many wait.
    */
   async acquire(namespace: string, patienceMs: number): Promise<ConnectionPermit> {
     const began = performance.now();
@@ -76,7 +73,6 @@ export class ConnectionPermits {
     this.#askedLast = { namespace, at };
   }
 
-  /** Resolves once fewer than half of the permits are taken, or after `withinMs`. */
   async untilIdleEnough(withinMs: number): Promise<void> {
     if (this.#isIdleEnough) return;
     await new Promise<void>((resolve) => {

@@ -8,7 +8,6 @@ export interface ForeignMetadata {
 
 const OURS = 'sandpool.dev/';
 
-/** Undefined if there is nothing, which is the usual case. */
 export const foreignMetadataOf = ({
   labels,
   annotations,

@@ -1,10 +1,7 @@
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 
-/**
- * Metrics of a mirror. A mirror with several reflectors shows the longest silence, and the sum of
- * restarts.
- */
+/** Several reflectors show the longest silence, and the sum of restarts. */
 export const measureMirror = (
   metrics: Metrics,
   mirror: string,

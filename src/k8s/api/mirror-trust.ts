@@ -6,13 +6,9 @@ export interface ListDue {
   readonly afresh: boolean;
 }
 
-/** Why the last watch may have followed an older store, whose changes it would not report. */
+/** The last watch may have followed an older store, whose changes it would not report. */
 export type Doubt = 'silent' | 'cut';
 
-/**
- * Tracks whether a mirror is reliable: the API server's last sign of life, pending lists and
- * comparisons, and the current problem.
- */
 export class MirrorTrust {
   readonly #silenceMs: number;
   readonly #onHeard: () => void;
@@ -22,7 +18,7 @@ export class MirrorTrust {
   #problem = 'not listed yet';
   #refused = false;
 
-  /** `silenceMs`: the mirror becomes unreliable after this silence of the API server. */
+  /** The mirror becomes unreliable after a silence of `silenceMs`. */
   constructor(silenceMs: number, onHeard: () => void = () => undefined) {
     this.#silenceMs = silenceMs;
     this.#onHeard = onHeard;
@@ -36,17 +32,15 @@ export class MirrorTrust {
     return this.#doubt;
   }
 
-  /** Time since the API server's last sign of life; infinite before the first. */
+  /** Infinite before the first sign of life. */
   get silentMs(): number {
     return performance.now() - this.#heardAt;
   }
 
-  /** Why the mirror is unreliable; undefined if it is reliable. */
   get stale(): string | undefined {
     return this.silentMs > this.#silenceMs ? this.#problem : undefined;
   }
 
-  /** Whether the last failure was a missing right. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -57,7 +51,7 @@ export class MirrorTrust {
     this.#onHeard();
   }
 
-  /** Records a complete list, unless another list became due in the meantime. */
+  /** Ignores the list if another became due in the meantime. */
   listed(due: ListDue): void {
     if (this.#listDue !== due) return;
     this.#listDue = undefined;
@@ -65,20 +59,17 @@ export class MirrorTrust {
     this.#problem = 'the API server is silent';
   }
 
-  /** Records a watch that we did not end. */
   watched(doubt: Doubt | undefined): void {
     this.#doubt = doubt;
     if (!doubt) this.heard();
   }
 
-  /** Records a comparison with the store, and whether the mirror lacks anything. */
   compared(differs: boolean): void {
     this.#doubt = undefined;
     if (differs) this.#listDue = { afresh: false };
     else this.heard();
   }
 
-  /** Records a failed list, watch or comparison. */
   failed(error: unknown): void {
     this.#refused = isRefused(error, FORBIDDEN);
     if (isRefused(error, FORGOTTEN)) this.#listDue ??= { afresh: false };
@@ -87,7 +78,7 @@ export class MirrorTrust {
       this.#problem = error instanceof Error ? error.message : String(error);
   }
 
-  /** Records that the store was restored from an older copy; false if that is known already. */
+  /** False if that is known already. */
   wentBack(why: string): boolean {
     if (this.#listDue?.afresh) return false;
     this.#listDue = { afresh: true };

@@ -4,13 +4,11 @@ import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface PageTerms {
   readonly query: { readonly limit: number; readonly labelSelector?: string };
-  /** Deadline for each page. */
   readonly deadlineMs: number;
-  /** Stops the reading, even while it waits for a page; it then throws the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Reads a collection in pages, and fetches the next page while one is processed. */
+/** Fetches the next page while one is processed. */
 export async function* pagesOf(
   api: Pick<ApiClient, 'list'>,
   path: string,

@@ -7,13 +7,10 @@ interface Waiter {
 }
 
 export interface WaitersDeps {
-  /** The collection to wait for. */
   readonly of: string;
-  /** Called when a waiter's patience ends: makes the API server report its revision. */
   readonly hurry: () => void;
 }
 
-/** Lets callers wait for a state of a mirror. */
 export class Waiters {
   readonly #deps: WaitersDeps;
   readonly #waiters = new Set<Waiter>();
@@ -27,8 +24,7 @@ export class Waiters {
   }
 
   /**
-   * Checks the condition now and at each `look`. After `patienceMs`, if given, makes the API server
-   * hurry. Rejects with ApiUnreachable at the deadline.
+   * After `patienceMs`, makes the API server hurry. Rejects with ApiUnreachable at the deadline.
    */
   async until(
     isSo: () => boolean,
@@ -62,12 +58,10 @@ export class Waiters {
     });
   }
 
-  /** Called when the mirror has changed. */
   look(): void {
     for (const waiter of this.#waiters) if (waiter.isSo()) waiter.end();
   }
 
-  /** Called when the reflector has stopped. */
   end(failure: Error): void {
     for (const waiter of this.#waiters) waiter.end(failure);
   }

@@ -29,10 +29,9 @@ import {
 } from './reflector-terms.ts';
 
 /**
- * Follows one kind of objects forever: lists it in pages, then watches from the list's revision.
- * Resumes an interrupted watch from the last revision. Lists again if the API server has forgotten
- * that revision, or its store went back to an older copy. Reports trimmed records to the mirror.
- * Holds the event loop no longer than a slice and the parsing of one page.
+ * Follows one kind of objects: lists it in pages, then watches. Resumes an interrupted watch from
+ * the last revision, or lists again if the API server has forgotten it, or its store went back to
+ * an older copy. Holds the event loop no longer than a slice and the parsing of one page.
  */
 export class Reflector<T> {
   readonly counters: ReflectorCounters = {
@@ -60,7 +59,7 @@ export class Reflector<T> {
     this.#random = deps.tuning?.random ?? Math.random;
     this.#mirror = deps.mirror;
     this.#trust = new MirrorTrust(this.#timings.silenceMs, deps.heard);
-    // The API server sends bookmarks shortly before a watch ends, so a short watch gets one soon.
+    // Bookmarks come shortly before a watch ends, so a short watch gets one soon.
     this.#waiters = new Waiters({
       of: deps.path,
       hurry: () => {
@@ -88,7 +87,7 @@ export class Reflector<T> {
     this.#work ??= this.#run();
   }
 
-  /** Ends the watch; reports nothing afterwards. */
+  /** Reports nothing afterwards. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#firstPass.reject(new Error(`the reflector of ${this.#deps.path} was stopped`));
@@ -101,20 +100,15 @@ export class Reflector<T> {
     return this.#firstPass.promise;
   }
 
-  /**
-   * Why the mirror is unreliable: it was never complete, or the API server is silent. Undefined if
-   * it is reliable.
-   */
   get stale(): string | undefined {
     return this.#trust.stale;
   }
 
-  /** Whether the API server last refused to let the daemon read the collection. */
   get refused(): boolean {
     return this.#trust.refused;
   }
 
-  /** All changes up to this revision are reported; empty before the first list. */
+  /** Empty before the first list. */
   get revision(): string {
     return this.#mirror.revision;
   }
@@ -123,7 +117,6 @@ export class Reflector<T> {
     return this.#mirror.size;
   }
 
-  /** Reports the state, for inspection. */
   report(): MirrorReport {
     const { path } = this.#deps;
     const silentMs = Math.round(this.#trust.silentMs);
@@ -141,20 +134,15 @@ export class Reflector<T> {
     return this.#mirror.get(key);
   }
 
-  /** See CatchUp. */
   caughtUp(deadlineMs: number): Promise<void> {
     return this.#catchUp.caughtUp(deadlineMs);
   }
 
-  /** See CatchUp. */
   reached(revision: string, withinMs: number): Promise<boolean> {
     return this.#catchUp.reached(revision, withinMs);
   }
 
-  /**
-   * Reads one object uncached and reports it to the mirror. Rejects with the API server's error,
-   * except for a missing object.
-   */
+  /** Uncached. Rejects with the API server's error, except for a missing object. */
   async look(key: string, path: string): Promise<void> {
     const found = this.#mirror.read(key);
     const object = await this.#deps.api.get(path).catch(notFound);
@@ -200,7 +188,6 @@ export class Reflector<T> {
     }).catch(() => undefined);
   }
 
-  /** Reports existing objects page by page, then those that have disappeared. */
   async #list(due: ListDue): Promise<void> {
     const { api, path, labelSelector, tuning } = this.#deps;
     const { pageSize = PAGE_SIZE } = tuning ?? {};
@@ -316,10 +303,7 @@ export class Reflector<T> {
     this.#advance(revision);
   }
 
-  /**
-   * Lists everything again, since the API server's revisions are not comparable with the mirror's
-   * any more.
-   */
+  /** The API server's revisions are not comparable with the mirror's any more. */
   #storeWentBack(why: string): void {
     if (!this.#trust.wentBack(why)) return;
     this.#mirror.distrust();

@@ -1,6 +1,6 @@
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** The kind in a path: `pods` in `/api/v1/namespaces/a/pods/b?…`. */
+/** Such as `pods` in `/api/v1/namespaces/a/pods/b?…`. */
 export const kindIn = (path: string): string => {
   const [, api, , ...rest] = path.split('?', 1)[0]?.split('/') ?? [];
   const inGroup = api === 'apis' ? rest.slice(1) : rest;

@@ -1,17 +1,12 @@
 import type { Grants } from '../../contracts/grants.ts';
 
-/**
- * The format of all objects. A higher format belongs to a later version: a replica that meets it
- * under a seal does not touch the object.
- */
+/** A replica that meets a higher format under a seal does not touch the object. */
 export const FORMAT = 1;
 
-/** The content of one object. */
 export type Reading<T> =
   /**
-   * `mended`: the object, if a condition on it still reports a past problem. `unbound`: the object,
-   * if its seal does not name its uid yet. `asked`: the record that a user asks for by hand, if it
-   * is not granted yet.
+   * `mended`: the object, if a condition still reports a past problem. `unbound`: the object, if
+   * its seal lacks its uid. `asked`: a record that a user asks for and that is not granted yet.
    */
   | {
       readonly kind: 'record';
@@ -25,9 +20,8 @@ export type Reading<T> =
   /** Created or edited by hand: the daemon's part is missing or outdated. */
   | { readonly kind: 'uninitialized'; readonly object: ResourceObject }
   | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
-  /** Written by a later version of this installation, which only that version understands. */
   | { readonly kind: 'too-new'; readonly format: number }
-  /** In a namespace of no team, so not ours. */
+  /** In a namespace of no team. */
   | { readonly kind: 'ignored' };
 
 export interface Asked<T> {
@@ -35,9 +29,6 @@ export interface Asked<T> {
   readonly record: T;
 }
 
-/**
- * A hand-made object, completed by the daemon. `record`: its content, if that needs a grant first.
- */
 export interface Initialized<T> extends Written {
   readonly record?: Omit<T, 'revision'>;
 }
@@ -48,14 +39,12 @@ export const standingIn = (reading: Reading<unknown> | undefined): StandingObjec
 /** Receives objects of later versions, which this replica must not touch. */
 export type OutdatedReport = (object: string, why: string | undefined) => void;
 
-/** Why an object is unusable. */
 export interface Fault {
-  /** The reason in CamelCase, as in conditions. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** The guaranteed parts of our objects: metadata, and a spec that matches the schema. */
+/** Metadata, and a spec that matches the schema. */
 export interface ResourceObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -70,7 +59,6 @@ export interface ObjectStatus {
   readonly [field: string]: unknown;
 }
 
-/** An object without its content: enough to write its status. */
 export interface StandingObject {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -99,29 +87,23 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** The object parts that a record is written to. */
 export interface Written {
   readonly labels?: Readonly<Record<string, string>>;
   readonly spec: object;
   readonly resolved?: object;
 }
 
-/** Maps the records of one kind to objects of the API server. */
 export interface Resource<T> {
   readonly kind: string;
   readonly plural: string;
-  /** Locates a record's object. */
   place(record: Omit<T, 'revision'>): Place;
-  /** `before`: the existing object, if any. */
   write(record: Omit<T, 'revision'>, before?: ResourceObject): Written;
   read(object: ResourceObject): Reading<T>;
-  /** Locates the object of a key, or selects it among all. */
   find(key: string): Place | { readonly labelSelector: string };
   /** Selects objects that must not exist when one is created. */
   readonly unique?: (record: Omit<T, 'revision'>) => string;
-  /** Completes an unsettled object. */
   readonly initialize?: (object: ResourceObject) => Initialized<T> | Fault;
-  /** Grants objects that are made or changed by hand; absent if they need no grant. */
+  /** Absent if hand-made objects need no grant. */
   readonly grants?: Grants<T>;
 }
 
@@ -141,19 +123,16 @@ export const collectionPath = (plural: string, namespace?: string): string =>
 export const objectPath = (plural: string, { namespace, name }: Place): string =>
   `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;
 
-/** The condition that says whether an object is usable. */
 export const READY = 'Ready';
 
 export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === READY);
 
-/** Reasons, by kind, for which the status of a usable object is not ready. */
 const NOT_READY_REASONS: Readonly<Record<string, readonly string[]>> = {
   SandboxPool: ['Filling', 'Degraded', 'Deleting'],
   SandboxEnv: ['Deleting', 'TemplateNotFound', 'MembersNotReady'],
 };
 
-/** The condition that reports an unusable object or an ungranted request. */
 export const verdictIn = (
   kind: string,
   conditions: readonly Condition[] = [],
@@ -163,7 +142,6 @@ export const verdictIn = (
       type === READY && status === 'False' && !NOT_READY_REASONS[kind]?.includes(reason),
   );
 
-/** The object, if a condition wrongly reports it as unusable. */
 export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
   verdictIn(object.kind, object.status?.conditions) ? { mended: object } : {};
 
@@ -179,7 +157,7 @@ export const laterFormat = (object: ResourceObject, format: number): Reading<nev
   },
 });
 
-/** Replaces our part of the object; keeps others' labels, annotations and finalizers. */
+/** Keeps others' labels, annotations and finalizers. */
 export const overwritten = (
   object: ResourceObject,
   { labels, spec, resolved }: Written,

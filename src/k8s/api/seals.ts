@@ -2,32 +2,24 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { canonicalJson } from '../../lib/content-hash.ts';
 import type { Place, ResourceObject } from './resource.ts';
 
-/** Everything that daemons write on an object, except for the seal. */
 export interface SealedContent {
   readonly seal?: string;
 }
 
 /**
- * The verdict of a seal on its object.
- *
- * - `bound`: a daemon wrote the content for this very object.
- * - `unbound`: a daemon wrote it for a new object of this name, before it had a uid.
- * - `forged`: no daemon of this installation wrote this content for this object.
+ * `bound`: a daemon wrote the content for this very object. `unbound`: for a new object of this
+ * name, before it had a uid. `forged`: no daemon of this installation wrote it for this object.
  */
 export type SealVerdict = 'bound' | 'unbound' | 'forged';
 
 export interface SealsDeps {
-  /** Derived from the pepper; used only for seals. */
   readonly key: Buffer;
 }
 
 /**
- * Seals the daemon's content of objects that others may write too, so that forged content is not
- * trusted.
- *
- * A seal is the HMAC-SHA-256 of the kind, namespace, name, uid and whole content. It detects
- * content that was copied to another object, or to a recreated one with the same name. It cannot
- * detect that somebody restored an earlier content of the same object, since a daemon wrote that.
+ * Seals the daemon's content of objects that others may write too: the HMAC-SHA-256 of kind,
+ * namespace, name, uid and whole content. Detects content that was copied to another object, or to
+ * a recreated one. Cannot detect that somebody restored an earlier content of the same object.
  */
 export class Seals {
   readonly #deps: SealsDeps;
@@ -36,7 +28,6 @@ export class Seals {
     this.#deps = deps;
   }
 
-  /** Returns the content with its seal. `uid` is the object's, if it exists. */
   sealed<T extends SealedContent>(
     kind: string,
     { namespace = '', name }: Place,
@@ -61,8 +52,8 @@ export class Seals {
   }
 
   /**
-   * Later versions must keep this form, since earlier versions recognise objects by it that they
-   * must not touch.
+   * Later versions must keep this form: earlier versions recognise by it the objects that they must
+   * not touch.
    */
   #macOf(
     of: readonly [kind: string, namespace: string, name: string, uid: string],

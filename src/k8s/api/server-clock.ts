@@ -1,36 +1,26 @@
 import type { Clock } from '../../contracts/clock.ts';
 
 /**
- * The API server's time, advanced by the machine's monotonic clock, so that jumps of the local
- * clock have no effect. Each answer's `Date` has a resolution of one second; many answers narrow
- * the estimate to some milliseconds. The first one sets the clock. Corrections later run up to a
- * tenth faster or slower: the clock never runs backwards and never jumps, even if the server's time
- * does. Whole milliseconds.
+ * The API server's time, advanced by the machine's monotonic clock. An answer's `Date` has a
+ * resolution of one second; many answers narrow the estimate to some milliseconds. Corrections run
+ * up to a tenth faster or slower, so the clock never runs backwards and never jumps, even if the
+ * server's time does. Whole milliseconds.
  */
 export class ServerClock implements Clock {
   readonly #monotonic: () => number;
-  /** Bounds of server time minus monotonic time. */
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
   #observedAt = 0;
-  /**
-   * The offset at `#since`, which moves towards the nearest possible one. Undefined before the
-   * first answer.
-   */
+  /** At `#since`; moves towards the nearest possible one. Undefined before the first answer. */
   #offset: number | undefined;
   #since = 0;
   #lastDate = '';
   #lastSecond = 0;
 
-  /** Monotonic time in ms. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.#monotonic = monotonic;
   }
 
-  /**
-   * Takes the `Date` of an answer that just arrived, to a request sent at `sentAt` (monotonic).
-   * Ignores malformed dates.
-   */
   observe(date: string, sentAt: number): void {
     const second = this.#secondOf(date);
     if (Number.isNaN(second)) return;
@@ -47,7 +37,7 @@ export class ServerClock implements Clock {
     this.#offset ??= (least + most) / 2;
   }
 
-  /** Throws before the first answer, since the time is unknown. */
+  /** Throws before the first answer. */
   now(): number {
     if (this.#offset === undefined) throw new Error('the API server has not told the time yet');
     const now = this.#monotonic();
@@ -57,7 +47,6 @@ export class ServerClock implements Clock {
   at(moment: number, due: () => void): () => void {
     let timer: NodeJS.Timeout;
     const arm = (): void => {
-      // A tenth early, since the clock may run faster than the timer.
       const left = Math.max(moment - this.now(), 0);
       timer = setTimeout(ring, Math.min(left / (1 + SLEW), LONGEST_TIMER_MS)).unref();
     };
@@ -83,9 +72,9 @@ export class ServerClock implements Clock {
   }
 }
 
-/** Largest drift between two machines' clocks: 200 ppm, that of a broken clock. */
+/** A broken clock's drift against another machine's: 200 ppm. */
 const DRIFT = 200e-6;
 /** Largest change of speed. */
 const SLEW = 0.1;
-/** Longest delay of a Node timer in ms; a longer one would fire at once. */
+/** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

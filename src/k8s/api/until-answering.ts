@@ -5,23 +5,19 @@ import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface UntilAnsweringDeps {
   readonly api: Pick<ApiClient, 'get'>;
-  /** The API server's address, for the log. */
   readonly server: string;
   readonly log: Log;
   /** Receives the reason of each failed attempt. */
   readonly waits: (problem: string) => void;
-  /** Stops the wait. */
   readonly stopped: AbortSignal;
-  /** Delay before the second attempt in ms, doubled for each further one, and the maximum. */
   readonly pauses?: { readonly firstMs: number; readonly mostMs: number };
 }
 
-/** Repeats the reason, for somebody who starts to read the log later. */
+/** Somebody may start to read the log later. */
 const SAY_AGAIN_MS = 30_000;
 
 /**
- * Resolves once the API server answers, however long that takes, and logs the reason of the wait.
- * Rejects if the API server refuses the daemon, since waiting would not help, and with the signal's
+ * Waits however long it takes. Rejects if the API server refuses the daemon, and with the signal's
  * reason.
  */
 export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> => {

@@ -2,11 +2,8 @@ import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { ApiClient } from './api-calls.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
 
-/** The revisions of all objects in the store at one moment. */
 export interface VersionsNow {
-  /** The collection's resourceVersion at that moment. */
   readonly revision: string;
-  /** Revisions by object key. */
   readonly versions: ReadonlyMap<string, string>;
 }
 
@@ -17,7 +14,7 @@ export interface Collection {
   readonly labelSelector?: string;
 }
 
-/** Lists a collection uncached, as metadata only. */
+/** Uncached, as metadata only. */
 export const versionsNow = async (
   api: Pick<ApiClient, 'list'>,
   { path, labelSelector }: Collection,
@@ -43,7 +40,6 @@ export const versionsNow = async (
   }
 };
 
-/** Whether the mirror shows this revision of the object, or a newer one. */
 export const isShown = <T>(
   mirror: Mirror<T>,
   { revision, versions }: VersionsNow,
@@ -54,9 +50,7 @@ export const isShown = <T>(
   return known !== undefined && !isOlder(known, listed);
 };
 
-/** The comparison of a mirror with its store. */
 export interface MirrorCheck {
-  /** Why the store must have been restored from an older copy. */
   readonly wentBack?: string;
   /** The mirror lacks changes that a watch from its revision would not report. */
   readonly differs?: boolean;
@@ -67,8 +61,7 @@ const CHECK_MS = 15_000;
 /**
  * Compares a mirror with the store by a few uncached reads. After a restore from an older copy, a
  * watch from a revision ahead of the store reports nothing. Once the store has passed that
- * revision, the watch continues and misses the changes in between. With `by: objects` this is
- * detected too.
+ * revision, the watch misses the changes in between; `by: objects` detects this too.
  */
 export const checked = async <T>(
   mirror: Mirror<T>,
@@ -103,14 +96,12 @@ export const checked = async <T>(
   return { differs };
 };
 
-/** Whether a revision is older than another. */
 export const isOlder = (revision: string, than: string): boolean =>
   compareVersions(revision, than) < 0;
 
 /**
- * Compares resource versions: decimal numbers of any length without leading zeros, comparable
- * within one API server (Kubernetes 1.35: "Resource Version Semantics"). Negative if `a` is older,
- * positive if it is newer.
+ * Decimal numbers of any length without leading zeros, comparable within one API server (Kubernetes
+ * 1.35: "Resource Version Semantics").
  */
 const compareVersions = (a: string, b: string): number =>
   a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

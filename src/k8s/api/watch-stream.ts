@@ -6,19 +6,15 @@ import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 export interface WatchRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Deadline for the start of the answer. */
   readonly deadlineMs: number;
-  /** The link counts as dead after this silence, unless the reader causes it. */
   readonly silenceMs: number;
   readonly signal: AbortSignal;
-  /** Called with the answer's headers. */
   readonly answered: (headers: AnswerHeaders) => void;
 }
 
 /**
- * The lines of one endless answer, on its own connection. Reads with back-pressure beyond 1 MiB.
- * Ends when the API server ends the answer, or at an abort. Throws ApiRefused, NotSent or
- * ApiUnreachable.
+ * Yields the lines of one endless answer, on its own connection, with back-pressure beyond 1 MiB.
+ * Throws ApiRefused, NotSent or ApiUnreachable.
  */
 export async function* watchLines(pool: Dispatcher, request: WatchRequest): AsyncGenerator<string> {
   const reader = new WatchReader(request);
@@ -52,7 +48,7 @@ export async function* watchLines(pool: Dispatcher, request: WatchRequest): Asyn
 
 const LONGEST_LINE = 8 * 2 ** 20;
 const LONGEST_REFUSAL = 64 * 2 ** 10;
-/** Reading pauses at this many buffered characters, until half of them are consumed. */
+/** In characters; reading goes on once half are consumed. */
 const HIGH_WATER = 2 ** 20;
 
 class WatchReader implements Dispatcher.DispatchHandler {
@@ -77,10 +73,7 @@ class WatchReader implements Dispatcher.DispatchHandler {
     }, request.deadlineMs);
   }
 
-  /**
-   * Returns the next complete line, or undefined before it arrives. After the last line, throws the
-   * watch's failure, if any.
-   */
+  /** After the last line, throws the watch's failure, if any. */
   next(): string | undefined {
     const line = this.#lines[this.#at];
     if (line === undefined) {
@@ -98,14 +91,12 @@ class WatchReader implements Dispatcher.DispatchHandler {
     return line;
   }
 
-  /** Resolves when a line or the end has arrived. */
   more(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** Stops reading and releases the connection. */
   end(failure?: Error): void {
     if (this.ended) return;
     this.ended = true;
@@ -196,7 +187,6 @@ class WatchReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Splits bytes into lines. Buffers an incomplete line of at most `longest` bytes. */
 export class LineSplitter {
   readonly #longest: number;
   readonly #rest = new ByteQueue();
@@ -206,10 +196,7 @@ export class LineSplitter {
     this.#longest = longest;
   }
 
-  /**
-   * Returns the lines that the chunk completes, without line ends. Throws a RangeError for a line
-   * that is too long.
-   */
+  /** Throws a RangeError for a line that is too long. */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
     let from = 0;

@@ -1,15 +1,13 @@
-/** A line of a Pod's log as kubelet returns it, or a part of a long line. */
 export interface LogPiece {
   /** ISO 8601 in UTC, with nanoseconds; these strings sort by time. */
   readonly time: string;
   readonly text: Buffer;
-  /** The line continues in the next piece. */
   readonly partial: boolean;
 }
 
 /**
- * A position in a log without line numbers: after all lines before `time`, after `count` lines with
- * exactly that time, and after this many bytes of the next line with that time.
+ * A position in a log: after all lines before `time`, after `count` lines with exactly that time,
+ * and after this many bytes of the next one.
  */
 export interface LogPlace {
   readonly time: string;
@@ -19,7 +17,7 @@ export interface LogPlace {
 
 export const BEGINNING: LogPlace = { time: '', count: 0, bytes: 0 };
 
-/** Parses a position. Malformed text counts as the beginning. */
+/** Malformed text counts as the beginning. */
 export const placeOf = (text: string): LogPlace => {
   const [, time, count, bytes] = PLACE.exec(text) ?? [];
   return time === undefined ? BEGINNING : { time, count: Number(count), bytes: Number(bytes) };
@@ -29,8 +27,7 @@ export const placeText = ({ time, count, bytes }: LogPlace): string =>
   time === '' ? '0' : `${time}_${count}_${bytes}`;
 
 /**
- * The position after the piece, if the piece follows it. Two streams may write lines out of order
- * by some microseconds; these do not move the position.
+ * Two streams may write lines out of order by some microseconds; these do not move the position.
  */
 export const placeAfter = (place: LogPlace, { time, text, partial }: LogPiece): LogPlace => {
   if (time < place.time) return place;
@@ -40,22 +37,19 @@ export const placeAfter = (place: LogPlace, { time, text, partial }: LogPiece): 
     : { time, count: count + 1, bytes: 0 };
 };
 
-/**
- * Filters the pieces after a position, of a log read again from the start of that position's
- * second.
- */
+/** Filters a log that is read again from the start of the position's second. */
 export class LogResumption {
   readonly #from: LogPlace;
   #count = 0;
   #bytes = 0;
-  /** Whether the line right before the position has been rotated away. */
+  /** The line right before the position has been rotated away. */
   isBroken = false;
 
   constructor(from: LogPlace) {
     this.#from = from;
   }
 
-  /** Returns the piece or its remainder; undefined if it was delivered before. */
+  /** Undefined if the piece was delivered before. */
   admit(piece: LogPiece): LogPiece | undefined {
     const { time, count, bytes } = this.#from;
     if (piece.time < time) return undefined;

@@ -15,7 +15,6 @@ export interface LogSourceTerms {
 const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_REFUSAL = 64 << 10;
 
-/** Reads containers' logs from kubelets, over its own connections, one for each read. */
 export class LogSource {
   readonly #access: ClusterAccess;
   readonly #agent: string;
@@ -34,9 +33,8 @@ export class LogSource {
   }
 
   /**
-   * Reads with back-pressure until the answer ends or the signal aborts. Has no deadline, since a
-   * followed log may be quiet for hours. Rejects with ApiRefused, or with another error if the
-   * answer is missing or breaks off.
+   * A followed log may be quiet for hours, so it has no deadline. Rejects with ApiRefused, or with
+   * another error if the answer breaks off.
    */
   async *read(
     target: PodTarget,
@@ -86,23 +84,18 @@ export class LogSource {
 
 const NEWLINE = 10;
 const SPACE = 32;
-/** Longer lines are split into parts. */
 const LONGEST_TEXT = 64 << 10;
 const LONGEST_TIME = '2026-01-31T12:00:00.000000000+02:00'.length;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * Splits the answer of `GET …/log?timestamps=true` into lines. Skips lines without a time, which
- * the container did not print.
+ * Splits the answer of `GET …/log?timestamps=true`. Skips lines without a time, which the container
+ * did not print.
  */
 export class LogLines {
-  /** The start of an incomplete line, shorter than LONGEST_TEXT. */
   readonly #rest = new ByteQueue();
   #restBytes = 0;
-  /**
-   * Time of a line that arrives in parts; '' if the line is skipped, undefined at the start of a
-   * line.
-   */
+  /** Time of a line that arrives in parts; '' if the line is skipped. */
   #time: string | undefined;
 
   push(chunk: Buffer): readonly LogPiece[] {
@@ -142,7 +135,6 @@ export class LogLines {
   }
 }
 
-/** Returns '' for a malformed time. */
 const utcOf = (text: string): string => {
   const [, seconds, fraction = '', zone] = TIME.exec(text) ?? [];
   if (seconds === undefined || zone === undefined) return '';

@@ -6,21 +6,17 @@ interface Kept extends LogPiece {
   readonly place: LogPlace;
 }
 
-/** Collects the end of a log, up to a number of lines and of bytes. */
 export class LogTailWindow {
   readonly #tailLines: number;
   readonly #limitBytes: number;
   readonly #since: string;
   #pieces: Kept[] = [];
-  /** The first stored piece. */
   #from = 0;
   #bytes = 0;
   #place = BEGINNING;
   #firstTime = '';
   #leastTime = '';
-  /** Whether requested lines were dropped. */
   truncated = false;
-  /** Total so far. */
   size = 0;
 
   /** `since`: ISO 8601 in UTC; ignores earlier lines. */
@@ -61,12 +57,11 @@ export class LogTailWindow {
     }
   }
 
-  /** Earliest pushed time; '' if nothing was pushed. */
+  /** Empty if nothing was pushed. */
   get leastTime(): string {
     return this.#leastTime;
   }
 
-  /** Position after the last pushed line; `BEGINNING` if nothing was pushed. */
   get place(): LogPlace {
     return this.#place;
   }
@@ -76,7 +71,6 @@ export class LogTailWindow {
     return this.#place !== BEGINNING && this.#firstTime === this.#place.time;
   }
 
-  /** `next`: the position for a follower. */
   tail(next: string): LogTail {
     const lines = this.#lines();
     const wanted = lastWithin(lines.slice(-this.#tailLines), this.#limitBytes);

@@ -32,25 +32,20 @@ import { SeenLogs } from './seen-logs.ts';
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
   readonly log: Log;
-  /**
-   * After this time without a line, checks whether a followed log has more, in ms; 20,000 by
-   * default.
-   */
   readonly silenceMs?: number;
 }
 
 const TAIL_WITHIN_MS = 20_000;
-/** Bytes read for one tail; long lines reduce the number of lines. */
+/** Long lines reduce the number of lines. */
 const MOST_READ = 32 << 20;
-/** Pause between two attempts to follow, in ms. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MS = 20_000;
 
 /**
- * Reads the logs of Pods from their kubelets, through the API server. A kubelet keeps a log as long
- * as the Pod, and of a busy Pod only the last file (10 MiB by default). Reports rotated lines if
- * this replica had read before them.
+ * Reads the logs of Pods through the API server. A kubelet keeps a log as long as the Pod, and of a
+ * busy Pod only the last file (10 MiB by default). Reports rotated lines if this replica had read
+ * before them.
  */
 export class PodLogs {
   readonly #api: ApiClient;
@@ -58,7 +53,6 @@ export class PodLogs {
   readonly #source: LogSource;
   readonly #seen = new SeenLogs();
   readonly #silenceMs: number;
-  /** Wakes the followers of a Pod, by the Pod's uid. */
   readonly #wakers = new Map<string, Set<() => void>>();
 
   constructor(deps: PodLogsDeps) {
@@ -68,7 +62,7 @@ export class PodLogs {
     this.#source = new LogSource(deps);
   }
 
-  /** Implements `SandboxDriver.logs`. Rejects with NotJoinable if the log is unreadable now. */
+  /** Rejects with NotJoinable if the log is unreadable now. */
   async tail(target: PodTarget, request: LogRequest): Promise<LogTail> {
     try {
       const { state, why } = await presenceOf(this.#api, target);
@@ -99,10 +93,7 @@ export class PodLogs {
     }
   }
 
-  /**
-   * Implements `SandboxDriver.followLogs`. Survives broken links without repeating or dropping
-   * lines.
-   */
+  /** Survives broken links without repeating or dropping lines. */
   async *follow(
     target: PodTarget,
     after: string,
@@ -147,10 +138,7 @@ export class PodLogs {
     }
   }
 
-  /**
-   * Called when the Pod or its container has ended: its followers check now, whatever the kubelet
-   * says.
-   */
+  /** The Pod or its container has ended: followers check now, whatever the kubelet says. */
   gone(uid: string): void {
     for (const wake of this.#wakers.get(uid) ?? []) wake();
   }
@@ -178,14 +166,12 @@ export class PodLogs {
     }
   }
 
-  /** The error for a missing Pod, as in `enterPod`. */
   async #absent(target: PodTarget, cause: unknown): Promise<Error> {
     const presence = await this.#presence(target);
     if (presence?.state === 'gone') return gone(presence.why);
     return new NotJoinable(`the sandbox's log can't be read now: ${NOT_KNOWN_YET}`, { cause });
   }
 
-  /** The position after all lines with that time. */
   async #lastPlace(target: PodTarget, { time }: LogPlace): Promise<LogPlace> {
     const all = new LogTailWindow({ tailLines: 1, limitBytes: 1, since: '' });
     for await (const pieces of this.#source.read(
@@ -199,7 +185,7 @@ export class PodLogs {
     return all.place;
   }
 
-  /** Also true if the kubelet refuses to answer, since the Pod has then changed. */
+  /** True too if the kubelet refuses to answer, since the Pod has then changed. */
   async #hasMore(target: PodTarget, { time }: LogPlace): Promise<boolean> {
     try {
       let last = '';
@@ -225,7 +211,6 @@ export class PodLogs {
     }
   }
 
-  /** Yields the pieces after the position until the answer ends or breaks off. */
   async *#from(
     from: LogPlace,
     target: PodTarget,
@@ -275,7 +260,6 @@ const timeOf = (since: number): string => new Date(since).toISOString().replace(
 /** Kubelets take whole seconds. */
 const secondOf = (time: string): string => `${time.slice(0, '2026-01-31T12:00:00'.length)}Z`;
 
-/** Ends early if aborted. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -289,19 +273,18 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Detects missing lines of a followed log: kubelets sometimes lose track of a log during rotation,
- * and links die. Leaves the link of a quiet log open, since a new link cannot tell whether the
- * previous file had more lines.
+ * Kubelets sometimes lose track of a log during rotation, and links die. The link of a quiet log
+ * stays open: only it shows whether the previous file had more lines.
  */
 class LogSilence {
   readonly #afterMs: number;
   readonly #hasMore: () => Promise<boolean>;
   readonly #missed = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  /** Number of the wait, since a wait may end before its check does. */
+  /** A wait may end before its check does. */
   #wait = 0;
 
-  /** `hasMore` checks outside the link whether the log has more lines. It must not reject. */
+  /** `hasMore` must not reject. */
   constructor(afterMs: number, hasMore: () => Promise<boolean>) {
     this.#afterMs = afterMs;
     this.#hasMore = hasMore;
@@ -312,7 +295,6 @@ class LogSilence {
     return this.#missed.signal;
   }
 
-  /** Starts a wait for lines. */
   begin(): void {
     this.end();
     this.#timer = setTimeout(() => {
@@ -320,7 +302,6 @@ class LogSilence {
     }, this.#afterMs).unref();
   }
 
-  /** Ends the wait. */
   end(): void {
     clearTimeout(this.#timer);
     this.#wait += 1;

@@ -2,24 +2,19 @@ import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 const MOST_LOGS = 10_000;
 
-/** The times of the first and last line that were read here. */
 interface Span {
   readonly first: string;
   readonly last: string;
 }
 
 /**
- * Remembers which lines this replica has read of containers' logs. Kubelets return only the newest
- * file and do not mention older ones, so a rotation shows only by a missing line that existed
- * before.
+ * Lines that this replica has read. Kubelets return only the newest file, so a rotation shows only
+ * by a missing line that existed before.
  */
 export class SeenLogs {
   readonly #spans = new Map<string, Span>();
 
-  /**
-   * Records the first and last time; '' for none. Forgets the least recently read logs beyond
-   * 10,000.
-   */
+  /** Empty for none. Forgets the least recently read logs beyond 10,000. */
   saw(target: PodTarget, { first, last }: Span): void {
     if (first === '' || last === '') return;
     const key = keyOf(target);
@@ -38,10 +33,6 @@ export class SeenLogs {
     if (this.#spans.size > MOST_LOGS && oldest !== undefined) this.#spans.delete(oldest);
   }
 
-  /**
-   * Whether lines existed at or after `since` and before `first`, the first line that exists now
-   * ('' if there is none).
-   */
   lacks(
     target: PodTarget,
     { since, first }: { readonly since: string; readonly first: string },

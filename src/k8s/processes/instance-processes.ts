@@ -30,22 +30,20 @@ export interface InstanceProcessesDeps extends Pick<
   'pause' | 'clock'
 > {
   readonly openAgent: (pod: PodTarget) => Promise<AgentWay>;
-  /** See `InstanceAccess.enterAny`. */
   readonly enter: <T>(
     id: InstanceId,
     way: (containers: readonly PodTarget[]) => Promise<T>,
   ) => Promise<T>;
 }
 
-/** Maximum bytes of a sandbox's list, since arguments may be long. */
+/** Bytes of a sandbox's list, since arguments may be long. */
 const LONGEST_LIST = 16 << 20;
-/** Time slice in ms for parsing a list before other events run. */
 const SLICE_MS = 2;
 const LONGEST_ROOM = 32;
 
 /**
- * The processes in instances' Pods. The agent in a container starts each process and stays as its
- * holder. So any replica can serve any process, and a process does not depend on a replica.
+ * The agent in a container starts each process and stays as its holder. So any replica can serve
+ * any process, and a process does not depend on a replica.
  */
 export class InstanceProcesses extends AgentProcesses<PodTarget> {
   readonly #deps: InstanceProcessesDeps;
@@ -123,9 +121,7 @@ export class InstanceProcesses extends AgentProcesses<PodTarget> {
   }
 }
 
-/**
- * Returns a name that is unique to the Pod: its containers share one namespace of process names.
- */
+/** A Pod's containers share one namespace of process names. */
 const roomOf = ({ uid }: PodTarget): string => uid.replaceAll(/[^\w]/g, '').slice(0, LONGEST_ROOM);
 
 const placeOf = (

@@ -7,10 +7,7 @@ import type { ResourceTerms } from './owned-resource.ts';
 
 const KEY_LABEL = 'sandpool.dev/key-id';
 
-/**
- * The spec of an `ApiKey`, named like the key. Contains only the HMAC of the secret under the
- * pepper, never the secret. Only daemons write it.
- */
+/** Holds only the HMAC of the secret under the pepper. Only daemons write it. */
 export const ApiKeySpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   keyId: z.string().regex(/^[0-9A-Za-z]{12,64}$/),
@@ -22,23 +19,19 @@ export const ApiKeySpecSchema = z.object({
   /** A sealed hash by which other clusters can verify the key. */
   verifier: z.string().max(128).optional(),
   global: z.boolean().optional(),
-  /** Fingerprint of the manager, if this is a copy of its promoted key. */
+  /** Fingerprint of the manager whose promoted key this copies. */
   promotedBy: z.string().max(64).optional(),
-  /** When that manager last confirmed the key. */
   confirmedAt: z.iso.datetime().optional(),
-  /** The keyId of the key that created this one. */
   createdBy: z
     .string()
     .regex(/^[0-9A-Za-z]{12,64}$/)
     .optional(),
   gated: z.literal(true).optional(),
-  /** Users of the creating keys. */
   makers: z.array(z.string().max(63)).max(64).optional(),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
-  /** Creation time of the object. */
   bornAt: z.iso.datetime().optional(),
-  /** See Seals: without a seal the key is invalid, whatever its hash. */
+  /** Without a seal the key is invalid, whatever its hash. */
   seal: z.string().max(64).optional(),
 });
 type ApiKeySpec = z.infer<typeof ApiKeySpecSchema>;
@@ -111,7 +104,7 @@ const NOT_SEALED = {
   message: 'no daemon of this installation wrote it as it stands: it is no key',
 };
 
-/** Whether this is the object that the key was written for, and not a recreated one. */
+/** The object that the key was written for, not a recreated one. */
 const isBornNow = ({ metadata, spec }: ResourceObject): boolean =>
   Math.abs(
     Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp),

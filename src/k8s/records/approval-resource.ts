@@ -11,10 +11,7 @@ import type { ResourceTerms } from './owned-resource.ts';
 const text = (most: number) => z.string().max(most);
 const moment = z.iso.datetime();
 
-/**
- * The spec of an `Approval`, named by its id: a request that waits or waited for a person. Only
- * daemons write it. `content` is sealed, and removed at the end.
- */
+/** Only daemons write it. `content` is sealed, and removed at the end. */
 export const ApprovalSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   principal: z.object({
@@ -47,14 +44,14 @@ export const ApprovalSpecSchema = z.object({
   use: z
     .object({ at: moment, attempt: z.int().min(1).max(1_000_000), settled: z.boolean() })
     .optional(),
-  /** See Seals: without a seal nothing is granted. */
+  /** Without a seal nothing is granted. */
   seal: text(64).optional(),
 });
 type ApprovalSpec = z.infer<typeof ApprovalSpecSchema>;
 
 const KIND = 'Approval';
 
-/** Approvals as custom resources, in the namespace of the caller. Keys are `namespace/id`. */
+/** In the namespace of the caller. Keys are `namespace/id`. */
 export const approvalResource = ({
   seals,
   teamOf,
@@ -80,7 +77,7 @@ export const approvalResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // Created as pending: a grant must be bound to the object's uid.
+    // A grant must be bound to the object's uid, so it starts as pending.
     if (verdict === 'bound' || (verdict === 'unbound' && spec.status === 'pending'))
       return { kind: 'record', record: recordOf(object) };
     return { kind: 'ignored' };

@@ -20,9 +20,7 @@ import { FORMAT } from '../api/resource.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 
-/** The owner's part of a `SandboxEnv`, with the bounds of `POST /envs`. */
 interface EnvSpec {
-  /** Default: `user`. */
   readonly access?: Access;
   readonly templateRef: TemplateRef;
   readonly mode?: EnvMode;
@@ -41,7 +39,7 @@ interface EnvSpec {
 
 const Deleting = z.enum(['none', 'keep-running', 'force']);
 
-/** The daemon's part of a `SandboxEnv`: durable data that the owner does not set. */
+/** Durable data of an env that the owner does not set. */
 export const ResolvedEnvSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
@@ -62,7 +60,6 @@ export const ResolvedEnvSchema = z.object({
       }),
     )
     .max(MOST_MEMBERS),
-  /** Memory by group. */
   scaling: z.record(z.string(), z.looseObject({})).meta({ maxProperties: MOST_GROUPS }),
   conditions: z
     .array(
@@ -76,13 +73,12 @@ export const ResolvedEnvSchema = z.object({
     )
     .max(ENV_CONDITIONS.length),
   deleting: Deleting,
-  /** See Seals: proves that a daemon wrote the fields above for this object. */
+  /** Proves that a daemon wrote the fields above for this object. */
   seal: z.string().max(64).optional(),
 });
 type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
 
 export interface EnvResourceDeps extends ResourceTerms {
-  /** The cluster of members that do not name one. */
   readonly clusterId: string;
 }
 
@@ -194,7 +190,6 @@ type Stated = Pick<
   | 'groups'
 >;
 
-/** Reads the owner's part of the spec. */
 const statedIn = (
   {
     access,

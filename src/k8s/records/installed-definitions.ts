@@ -6,11 +6,10 @@ import { listPageOf } from '../api/api-objects.ts';
 import { GROUP, type OutdatedReport, type ResourceObject } from '../api/resource.ts';
 
 /**
- * Version of the custom resource definitions that script/crds.ts writes. Every change raises it,
- * since the API server silently drops fields that an older definition lacks.
+ * Raise it with every change of the definitions that script/crds.ts writes: the API server silently
+ * drops fields that an older definition lacks.
  */
 export const DEFINITIONS_VERSION = 1;
-/** The annotation with a definition's version. */
 export const DEFINITIONS_ANNOTATION = 'sandpool.dev/definitions-version';
 
 export const PLURALS = [
@@ -28,17 +27,14 @@ export interface InstalledDefinitionsDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Receives each outdated definition. While one exists, this replica must not lead anything. */
+  /** While a definition is outdated, this replica must not lead anything. */
   readonly outdated: OutdatedReport;
 }
 
 const AGAIN_MS = 30_000;
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-/**
- * Checks the installed definitions at the start and every 30 s. Reports missing and outdated ones
- * until they are right. Later versions contain everything that this version writes.
- */
+/** Later versions contain everything that this version writes. */
 export class InstalledDefinitions {
   readonly #deps: InstalledDefinitionsDeps;
   #callOff: () => void = () => undefined;
@@ -49,7 +45,6 @@ export class InstalledDefinitions {
     this.#deps = deps;
   }
 
-  /** Resolves once each definition is checked, as far as the API server permits. */
   async start(): Promise<void> {
     await this.#look();
   }
@@ -59,7 +54,6 @@ export class InstalledDefinitions {
     this.#callOff();
   }
 
-  /** Why the definitions could not be checked. */
   warnings(): readonly string[] {
     return this.#why === undefined ? [] : [this.#why];
   }

@@ -13,15 +13,12 @@ import {
 } from '../api/resource.ts';
 import type { SealedContent, Seals } from '../api/seals.ts';
 
-/** Dependencies for reading and writing users' records. */
 export interface ResourceTerms {
   readonly seals: Seals;
-  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly now: () => number;
 }
 
-/** A record owned by a user, with a name in the user's namespace. */
 interface Owned {
   readonly uid: string;
   readonly name: string;
@@ -29,36 +26,32 @@ interface Owned {
   readonly createdAt: number;
 }
 
-/** The daemon's part of an object. */
 interface Resolved extends Born, SealedContent {
   readonly format: number;
 }
 
 /**
- * A kind whose objects may be made by hand. A daemon adds `resolved` under its seal. An object
- * without it, or with another object's, is settled first. An object with a forged one is unusable.
+ * Objects may be made by hand. A daemon adds `resolved` under its seal. An object without it, or
+ * with another object's, is settled first; one with a forged one is unusable.
  */
 export interface OwnedKind<T extends Owned, R extends Resolved> extends ResourceTerms {
   readonly kind: string;
   readonly plural: string;
-  /** The latest format that this version reads. */
   readonly format: number;
-  /** The field with the uid. */
+  /** Field with the uid. */
   readonly label: string;
   readonly written: (
     record: Omit<T, 'revision'>,
     bornAt: string,
   ) => Written & { readonly resolved: R };
   readonly recordOf: (object: ResourceObject, resolved: R) => T;
-  /** The requested record, if it is not granted yet. */
   readonly asked?: (record: T, resolved: R) => T | undefined;
-  /** Grants objects that are made or changed by hand; absent if they need no grant. */
+  /** Absent if hand-made objects need no grant. */
   readonly grants?: Grants<T>;
-  /** Settles a hand-made object as a record. */
   readonly settled: (object: ResourceObject) => Omit<T, 'revision'> | Fault;
 }
 
-/** Creates the mapping of a kind between records and objects. Record keys are `namespace/name`. */
+/** Keys are `namespace/name`. */
 export const ownedResource = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
 ): Resource<T> => {
@@ -109,7 +102,6 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
   };
 };
 
-/** Reads an object by the daemon's part. */
 const readingOf = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
   object: ResourceObject,
@@ -147,7 +139,6 @@ const standingOf = ({ metadata, status }: ResourceObject): StandingObject => ({
   status,
 });
 
-/** The result for an object that is neither a daemon's nor a copy with a known owner. */
 const forged = (object: ResourceObject): Reading<never> => ({
   kind: 'wrong',
   object,

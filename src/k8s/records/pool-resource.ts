@@ -31,9 +31,7 @@ import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 import { z } from 'zod';
 import { POOL_CONDITIONS } from '../../model/pools/pool-condition.ts';
 
-/** The owner's part of a `SandboxPool`, with the bounds of `POST /sandboxpools`. */
 export interface PoolSpec extends PoolSource {
-  /** Default: `user`. */
   readonly access?: Access;
   readonly replicas: number;
   readonly minReplicas?: number;
@@ -52,7 +50,6 @@ export interface PoolResourceDeps extends RenderLookups, ResourceTerms {
 
 const LONGEST_REASON = 4_096;
 
-/** Differs from every source hash. */
 const UNRENDERED = 'none';
 
 export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> =>
@@ -121,7 +118,6 @@ const resolvedOf = (record: Omit<PoolRecord, 'revision'>, bornAt: string) => {
   } satisfies ResolvedPool;
 };
 
-/** Returns the record in the object, for any writer. */
 const poolRecordOf = (
   { metadata, spec: given }: ResourceObject,
   resolved: ResolvedPool,
@@ -157,7 +153,6 @@ const poolRecordOf = (
   };
 };
 
-/** The record with the size requested by hand, if that is not granted yet. */
 const asked = ({ requested, ...record }: PoolRecord): PoolRecord | undefined =>
   record.deleting !== false || requested === undefined
     ? undefined
@@ -193,7 +188,6 @@ type Stated = Pick<
   | 'access'
 >;
 
-/** Reads the owner's part of the spec. */
 const statedIn = ({
   replicas,
   minReplicas,
@@ -254,16 +248,15 @@ const renderedOf = (source: PoolSource, deps: PoolResourceDeps): RenderedPool | 
   }
 };
 
-/** In the form of the schema of `spec`. */
 const MAX_REPLICAS = 10_000;
 
-/** The daemon's part of a `SandboxPool`: durable data that the owner does not set. */
+/** Durable data of a pool that the owner does not set. */
 export const ResolvedPoolSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
   /**
-   * `namespace/name` and creation time for which `uid` was assigned. A copy of the object differs
-   * in one of them, and gets its own uid.
+   * `namespace/name` and creation time for which `uid` was assigned. A copy of the object differs,
+   * and gets its own uid.
    */
   bornAs: z.string().max(512),
   bornAt: z.iso.datetime(),
@@ -271,12 +264,11 @@ export const ResolvedPoolSchema = z.object({
   team: z.string().max(63),
   user: z.string().max(63),
   mark: z.string().max(256).optional(),
-  /** Replicas that the owner's quota grants. */
+  /** Granted by the owner's quota. */
   replicas: z.int().min(0).max(MAX_REPLICAS),
   env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
   decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
   templateVersion: z.string().max(64).optional(),
-  /** Hash of the source of `definition`. */
   renderedFrom: z.string().max(64),
   definition: z.looseObject({}),
   updateRevision: z.string().max(64),
@@ -305,7 +297,7 @@ export const ResolvedPoolSchema = z.object({
     .max(POOL_CONDITIONS.length)
     .optional(),
   deleting: z.enum(['none', 'keep-running', 'force']),
-  /** See Seals: proves that a daemon wrote the fields above for this object. */
+  /** Proves that a daemon wrote the fields above for this object. */
   seal: z.string().max(64).optional(),
 });
 

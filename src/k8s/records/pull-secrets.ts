@@ -6,7 +6,6 @@ import { ENV_LABEL } from './env-resource.ts';
 import { API_VERSION, objectPath, type ResourceObject } from '../api/resource.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 
-/** Name of the Secret of a pool or an env, by its uid. */
 export const pullSecretNameOf = (ownerUid: string): string => `sandpool-pull-${ownerUid}`;
 
 /**
@@ -40,10 +39,6 @@ export class PodPullSecrets implements PullSecrets {
     }
   }
 
-  /**
-   * Returns the uid of the owner's object in the cluster; undefined if the name now belongs to
-   * another object or to none.
-   */
   async #uidOf({ kind, namespace, name, uid }: PullSecretOwner): Promise<string | undefined> {
     try {
       const { metadata } = (await this.#api.get(

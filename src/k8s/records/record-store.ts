@@ -29,37 +29,26 @@ export interface KubernetesRecordStoreDeps {
   readonly api: ApiServer;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The API server's time in ms since the epoch. */
   readonly now: () => number;
   readonly lookups: RecordLookups;
-  /** Grants hand-made and hand-resized pools within their owners' quotas. */
   readonly grants: Grants<PoolRecord>;
-  /** Seals by which daemons recognise their own writes. */
   readonly seals: Seals;
-  /**
-   * Receives each object of a later version. While one exists, this replica must not lead anything.
-   */
+  /** While an object of a later version exists, this replica must not lead anything. */
   readonly outdated: OutdatedReport;
 }
 
-/** Completes and checks hand-made objects. */
 export interface RecordLookups {
   readonly instanceType: (name: string) => InstanceType | undefined;
-  /** Fields that pool owners may set; see RenderLookups if absent. */
   readonly terms?: SourceTerms;
   /** Throws DefinitionRefused if the driver cannot run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
-  /** This cluster, for members that do not name one. */
   readonly clusterId: string;
 }
 
 /**
- * Templates, pools, envs, API keys, approvals, quotas and worker clusters as custom resources.
- * Objects made by kubectl become records like those made over REST, once a replica has added the
- * daemon's part; a pool waits for its template. Writes reject with a Refusal if the API server is
- * unreachable or the namespace is missing.
+ * Objects made by kubectl become records once a replica has added the daemon's part. Writes reject
+ * with a Refusal if the API server is unreachable or the namespace is missing.
  */
 export class KubernetesRecordStore implements RecordStore {
   readonly templates: ResourceRecords<TemplateRecord>;
@@ -119,7 +108,6 @@ export class KubernetesRecordStore implements RecordStore {
     ]);
   }
 
-  /** Kinds with a published status. */
   get published() {
     const { pools, envs } = this;
     return {
@@ -127,7 +115,6 @@ export class KubernetesRecordStore implements RecordStore {
         kind: 'SandboxPool',
         plural: 'sandboxpools',
         standing: pools.standing,
-        // The selector for the scale subresource.
         added: (uid: string) => ({ selector: `${POOL_LABEL}=${uid}` }),
       },
       env: {
@@ -139,7 +126,6 @@ export class KubernetesRecordStore implements RecordStore {
     };
   }
 
-  /** Why this replica is unreliable, for readiness. */
   get problems(): readonly string[] {
     return this.#followed().flatMap(({ problems }) => problems);
   }
@@ -152,7 +138,6 @@ export class KubernetesRecordStore implements RecordStore {
     await Promise.all([...this.#always(), this.clusters].map((records) => records.stop()));
   }
 
-  /** All mirrored kinds; clusters only in a fleet. */
   #followed() {
     return this.clusters.isFollowed ? [...this.#always(), this.clusters] : this.#always();
   }

@@ -27,29 +27,26 @@ export interface ResourceInitializerDeps<T> {
 
 const FIRST_DELAY_MS = 250;
 const AGAIN_MS = 30_000;
-/** First delay after a denial; doubles each time up to AGAIN_MS. */
+/** Doubles after each denial up to AGAIN_MS. */
 const DENIED_MS = 1_000;
 const SEAL_AFTER_MS = 5_000;
 /**
- * Longest wait for a seal in ms. With its additions it must stay below the longest delay of a Node
- * timer, beyond which Node fires at once.
+ * With its additions it must stay below the longest delay of a Node timer, beyond which Node fires
+ * at once.
  */
 const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
 
 /**
- * Completes objects that are made or edited by hand, seals unsealed ones, and writes the reason on
- * unusable ones. Grants hand-made requests for more first. Every replica does this after a short
- * random delay; writes are conditional, so the first one wins. Retries failures after half a
- * minute, and denials sooner at first.
+ * Completes objects that are made or edited by hand, and writes the reason on unusable ones. Every
+ * replica does this after a short random delay; writes are conditional, so the first wins. Retries
+ * failures after half a minute, and denials sooner at first.
  */
 export class ResourceInitializer<T> {
   readonly #deps: ResourceInitializerDeps<T>;
-  /** Pending work by object key, one piece for each object. */
   readonly #waiting = new Map<
     string,
     { readonly reading: Reading<T>; readonly timer: NodeJS.Timeout }
   >();
-  /** Number of denials in a row, by object key. */
   readonly #denials = new Map<string, number>();
   #stopped = false;
 
@@ -57,7 +54,6 @@ export class ResourceInitializer<T> {
     this.#deps = deps;
   }
 
-  /** Handles an object's latest state; undefined if it is gone. */
   consider(key: string, reading: Reading<T> | undefined): void {
     const before = this.#waiting.get(key);
     clearTimeout(before?.timer);
@@ -67,7 +63,6 @@ export class ResourceInitializer<T> {
       this.#arm(key, reading, this.#untilAllowed(key) + this.#untilDue(reading));
   }
 
-  /** Retries pending work now; in one namespace, if given. */
   lookAgain(namespace?: string): void {
     for (const [key, { reading, timer }] of this.#waiting) {
       if (namespace !== undefined && !key.startsWith(`${namespace}/`)) continue;
@@ -84,14 +79,14 @@ export class ResourceInitializer<T> {
     this.#denials.clear();
   }
 
-  /** Random delay in ms, so that one replica comes first. */
+  /** Random, so that one replica comes first. */
   #untilAllowed(key: string): number {
     const denials = this.#denials.get(key) ?? 0;
     const backOff = denials === 0 ? 0 : Math.min(AGAIN_MS, DENIED_MS * 2 ** (denials - 1));
     return Math.random() * FIRST_DELAY_MS + backOff * (0.5 + Math.random() / 2);
   }
 
-  /** Extra delay in ms for a seal, so that the creator of the object comes first. */
+  /** The creator of the object seals it first. */
   #untilDue(reading: Reading<T>): number {
     if (reading.kind !== 'record' || !reading.unbound || reading.mended || reading.asked) return 0;
     const createdAt = Date.parse(reading.unbound.metadata.creationTimestamp);
@@ -128,10 +123,6 @@ export class ResourceInitializer<T> {
     await this.#granted({ key, reading, object, before: undefined }, settled);
   }
 
-  /**
-   * Writes the object's granted state if its owner's quota allows; otherwise writes the reason and
-   * retries later.
-   */
   async #granted(
     { key, reading, object, before }: Granting<T>,
     settled: Initialized<T>,
@@ -157,7 +148,6 @@ export class ResourceInitializer<T> {
     if (verdictIn(stored.kind, stored.status?.conditions)) await this.#tell(stored, undefined);
   }
 
-  /** Retries a denied request later, if the object has not changed. */
   #laterAgain(key: string, reading: Reading<T>): void {
     this.#denials.set(key, (this.#denials.get(key) ?? 0) + 1);
     const waiting = this.#waiting.get(key);
@@ -190,7 +180,6 @@ export class ResourceInitializer<T> {
     if (mended) await this.#tell(stored || mended, undefined);
   }
 
-  /** Writes the condition `Ready`: the problem, or success if `fault` is undefined. */
   async #tell(object: ResourceObject, fault: Fault | undefined): Promise<void> {
     const { api, log, resource } = this.#deps;
     const known = readyOf(object);
@@ -231,14 +220,12 @@ interface Granting<T> {
   readonly key: string;
   readonly reading: Reading<T>;
   readonly object: ResourceObject;
-  /** Undefined for a new object. */
   readonly before: T | undefined;
 }
 
 const isFault = <T>(settled: Initialized<T> | Fault): settled is Fault => 'reason' in settled;
 const isDenial = <T>(answer: Grant<T> | Denial): answer is Denial => 'reason' in answer;
 
-/** Whether only the daemons' part has changed. */
 const asksForTheSame = (
   before: Reading<unknown> | undefined,
   now: Reading<unknown> | undefined,

@@ -31,7 +31,6 @@ export interface ResourceRecordsDeps<T> {
   readonly resource: Resource<T>;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The API server's time in ms since the epoch. */
   readonly now: () => number;
   /** Called before other listeners; `why` is undefined once the object is gone. */
   readonly outdated: OutdatedReport;
@@ -40,14 +39,12 @@ export interface ResourceRecordsDeps<T> {
 const PAGE = 250;
 const CATCH_UP_MS = 5_000;
 /** The API server reports creation time and current time in whole seconds. */
-/** Objects with the label of one record: its own, and others with a copied label. */
+/** An object with a record's label, or a copy of the label. */
 const MOST_LABELLED = 16;
 
 /**
- * The records of one kind as objects of the API server, in all namespaces. A revision is the
- * object's resourceVersion. Shows only records: hand-made objects are settled first, faulty ones
- * get the reason, later versions are left alone and reported as problems, and objects in a
- * namespace without a team belong to others.
+ * The records of one kind in all namespaces. A revision is the object's resourceVersion. Hand-made
+ * objects are settled first, and later versions are left alone and reported as problems.
  */
 export class ResourceRecords<T extends { readonly revision: Revision }> implements Records<T> {
   readonly #resource: Resource<T>;
@@ -56,7 +53,6 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
   readonly #initializer: ResourceInitializer<T>;
-  /** The last reported records, by object key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
   readonly #tooNew = new Set<string>();
@@ -86,7 +82,6 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     measureMirror(metrics, resource.plural, () => [this.report()]);
   }
 
-  /** `namespace` restricts the list. */
   async list(namespace?: string): Promise<readonly T[]> {
     const records: T[] = [];
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
@@ -139,8 +134,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   /**
-   * Seals a new object, whose uid is known only now. If this fails, the object stays, and the
-   * initializers seal it later.
+   * Seals a new object, whose uid is known only now. If this fails, the initializers seal it later.
    */
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);
@@ -205,25 +199,20 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#reflector.caughtUp(CATCH_UP_MS);
   }
 
-  /** Whether somebody follows changes. */
   get isFollowed(): boolean {
     return this.#isFollowed;
   }
 
-  /** All last reported records. */
   mirrored(): Iterable<T> {
     return this.#shown.values();
   }
 
-  /** The last reported record, by object key. */
   shown(key: string): T | undefined {
     return this.#shown.get(key);
   }
 
-  /** The object of a record, for kinds with a published status. */
   readonly standing = (key: string) => standingIn(this.#mirror.get(key));
 
-  /** Checks faulty objects again, since they may be right now; in one namespace, if given. */
   lookAgain(namespace?: string): void {
     this.#initializer.lookAgain(namespace);
   }
@@ -232,7 +221,6 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#reflector.report();
   }
 
-  /** Why this replica is unreliable. */
   get problems(): readonly string[] {
     const { stale } = this.#reflector;
     return stale === undefined ? [] : [`${this.#resource.plural}: ${stale}`];
@@ -275,10 +263,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return versionOf(object, (given) => this.#reading(given));
   }
 
-  /**
-   * Reads the record of an object. Reuses a record that is shown at the same revision, since seals
-   * and schemas cost most.
-   */
+  /** Reuses a record that is shown at the same revision, since seals and schemas cost most. */
   #recordIn(object: unknown): readonly T[] {
     const { namespace, name, resourceVersion } = (object as ResourceObject).metadata;
     const shown = this.#shown.get(keyOf({ namespace, name }));
@@ -287,13 +272,11 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return reading.kind === 'record' ? [reading.record] : [];
   }
 
-  /** Returns the record in the API server's answer, after followers have received it. */
   #learnt(object: unknown): T | undefined {
     this.#mirror.learn(this.#versionOf(object));
     return this.#recordIn(object)[0];
   }
 
-  /** Reads the record from the answer to our write. Throws if it has none. */
   #written(object: unknown): T {
     const record = this.#learnt(object);
     if (!record)

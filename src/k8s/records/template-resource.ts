@@ -21,10 +21,7 @@ import {
 } from '../api/resource.ts';
 import { FORMAT } from '../api/resource.ts';
 
-/**
- * The daemon's part of a `SandboxTemplate`. `specHash` reveals edits by hand, which create a new
- * version.
- */
+/** `specHash` reveals edits by hand, which create a new version. */
 export const ResolvedTemplateSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   version: z.string().regex(/^[0-9]{1,15}$/),
@@ -86,9 +83,7 @@ export const templateResource = ({
   initialize: initialized,
 });
 
-/**
- * Initializes a new or changed template, with its next version. A manager's copy keeps its version.
- */
+/** A manager's copy keeps its version. */
 const initialized = (object: ResourceObject) => {
   const {
     version = '0',
@@ -120,7 +115,6 @@ const initialized = (object: ResourceObject) => {
   };
 };
 
-/** Whether somebody changed a manager's copy whose original is known. */
 const isEditedCopy = ({ spec }: ResourceObject, resolved: ResolvedTemplate | undefined): boolean =>
   resolved?.versions?.[0] !== undefined &&
   isCopy(resolved) &&

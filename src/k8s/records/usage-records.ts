@@ -19,13 +19,9 @@ import {
 } from '../sandboxes/sandbox-resource.ts';
 
 const PAGE = 250;
-/** Up to this number of tenants, records are listed by tenant; otherwise all are listed. */
+/** Beyond this number of tenants, all records are listed. */
 const MOST_APART = 64;
 
-/**
- * Reads tenants' usage from the API server's records: claimed sandboxes by id, and pools and their
- * sizes by uid.
- */
 export const usageRecords = (
   api: Pick<ApiClient, 'list'>,
   pools: Pick<ResourceRecords<PoolRecord>, 'list' | 'mirrored'>,
@@ -55,7 +51,7 @@ export const usageRecords = (
     new Map([...pools.mirrored()].map(({ owner }) => [tenantKey(owner), owner])).values(),
 });
 
-/** Collects the usage of the requested tenants; counts a record once even if read twice. */
+/** Counts a record once even if read twice. */
 class Usages {
   readonly #parts: ReadonlyMap<string, Readonly<Record<QuotaResource, Map<string, RecordedPart>>>>;
 

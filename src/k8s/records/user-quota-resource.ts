@@ -20,7 +20,7 @@ const sizeLimit = (resource: 'cpu' | 'memory') =>
     .meta({ pattern: QUANTITY_PATTERN })
     .optional();
 
-/** The spec of a `UserQuota`, named `{team}.{user}`. A missing limit is the configured one. */
+/** Named `{team}.{user}`. A missing limit is the configured one. */
 export const UserQuotaSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT).optional(),
   team: z.string(),
@@ -33,7 +33,7 @@ export const UserQuotaSpecSchema = z.object({
 });
 type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
 
-/** Made by hand or by daemons: the right to write these objects is the right to set quotas. */
+/** The right to write these objects is the right to set quotas. */
 export const userQuotaResource = ({
   teamOf,
 }: {

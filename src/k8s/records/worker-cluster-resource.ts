@@ -7,9 +7,9 @@ import type { Seals } from '../api/seals.ts';
 const moment = z.iso.datetime();
 
 /**
- * The spec of a `WorkerCluster`, named by the cluster's id: which clusters may link to this
- * manager. On a worker, its own object says since when it has cut off its managers. Only daemons
- * write it. It has no secret, and of a join token only the hash.
+ * Named by the cluster's id: which clusters may link to this manager. A worker's own object says
+ * since when it has cut off its managers. Only daemons write it. Of a join token it has only the
+ * hash.
  */
 export const WorkerClusterSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
@@ -21,14 +21,13 @@ export const WorkerClusterSpecSchema = z.object({
   publicKey: z.string().max(512).optional(),
   joinedAt: moment.optional(),
   cutOffAt: moment.optional(),
-  /** See Seals: without a seal no cluster may link. */
+  /** Without a seal no cluster may link. */
   seal: z.string().max(64).optional(),
 });
 type WorkerClusterSpec = z.infer<typeof WorkerClusterSpecSchema>;
 
 const KIND = 'WorkerCluster';
 
-/** The worker clusters of a manager as custom resources without a namespace. Keys are ids. */
 export const workerClusterResource = ({
   seals,
 }: {
@@ -51,8 +50,8 @@ export const workerClusterResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // No cluster has joined before the object has a uid, which link keys are bound to. Content that
-    // grants nothing, such as a cut-off of managers, stays valid with another pepper.
+    // Link keys are bound to the object's uid, so a new object has none. Content that grants
+    // nothing, such as a cut-off of managers, stays valid with another pepper.
     const lets = spec.publicKey !== undefined || spec.joinHash !== undefined;
     if (verdict === 'bound' || !lets || (verdict === 'unbound' && spec.publicKey === undefined))
       return { kind: 'record', record: recordOf(object) };

@@ -13,12 +13,10 @@ export interface BoundVolumesDeps {
 
 const PAGE = 250;
 const MOST_VOLUMES = 1_000;
-/** Annotation with the name that people see instead of the claim's name. */
+/** The name that people see instead of the claim's. */
 const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
 
-/**
- * The Bound persistent volume claims of a namespace. Reads them on demand, at most once in 250 ms.
- */
+/** Read at most once in 250 ms. */
 export class BoundVolumes implements Volumes {
   readonly provided: boolean;
   readonly #reads: SharedReads<readonly Volume[]>;

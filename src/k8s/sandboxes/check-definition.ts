@@ -6,7 +6,6 @@ import { agentFor, type Agents } from './pods/agent-programs.ts';
 import { AGENT_FOLDER } from './pods/pod-agent.ts';
 import { placedProbes } from './pods/probe-places.ts';
 
-/** Throws DefinitionRefused if a Pod cannot run the definition. */
 export const checkDefinition = (definition: InstanceDefinition, agents: Agents): void => {
   agentFor(definition, agents);
   definition.containers.forEach(({ image }, index) => {

@@ -3,9 +3,8 @@ import type { Volumes } from '../../contracts/volumes.ts';
 import type { LaunchOrder } from '../../model/sandbox.ts';
 
 /**
- * Checks that the instance's namespace offers all volumes of its definition, as `GET /volumes`
- * lists them. Rejects with DefinitionRefused if a volume is missing, and with OutcomeUnknown if the
- * volumes cannot be listed now.
+ * Rejects with DefinitionRefused if the namespace does not offer a volume, and with OutcomeUnknown
+ * if the volumes cannot be listed now.
  */
 export const checkVolumes = async (
   { record, definition }: LaunchOrder,

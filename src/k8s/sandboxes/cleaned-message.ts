@@ -31,9 +31,8 @@ const ADDRESSES = new RegExp(
   'g',
 );
 
-/** Replacements, made in this order. */
 const RULES: readonly (readonly [RegExp, string])[] = [
-  // The API server could not reach a kubelet; the rest of the message names the node.
+  // The rest of the message names the node.
   [/(?:error )?dialing backend: .*$/s, UNANSWERED],
   [/\b(?:Get|Post|Put) "[^"]*:10250\/.*$/s, UNANSWERED],
   [/\bproxy error from .*$/s, UNANSWERED],
@@ -57,9 +56,8 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Cleans a message of a kubelet, scheduler, container runtime or API server before a tenant may
- * read it. Keeps the cause. Removes names of nodes, addresses, sockets, accounts, and paths outside
- * of the sandbox. `node`: the sandbox's node, if known.
+ * Cleans a cluster's message for a tenant: keeps the cause, and removes names of nodes, addresses,
+ * sockets, accounts, and paths outside of the sandbox.
  */
 export const cleaned = (message: string, node?: string): string => {
   let text = message.slice(0, LONGEST);

@@ -5,22 +5,18 @@ import type { Fault, ResourceObject } from '../api/resource.ts';
 const TEAM_ANNOTATION = 'sandpool.dev/team';
 const USER_ANNOTATION = 'sandpool.dev/user';
 
-/** User of an object in a team's namespace that names no user. */
 const DEFAULT_USER = 'default';
-/** Maximum difference in ms between our clock and the API server's at an object's creation. */
+/** Tolerated difference to the API server's clock, in ms. */
 export const CREATION_TOLERANCE_MS = 60_000;
 
-/**
- * Identity that a daemon assigned to an object at its creation. `bornAs`: its `namespace/name` at
- * that time.
- */
+/** `bornAs`: its `namespace/name` when the uid was assigned. */
 export interface Born {
   readonly uid: string;
   readonly bornAs: string;
   readonly bornAt: string;
 }
 
-/** Returns whether `uid` was assigned to this object. A copy of it gets its own uid. */
+/** A copy of the object gets its own uid. */
 export const matchesIdentity = (
   { metadata }: ResourceObject,
   { uid, bornAs, bornAt }: Born,
@@ -31,9 +27,7 @@ export const matchesIdentity = (
       Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <=
         CREATION_TOLERANCE_MS));
 
-/**
- * Returns the owner of a hand-made object: the namespace's team, and the user in its annotation.
- */
+/** The namespace's team, and the user in the annotation. */
 export const ownerOf = (
   { metadata }: ResourceObject,
   teamOf: (namespace: string) => string | undefined,

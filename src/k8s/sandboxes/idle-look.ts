@@ -16,28 +16,22 @@ export interface IdleLookDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly mirror: InstanceMirror;
-  /**
-   * Resolves with whether the mirror reaches the revision of the namespace's Pods within this time
-   * in ms.
-   */
   readonly podsReached: (namespace: string, revision: string, withinMs: number) => Promise<boolean>;
-  /** Verifies a node that the mirror shows in trouble. */
   readonly lookAtNode: (name: string) => Promise<void>;
-  /** Reads the Pod of a fresh record uncached. */
   readonly read: (stored: StoredSandbox) => Promise<unknown>;
 }
 
 const PAGE = 20;
 const MOST_PAGES = 10;
-/** Time to wait for the mirror; Pods that change report sooner. */
+/** Pods that change report sooner. */
 const REACHED_MS = 250;
 const MOST_READ = 20;
 
 /**
- * Lists idle records of a pool uncached: pages of 20, and at most 10 pages while fewer instances
- * than needed are ready in the mirror. If the mirror does not reach the list's revision soon, reads
- * the 20 oldest of these Pods too. If only a node's trouble keeps an instance, reads the node, at
- * most 20 nodes. Callers with the same pool and count share one read in 250 ms.
+ * Lists idle records of a pool uncached: at most 10 pages of 20, while fewer instances than needed
+ * are ready. If the mirror does not reach the list's revision soon, reads the 20 oldest of these
+ * Pods too, and at most 20 nodes whose trouble keeps an instance. Callers with the same pool and
+ * count share one read in 250 ms.
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
@@ -86,7 +80,6 @@ export class IdleLook {
     return this.#ready(all); // leaves out instances that ended during the reads
   }
 
-  /** Verifies instances that the mirror does not show as ready, since it may lag behind. */
   async #lookAgain(
     namespace: string,
     late: readonly StoredSandbox[],
@@ -110,17 +103,13 @@ export class IdleLook {
     await Promise.all(oldest.map((stored) => this.#deps.read(stored)));
   }
 
-  /**
-   * Updates the mirror with the record, and reads its Pod if the mirror lacks it. A known Pod's
-   * readiness is as fresh as the mirror.
-   */
+  /** Reads the Pod if the mirror lacks it. A known Pod's readiness is as fresh as the mirror. */
   async #read(stored: StoredSandbox): Promise<void> {
     const { mirror, read } = this.#deps;
     mirror.putSandbox(stored);
     if (!mirror.pod(stored.record.id)) await read(stored);
   }
 
-  /** Returns the current fact, which may be newer than the record read. */
   #known({ record: { id } }: StoredSandbox): InstanceFact | undefined {
     return this.#deps.mirror.fact(id);
   }

@@ -1,7 +1,6 @@
 /**
- * Names of container images in the form that kubelets accept: `[DOMAIN/]NAME[:TAG][@DIGEST]`. NAME,
- * TAG and DIGEST follow the OCI distribution and image specifications. DOMAIN follows the grammar
- * of distribution/reference, which container runtimes share.
+ * Image names as kubelets accept them: `[DOMAIN/]NAME[:TAG][@DIGEST]`, by the OCI distribution and
+ * image specifications. DOMAIN follows distribution/reference, which container runtimes share.
  */
 
 /** Includes the domain, `docker.io` by default. */
@@ -16,7 +15,7 @@ const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/;
 /** Kubelets treat a name of this form as an image's id. */
 const IMAGE_ID = /^[0-9a-f]{64}$/;
 
-/** Returns the fault of an image's name; undefined if it is valid. */
+/** Undefined if the name is valid. */
 export const imageFaultOf = (image: string): string | undefined => {
   const [tagged = '', digest, ...others] = image.split('@', SEVERAL);
   if (others.length > 0) return 'has more than one digest';
@@ -55,7 +54,7 @@ const nameFaultOf = (name: string): string | undefined => {
         '"-" between them, joined by "/"';
 };
 
-/** The first part is a domain if it has a dot, a port or brackets, or is `localhost`. */
+/** A domain has a dot, a port or brackets, or is `localhost`. */
 const withoutDomain = (
   text: string,
 ): { readonly domain: string | undefined; readonly rest: string } => {

@@ -23,10 +23,7 @@ import { PodProbes } from './pods/pod-probes.ts';
 import type { PodStreams as RealPodStreams } from '../streams/pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 
-/**
- * Streams into Pods; `PodStreams` of pod-streams.ts. The driver reports ended Pods to it, and stops
- * it.
- */
+/** The driver reports ended Pods to it, and stops it. */
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 export interface InstanceAccessDeps {
@@ -35,14 +32,10 @@ export interface InstanceAccessDeps {
   readonly streams: PodStreams;
   readonly mirror: InstanceMirror;
   readonly silentNodes: Pick<SilentNodes, 'answered'>;
-  /** Updates the mirror with the current record and Pod. */
   readonly read: (id: InstanceId) => Promise<unknown>;
 }
 
-/**
- * Opens connections into instances' Pods, as `SandboxDriver` promises. Notes the nodes that answer;
- * `PodStreams` reports those that do not.
- */
+/** Opens connections into instances' Pods, as `SandboxDriver` promises. */
 export class InstanceAccess {
   readonly processes: InstanceProcesses;
   readonly files: InstanceFiles;
@@ -95,10 +88,7 @@ export class InstanceAccess {
     yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
   }
 
-  /**
-   * Runs `way` with all containers of the Pod, the first container first. Rejects with
-   * InstanceGone.
-   */
+  /** Passes the first container first. Rejects with InstanceGone. */
   async enterAny<T>(
     id: InstanceId,
     way: (containers: readonly PodTarget[]) => Promise<T>,
@@ -134,7 +124,7 @@ export class InstanceAccess {
     return target;
   }
 
-  /** Resolves with undefined if the Pod is gone. Reads a Pod that no watch has reported yet. */
+  /** Undefined if the Pod is gone. Reads a Pod that no watch has reported yet. */
   async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
     const { mirror, read } = this.#deps;
     if (!mirror.pod(id) && !mirror.isPodGone(id))

@@ -8,16 +8,14 @@ import type { StoredSandbox } from './sandbox-resource.ts';
 export interface Entry {
   sandbox?: StoredSandbox;
   pod?: StoredPod;
-  /** Set once the instance's own Pod is certainly gone. */
+  /** The instance's own Pod is certainly gone. */
   podGone?: Gone;
-  /** End of the sandbox according to its Pod, if known. */
   podEnd?: End;
-  /** Time when the instance first became ready. If not ready after that, it is unavailable. */
+  /** When the instance first became ready; if not ready after that, it is unavailable. */
   startedAt?: number;
   shown?: Shown;
 }
 
-/** A fact is reported again if one of these parts changes. */
 interface Shown {
   readonly revision: string | undefined;
   readonly state: InstanceRecord['state'] | undefined;
@@ -41,7 +39,7 @@ export const sameShown = (one: Shown, other: Shown): boolean =>
   one.reason === other.reason &&
   one.remains === other.remains;
 
-/** Returns whether the Pod of a claimed instance is unknown here, so a read must find it. */
+/** Only a read can find the Pod of a claimed instance that is unknown here. */
 export const missesPod = (entry: Entry, { record, vitals }: InstanceFact): boolean =>
   record?.claim !== undefined &&
   !entry.podGone &&
@@ -69,7 +67,7 @@ export const podVersionOf = (pod: StoredPod): Version<StoredPod> => ({
   record: pod,
 });
 
-/** Returns whether record and own Pod are both known. Pending lists cannot contradict them. */
+/** Pending lists cannot contradict an instance with record and own Pod. */
 export const isWhole = (entry: Entry): boolean =>
   entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
 
@@ -80,7 +78,7 @@ export const DELETED_POD = {
   removed: true,
 } as const;
 
-/** Returns the end of a sandbox whose Pod is gone, so nothing of it still runs. */
+/** Nothing of a sandbox runs once its Pod is gone. */
 export const withoutRemains = (gone: Gone): Gone => {
   const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
   return rest;
@@ -122,8 +120,8 @@ export const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined =>
   pod && isOwn(pod, sandbox) ? pod : undefined;
 
 /**
- * Returns the record with its end. For a claimed instance, the record's own end wins over the
- * Pod's. An unclaimed record that only a finalizer keeps is dead, so it is not returned.
+ * A claimed record's own end wins over the Pod's. An unclaimed record that only a finalizer keeps
+ * is dead, so it is not returned.
  */
 export const recordOf = (
   sandbox: StoredSandbox | undefined,
@@ -139,8 +137,7 @@ export const recordOf = (
 const DELETED: End = { reason: 'deleted', exitCode: null };
 
 /**
- * Returns the end that the Pod shows. Undefined if the Pod was neither deleted nor disrupted, or if
- * its main process ended by itself.
+ * Undefined if the Pod was neither deleted nor disrupted, or if its main process ended by itself.
  */
 export const endOf = ({ vitals, endsBy, disruption }: StoredPod): End | undefined => {
   const exitCode = vitals.kind === 'gone' ? vitals.exitCode : null;

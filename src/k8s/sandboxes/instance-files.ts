@@ -9,7 +9,6 @@ import { NoAgent } from '../streams/no-agent.ts';
 import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceFilesDeps {
-  /** Runs `way` with the Pod's container. */
   readonly enter: <T>(
     id: InstanceId,
     container: string | undefined,
@@ -19,7 +18,7 @@ export interface InstanceFilesDeps {
   readonly clock: Clock;
 }
 
-/** Requests that may be repeated, and the request for a lost answer. */
+/** May be repeated, as may the request for a lost answer. */
 const REPEATABLE: ReadonlySet<unknown> = new Set([
   'stat',
   'read',
@@ -28,10 +27,7 @@ const REPEATABLE: ReadonlySet<unknown> = new Set([
   'pack',
   'answer',
 ]);
-/**
- * Limits of repeating such a request after a lost connection: number of tries, pause in ms, and
- * time in ms after which no try begins.
- */
+/** Tries, pause in ms, and time in ms after which no try begins. */
 const MOST_TRIES = 6;
 const TRY_AGAIN_MS = 500;
 const TRYING_MS = 30_000;
@@ -45,7 +41,7 @@ export class InstanceFiles extends AgentFiles {
     this.#deps = deps;
   }
 
-  /** Does nothing: each call starts an agent in the Pod. */
+  /** Each call starts an agent in the Pod. */
   override prepare(): void {}
 
   protected override async begin(
@@ -89,7 +85,7 @@ export class InstanceFiles extends AgentFiles {
   }
 }
 
-/** Converts the error of a connection on which no agent has taken the request. */
+/** No agent has taken the request. */
 const notBegun = (error: unknown): unknown => {
   const why = error instanceof AgentAway ? (error.cause ?? error) : error;
   return why instanceof NoAgent ? new FileRefused('unsupported', why.message) : why;

@@ -29,9 +29,8 @@ import type { InstanceMirrorDeps } from './instance-mirror-deps.ts';
 const SLICE_MS = 8;
 
 /**
- * Combines the last known records and Pods into facts. The two kinds arrive separately, and either
- * may be ahead: a record without a Pod, or a Pod without a record, means nothing by itself. Each
- * kind's mirror orders its versions, whether they come from a watch, an uncached read, or the
+ * Records and Pods arrive separately, and either may be ahead: one without the other means nothing.
+ * Each kind's mirror orders its versions, whether they come from a watch, an uncached read, or the
  * answer to a write.
  */
 export class InstanceMirror {
@@ -40,7 +39,6 @@ export class InstanceMirror {
   readonly #deps: InstanceMirrorDeps;
   readonly #entries = new Map<InstanceId, Entry>();
   readonly #byNode = new Map<string, Set<InstanceId>>();
-  /** Keys of records that a later version of Sandpool wrote. */
   readonly #later = new Set<string>();
   #reporting = false;
 
@@ -70,9 +68,9 @@ export class InstanceMirror {
   }
 
   /**
-   * Call once both kinds have synced. Reports everything once before it resolves, a slice of the
-   * event loop at a time, and each change from now on. Earlier, an instance is reported as soon as
-   * both its record and its Pod are known.
+   * Call once both kinds have synced. Reports everything once, a slice of the event loop at a time,
+   * and then each change. Earlier, an instance is reported as soon as its record and its Pod are
+   * known.
    */
   async begin(): Promise<void> {
     this.#reporting = true;
@@ -85,32 +83,26 @@ export class InstanceMirror {
     return this.#entries.get(id)?.sandbox;
   }
 
-  /** Returns the Pod that belongs to the record, if known. */
   pod(id: InstanceId): StoredPod | undefined {
     const entry = this.#entries.get(id);
     return entry && ownPodOf(entry);
   }
 
-  /** Returns the current fact; undefined if nothing is known. */
   fact(id: InstanceId): InstanceFact | undefined {
     const entry = this.#entries.get(id);
     return entry && this.#factOf(id, entry);
   }
 
-  /** Returns whether the instance's own Pod is certainly gone. */
   isPodGone(id: InstanceId): boolean {
     return this.#entries.get(id)?.podGone !== undefined;
   }
 
-  /**
-   * Takes the answer to a write or an uncached read. `quietly`: does not report it, since the
-   * writer knows it.
-   */
+  /** `quietly`: not reported, since the writer knows it. */
   putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
     this.sandboxes.learn(sandboxVersionOf(stored), options);
   }
 
-  /** Begins the creation of a record. Call the returned function with the created record. */
+  /** Call the returned function with the created record. */
   createsSandbox(): (made: StoredSandbox) => void {
     const made = this.sandboxes.creates();
     return (stored) => {
@@ -118,23 +110,19 @@ export class InstanceMirror {
     };
   }
 
-  /** Takes the answer to the deletion of a record. */
   dropSandbox(id: InstanceId, uid: string): void {
     const known = this.sandbox(id);
     if (known) this.sandboxes.removed(sandboxVersionOf(known).key, { uid });
   }
 
-  /** Takes the answer to a write or an uncached read. */
   putPod(pod: StoredPod): void {
     this.pods.in(pod.namespace).learn(podVersionOf(pod));
   }
 
-  /** Takes the answer to the deletion of a Pod. */
   dropPod(pod: StoredPod): void {
     this.pods.in(pod.namespace).removed(podVersionOf(pod).key, { uid: pod.uid });
   }
 
-  /** Notes that an uncached read did not find the record's Pod. */
   lostPod({
     record: {
       id,
@@ -146,10 +134,7 @@ export class InstanceMirror {
       this.pods.in(namespace).lost(keyOf({ namespace, name: podNameOf(id) }), podUid);
   }
 
-  /**
-   * Begins an uncached read of record and Pod. Call the returned functions with the results;
-   * undefined if the object does not exist.
-   */
+  /** Call the returned functions with the results; undefined if the object does not exist. */
   look(
     namespace: string,
     id: InstanceId,
@@ -190,7 +175,6 @@ export class InstanceMirror {
     this.#changed(pod.id, { afresh });
   }
 
-  /** Removes a Pod, given in its last known version. */
   #losePod(pod: StoredPod): void {
     const { id, vitals: last } = pod;
     const entry = this.#entries.get(id);
@@ -212,9 +196,8 @@ export class InstanceMirror {
   }
 
   /**
-   * Returns whether a Pod that left the watch may still exist. Such a Pod is deleted, or it has
-   * lost the label that the watch selects. A Pod that was ending, or without a valid record, is
-   * deleted.
+   * A Pod that left the watch may only have lost the label, unless it was ending or without a valid
+   * record.
    */
   #mayStand({ id, endsBy, nodeName, vitals }: StoredPod): boolean {
     const sandbox = this.sandbox(id);
@@ -227,7 +210,6 @@ export class InstanceMirror {
     );
   }
 
-  /** Notes that an uncached read found no Pod, or another instance's Pod. */
   foundNoPod(id: InstanceId): void {
     const entry = this.#entries.get(id);
     if (!entry || ownPodOf(entry)) return;
@@ -235,7 +217,6 @@ export class InstanceMirror {
     this.#changed(id);
   }
 
-  /** Updates all instances on a node that has changed. */
   nodeChanged(nodeName: string): void {
     for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
   }
@@ -247,13 +228,11 @@ export class InstanceMirror {
     return namespaces;
   }
 
-  /** Updates all instances in a namespace after a change of `podsTrouble`. */
   namespaceChanged(namespace: string): void {
     for (const [id, { sandbox }] of this.#entries)
       if (sandbox?.record.poolOwner.namespace === namespace) this.#changed(id);
   }
 
-  /** Visits all current entries, a slice of the event loop at a time. */
   async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
     const slices = new Slices(SLICE_MS);
     for (const id of [...this.#entries.keys()]) {

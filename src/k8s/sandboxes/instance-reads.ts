@@ -18,14 +18,12 @@ import {
 export interface InstanceReadsDeps {
   readonly api: ApiClient;
   readonly mirror: InstanceMirror;
-  /** Called with each Pod that was read; it may be overdue to end. */
   readonly hurry: (pod: StoredPod) => void;
 }
 
-/** Records that one request can have claimed, including others with the same mark. */
+/** Includes others with the same mark. */
 const MOST_OF_REQUEST = 4;
 
-/** Reads records and Pods of instances uncached, and updates the mirror. */
 export class InstanceReads {
   readonly #api: ApiClient;
   readonly #mirror: InstanceMirror;
@@ -49,7 +47,7 @@ export class InstanceReads {
     return await this.readIn(known, id);
   }
 
-  /** Reads an instance. If the mirror does not know the id, reads it in the given namespace. */
+  /** Reads in the given namespace if the mirror does not know the id. */
   async confirm(id: InstanceId, namespace: string): Promise<InstanceFact> {
     return await this.readIn(this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? namespace, id);
   }
@@ -74,7 +72,6 @@ export class InstanceReads {
     return this.#found(id, stored);
   }
 
-  /** Reads the Pod of a fresh record uncached, and returns the instance's fact. */
   async factOf(stored: StoredSandbox): Promise<InstanceFact> {
     const { id, poolOwner } = stored.record;
     const look = this.#mirror.look(poolOwner.namespace, id);
@@ -92,8 +89,8 @@ export class InstanceReads {
   }
 
   /**
-   * Returns the fact after a read, with newer changes from the watch. `seen`: the record before its
-   * Pod was read. An unclaimed record may have got its Pod, and a claim, since then.
+   * `seen`: the record before its Pod was read. An unclaimed record may have got its Pod, and a
+   * claim, since then.
    */
   #found(id: InstanceId, seen: StoredSandbox | undefined): InstanceFact {
     const isPodless =

@@ -23,13 +23,11 @@ export interface InstanceReflectorsDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly seals: Seals;
-  /** Returns the team of a namespace; undefined for other namespaces. */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
 const CATCH_UP_MS = 5_000;
 
-/** Follows records, their Pods and all nodes, and updates the mirror. */
 export class InstanceReflectors {
   readonly #deps: InstanceReflectorsDeps;
   readonly #sandboxes: Reflector<StoredSandbox | LaterSandbox>;
@@ -95,9 +93,8 @@ export class InstanceReflectors {
     });
   }
 
-  /** Resolves once the mirror has a complete state; it reports from then on. */
   async start(): Promise<void> {
-    // Nodes come first: an instance on an unknown node would be unavailable.
+    // An instance on an unknown node would be unavailable.
     this.#nodes.start();
     await this.#nodes.synced();
     this.#pods.start();
@@ -107,34 +104,28 @@ export class InstanceReflectors {
     await this.#deps.mirror.begin();
   }
 
-  /** Resolves once everything that was written before this call has been reported. */
+  /** Resolves once everything written before this call has been reported. */
   async caughtUp(): Promise<void> {
     await this.#catchUps.read('');
   }
 
-  /** Starts to follow the Pods of a namespace. */
   followPods(namespace: string): void {
     this.#pods.follow(namespace);
   }
 
-  /** Returns why the Pods of a namespace are unreadable; undefined if they are readable. */
   podsTrouble(namespace: string): string | undefined {
     return this.#pods.trouble(namespace);
   }
 
-  /** See PodReflectors. */
   async podsReached(namespace: string, revision: string, withinMs: number): Promise<boolean> {
     return await this.#pods.reached(namespace, revision, withinMs);
   }
 
-  /**
-   * Reads a node uncached if the mirror shows it in trouble; at most one read per node in 250 ms.
-   */
+  /** Reads a node that the mirror shows in trouble; at most once in 250 ms. */
   async lookAtNode(name: string): Promise<void> {
     if (this.nodeTrouble(name) !== undefined) await this.#nodeLooks.read(name);
   }
 
-  /** Lists why the mirror is unreliable. */
   problems(): readonly string[] {
     return [
       ['sandboxes', this.#sandboxes.stale],
@@ -145,7 +136,6 @@ export class InstanceReflectors {
     );
   }
 
-  /** Lists namespaces that cannot be served, while all others are. */
   warnings(): readonly string[] {
     return this.#pods.warnings();
   }
@@ -154,13 +144,11 @@ export class InstanceReflectors {
     return [this.#sandboxes.report(), ...this.#pods.reports(), this.#nodes.report()];
   }
 
-  /** Returns why instances on the node are unreliable. */
   nodeTrouble(name: string): string | undefined {
     const node = this.#nodes.get(name);
     return node ? node.trouble : UNKNOWN_NODE;
   }
 
-  /** Returns whether the node is about to be drained. */
   nodeLeaves(name: string): boolean {
     return this.#nodes.get(name)?.isLeaving === true;
   }
@@ -170,10 +158,7 @@ export class InstanceReflectors {
   }
 }
 
-/**
- * Stores equal values once in memory, since thousands of records of a pool have the same values.
- * Bounded.
- */
+/** Bounded. Stores equal values once, since thousands of records of a pool have the same. */
 const sharedValues = (): (<T>(value: T) => T) => {
   const values = new Map<string, unknown>();
   return <T>(value: T): T => {
@@ -188,12 +173,9 @@ const sharedValues = (): (<T>(value: T) => T) => {
 
 const NODES_PATH = '/api/v1/nodes';
 
-/** A node in the mirror. */
 interface StoredNode {
   readonly name: string;
-  /** Why its instances are unreliable. */
   readonly trouble: string | undefined;
-  /** True if it is about to be drained. */
   readonly isLeaving: boolean;
 }
 
@@ -213,7 +195,7 @@ interface NodeObject {
   };
 }
 
-/** Taints of the cluster autoscaler and Karpenter on a node that they are about to drain. */
+/** The cluster autoscaler and Karpenter set these before they drain a node. */
 const DOOMED_TAINTS = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
 const MOST_TEXT = 200;
 
@@ -227,7 +209,7 @@ const storedNodeOf = (object: unknown): StoredNode => {
   };
 };
 
-/** The trouble of an unknown node: it is new, or gone. */
+/** A node that is new, or gone. */
 const UNKNOWN_NODE = 'its node is not there';
 
 const leavingOf = ({ metadata, spec }: NodeObject): string | undefined => {

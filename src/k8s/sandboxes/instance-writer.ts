@@ -21,7 +21,6 @@ import {
 import type { InstanceReads } from './instance-reads.ts';
 
 export interface InstanceWriterDeps {
-  /** Client for writes that a request waits for. */
   readonly soon: ApiClient;
   readonly background: ApiClient;
   readonly mirror: InstanceMirror;
@@ -29,10 +28,9 @@ export interface InstanceWriterDeps {
   readonly reads: Pick<InstanceReads, 'readIn'>;
 }
 
-/** Attempts of one change, each at the revision read last. */
+/** Each at the revision read last. */
 const MOST_ATTEMPTS = 4;
 
-/** Changes and deletes records of instances, each by one conditional write. */
 export class InstanceWriter {
   readonly #soon: ApiClient;
   readonly #background: ApiClient;
@@ -98,8 +96,8 @@ export class InstanceWriter {
   }
 
   /**
-   * Deletes the Pod. The Pod's end is the durable note of the reason `deleted`; any other reason is
-   * written into the record first.
+   * The Pod's end is the durable note of the reason `deleted`; any other reason is written into the
+   * record first.
    */
   async release(id: InstanceId, end: End): Promise<void> {
     const pod = this.#mirror.pod(id);
@@ -125,10 +123,6 @@ export class InstanceWriter {
     this.#mirror.dropSandbox(id, known.uid);
   }
 
-  /**
-   * Returns record and Pod for a conditional write. Throws RecordConflict if the record has
-   * changed.
-   */
   #seen(
     id: InstanceId,
     revision: Revision,
@@ -161,7 +155,7 @@ export class InstanceWriter {
     }
   }
 
-  /** Writes the end into the record; the first end wins. */
+  /** The first end wins. */
   async #noteEnd(id: InstanceId, end: End): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const stored = this.#mirror.sandbox(id);
@@ -177,6 +171,5 @@ export class InstanceWriter {
   }
 }
 
-/** Returns whether the Pod is ending or has ended. */
 const isEnding = (pod: StoredPod | undefined): boolean =>
   pod?.endsBy !== undefined || (pod?.vitals.kind === 'gone' && !pod.vitals.remains);

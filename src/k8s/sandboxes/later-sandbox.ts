@@ -2,9 +2,6 @@ import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
 import { FORMAT, type ResourceObject } from '../api/resource.ts';
 import type { Seals } from '../api/seals.ts';
 
-/**
- * A `Sandbox` that a later version of this installation wrote. Only that version understands it.
- */
 export interface LaterSandbox {
   readonly key: string;
   readonly id: InstanceId | undefined;
@@ -12,10 +9,7 @@ export interface LaterSandbox {
   readonly laterFormat: number;
 }
 
-/**
- * Returns undefined if this version can read the object, or if no daemon of this installation wrote
- * it.
- */
+/** Undefined if this version can read the object, or if no daemon of this installation wrote it. */
 export const laterSandboxOf = (
   object: unknown,
   seals: Pick<Seals, 'judge'>,

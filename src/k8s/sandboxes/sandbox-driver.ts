@@ -44,36 +44,27 @@ export interface KubernetesDriverDeps {
   readonly api: ApiServer;
   readonly streams: PodStreams;
   readonly pods: PodSettings;
-  /**
-   * Volumes that Pods may mount. Checked at each launch, since a definition may be older than the
-   * volume or made by hand.
-   */
+  /** Checked at each launch, since a definition may be older than the volume or made by hand. */
   readonly volumes: Volumes;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /**
-   * Receives each record of a later version. While one exists, this replica must not lead anything.
-   */
+  /** While a record of a later version exists, this replica must not lead anything. */
   readonly outdated: OutdatedReport;
   readonly seals: Seals;
-  /**
-   * Returns the team of a namespace; undefined for other namespaces, whose objects are not
-   * Sandpool's.
-   */
+  /** Undefined for namespaces whose objects are not Sandpool's. */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
 /**
  * Runs instances as Pods. Each has its own `Sandbox` record, which is written first and owns the
- * Pod. A claim is a conditional PUT of the record, and a retirement a conditional DELETE. The API
- * server decides which write came first.
+ * Pod. A claim is a conditional PUT of the record, and a retirement a conditional DELETE, so the
+ * API server decides which came first.
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
   readonly files: InstanceAccess['files'];
   readonly processes: InstanceAccess['processes'];
   readonly #deps: KubernetesDriverDeps;
-  /** Client for calls that a request waits for. */
   readonly #soon: ApiClient;
   readonly #background: ApiClient;
   readonly #mirror: InstanceMirror;

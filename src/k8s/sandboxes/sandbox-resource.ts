@@ -14,7 +14,6 @@ import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/reques
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
 import { FORMAT } from '../api/resource.ts';
 
-/** The collection of one namespace, or of all. */
 export const sandboxesPath = (namespace?: string): string =>
   namespace === undefined
     ? '/apis/sandpool.dev/v1alpha1/sandboxes'
@@ -23,32 +22,27 @@ export const sandboxesPath = (namespace?: string): string =>
 export const sandboxPath = (namespace: string, id: InstanceId): string =>
   `${sandboxesPath(namespace)}/${podNameOf(id)}`;
 
-/** Labels that select records and Pods. */
 export const POOL_LABEL = 'sandpool.dev/pool-uid';
 export const STATE_LABEL = 'sandpool.dev/state';
 export const OWNER_LABEL = 'sandpool.dev/owner';
 export const REQUEST_LABEL = 'sandpool.dev/request';
 
-/** Holds the former revision of a record that was rewritten without a change. */
+/** Former revision of a record that was rewritten without a change. */
 const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 
-/** Characters of sealed variables: 64 KiB with separators and seal, in base64. */
+/** 64 KiB with separators and seal, in base64 characters. */
 const MOST_SEALED = 90_000;
 
 const name = z.string().max(63);
 const word = z.string().max(64);
 const names = { team: name, user: name };
 
-/**
- * The spec of a `Sandbox`: one record per instance, with the Pod's name. Times are ISO 8601,
- * durations milliseconds.
- */
+/** One record per instance, with the Pod's name. Times are ISO 8601, durations milliseconds. */
 export const SandboxSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
-  /** The pool's owner, in the object's namespace. */
   poolOwner: z.object(names),
   createdAt: z.iso.datetime(),
   updateRevision: word,
@@ -70,7 +64,6 @@ export const SandboxSpecSchema = z.object({
   claimBy: z.iso.datetime().optional(),
   /** Uid of the claimed Pod. The record never owns another Pod. */
   podUid: word.optional(),
-  /** Reason of the end, except for `deleted`, which the Pod's end shows. */
   end: z.object({ reason: z.enum(END_REASONS), exitCode: z.int().optional() }).optional(),
   claim: z
     .object({
@@ -85,41 +78,34 @@ export const SandboxSpecSchema = z.object({
         .refine((pairs) => Object.keys(pairs).length <= MOST_METADATA)
         .meta({ maxProperties: MOST_METADATA })
         .optional(),
-      /** Environment of its commands; see ClaimEnv. */
       sealedEnv: z.string().max(MOST_SEALED).optional(),
     })
     .optional(),
-  /**
-   * Only later formats have a seal; see Seals. It marks records that this version must not touch.
-   */
+  /** Marks records of later formats, which this version must not touch. */
   seal: word.optional(),
 });
 export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
 
-/** A `Sandbox` in the mirror. */
 export interface StoredSandbox {
   readonly record: InstanceRecord;
   readonly uid: string;
   readonly podUid: string | undefined;
-  /** True if it is being deleted, but a finalizer keeps it. */
   readonly terminating: boolean;
   readonly foreign?: ForeignMetadata;
 }
 
-/** Returns the label value of an owner: a hash, since names may not be valid labels. */
+/** A hash, since names may not be valid labels. */
 export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 
-/** Returns the object of a new instance. */
 export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
   objectOf({ ...launchOrder, revision: '', state: 'idle' }, {});
 
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
-  /** Adds an annotation to an unchanged record, since an identical PUT would keep the revision. */
+  /** An identical PUT would keep the revision. */
   readonly bumped?: boolean;
 }
 
-/** Returns the object of a PUT that is conditional on revision and uid. */
 export const rewritten = (
   record: InstanceRecord,
   { uid, podUid, bumped, foreign }: Rewriting,
@@ -152,8 +138,8 @@ const objectOf = (
     namespace: record.poolOwner.namespace,
     uid,
     resourceVersion: record.revision === '' ? undefined : record.revision,
-    // Drops the managed fields: the API server then takes a fifth less time for a claim, and its
-    // answer has 0.9 KB instead of 1.6.
+    // Without managed fields, the API server takes a fifth less time for a claim, and its answer
+    // has 0.9 KB instead of 1.6.
     managedFields: uid === undefined ? undefined : [{}],
     ...foreign,
     annotations: foreign?.annotations ? { ...foreign.annotations, ...annotations } : annotations,
@@ -174,10 +160,7 @@ const objectOf = (
 const stateLabelOf = ({ claim, claimBy }: InstanceRecord): string =>
   claim ? 'claimed' : claimBy === undefined ? 'idle' : 'reserved';
 
-/**
- * Returns the label value of a mark's key. The key is base64url, whose first and last characters
- * may be invalid there.
- */
+/** The first and last characters of base64url may be invalid in a label. */
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
@@ -236,8 +219,8 @@ interface ObjectMeta extends ForeignMetadata {
 type Share = <T>(value: T) => T;
 
 /**
- * Returns undefined for an object that is not a complete `Sandbox` of a known format. `share`
- * stores equal values once in memory.
+ * Undefined for an object that is not a complete `Sandbox` of a known format. `share` stores equal
+ * values once in memory.
  */
 export const storedSandboxOf = (
   object: unknown,
@@ -311,7 +294,7 @@ const claimIn = (
   };
 };
 
-/** Parses our own record in an answer of the API server. Throws if it has a later format. */
+/** Throws if the record has a later format. */
 export const storedFrom = (answer: unknown): StoredSandbox => {
   const stored = storedSandboxOf(answer);
   if (!stored) throw new Error('a record of a later format; this version must not touch it');

@@ -4,13 +4,11 @@ import type { InstanceMirrorDeps } from './instance-mirror-deps.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 
-/** Problems outside of an instance's Pod: its node, or the daemon's rights. */
 export type Troubles = Pick<
   InstanceMirrorDeps,
   'nodeTrouble' | 'nodeLeaves' | 'idleTrouble' | 'podsTrouble'
 >;
 
-/** Returns the vitals of an instance from its record, Pod and node. */
 export const vitalsOfEntry = (entry: Entry, isIdle: boolean, troubles: Troubles): Vitals => {
   const pod = ownPodOf(entry);
   if (pod) return vitalsWithPod(pod, entry.startedAt, nodeTroubleOf(pod, isIdle, troubles));
@@ -38,7 +36,6 @@ const nodeTroubleOf = (
   };
 };
 
-/** An instance may be well even if the daemon may not read its Pod. */
 const vitalsWithoutPod = (
   { record: { createdAt, poolOwner } }: StoredSandbox,
   { podsTrouble }: Troubles,

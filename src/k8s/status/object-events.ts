@@ -20,11 +20,9 @@ export interface InvolvedObject {
   readonly uid: string;
 }
 
-/** Most objects with remembered events. A repeated event of a forgotten object is a new event. */
 const MOST_OBJECTS = 1_000;
-/** Most different events counted for an object; beyond that, counting starts again. */
 const MOST_WORDS = 16;
-/** Rate of an object's events: a burst, then one a minute. */
+/** A burst, then one a minute. */
 const EVENTS = { most: 10, perSecond: 1 / 60 };
 
 interface Noted {
@@ -34,14 +32,12 @@ interface Noted {
 
 interface Told {
   readonly allowance: Allowance;
-  /** By message. */
   readonly words: Map<string, Noted>;
 }
 
 /**
- * Writes changes of conditions as Kubernetes events, for `kubectl describe`. Repeated messages
- * increase the count of their event. Writes at most 10 at once and then one a minute for each
- * object; the conditions show the rest.
+ * Writes changes of conditions as Kubernetes events, for each object at most 10 at once and then
+ * one a minute.
  */
 export class ObjectEvents {
   readonly #deps: ObjectEventsDeps;
@@ -51,7 +47,7 @@ export class ObjectEvents {
     this.#deps = deps;
   }
 
-  /** Records the changes between two statuses of an object. Returns at once, never throws. */
+  /** Never throws. */
   note(
     object: InvolvedObject,
     recordUid: string,
@@ -145,7 +141,7 @@ const objectOf = ({ kind, namespace, name, uid }: InvolvedObject): InvolvedObjec
   uid,
 });
 
-/** The statuses that cause no event when a condition first appears. */
+/** No event when a condition first appears with this status. */
 const USUAL: Readonly<Record<string, string>> = {
   TemplateResolved: 'True',
   MembersSynced: 'True',

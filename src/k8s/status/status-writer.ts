@@ -19,12 +19,10 @@ import {
 } from '../api/resource.ts';
 import type { ObjectEvents } from './object-events.ts';
 
-/** The last reported objects of one kind. */
 export interface StandingObjects {
   readonly kind: string;
   readonly plural: string;
   readonly standing: (key: string) => StandingObject | undefined;
-  /** Status fields that only a cluster has, by the record's uid. */
   readonly added: (uid: string) => Readonly<Record<string, string>>;
 }
 
@@ -36,7 +34,7 @@ export interface StatusWriterDeps {
   readonly events: Pick<ObjectEvents, 'note' | 'forget'>;
 }
 
-/** Shortest time between two writes of one object, in ms. */
+/** Between two writes of one object. */
 const EVERY_MS = 1_000;
 /** Changes come in groups, so wait for more. */
 const SETTLING_MS = 100;
@@ -47,7 +45,6 @@ const LONGEST_MESSAGE = 1_024;
 interface Entry {
   readonly kind: PublishedKind;
   readonly uid: string;
-  /** Cancels the next check; undefined while it is queued or writing. */
   callOff: (() => void) | undefined;
   dueAt: number;
   writtenAt: number;
@@ -55,14 +52,12 @@ interface Entry {
 }
 
 /**
- * Writes the status of the pools and envs that this replica leads: if it changed, at most once a
- * second for each object, one write at a time, and never on connections of claims. Compares the
- * wanted status with the mirrored object, so that another writer, a lost answer or a new leader
- * only needs another check. Retries failures after 1 s and then longer, up to 30 s.
+ * Writes the status of the pools and envs that this replica leads, never on connections of claims.
+ * Compares it with the mirrored object, so that another writer, a lost answer or a new leader only
+ * needs another check. Retries failures after 1 s and then longer, up to 30 s.
  */
 export class StatusWriter implements StatusPublisher {
   readonly #deps: StatusWriterDeps;
-  /** Objects to check soon, or written within the last second. */
   readonly #entries = new Map<string, Entry>();
   readonly #due = new Set<Entry>();
   #source: StatusSource = () => undefined;
@@ -131,7 +126,7 @@ export class StatusWriter implements StatusPublisher {
     }
   }
 
-  /** Writes the status. Never rejects. */
+  /** Never rejects. */
   async #attempt(entry: Entry): Promise<void> {
     const { clock, log } = this.#deps;
     try {
@@ -179,8 +174,8 @@ export class StatusWriter implements StatusPublisher {
 }
 
 /**
- * The wanted status of an object. Undefined while a size requested by hand is neither granted nor
- * denied, since the object's generation is not observed until then.
+ * Undefined while a size requested by hand is neither granted nor denied: the object's generation
+ * is not observed until then.
  */
 const statusOf = (
   { fields, conditions, undecided }: PublishedStatus,

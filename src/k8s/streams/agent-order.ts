@@ -2,7 +2,6 @@ export interface AgentOrder {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Text that the agent returns. */
   readonly told?: string;
 }
 

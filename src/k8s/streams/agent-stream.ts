@@ -16,20 +16,16 @@ import { NoAgent } from './no-agent.ts';
 import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
 
-/** Deadline for an agent to begin. */
 const BEGIN_MS = 20_000;
-/** Exit codes above this are signals. */
+/** Higher codes are signals. */
 const MOST_OF_PROGRAM = 128;
 const LONGEST_ERRORS = 1 << 10;
-/** Buffered bytes in each direction. */
 const BUFFER = 256 << 10;
-/** Bytes of input in one frame. */
 const CHUNK = 128 << 10;
 
 /**
- * One call of the agent in a container (native/README.md), with backpressure in both directions.
- * Fails with OutcomeUnknown if the connection is lost. The agent exits when its stream is
- * destroyed.
+ * One call of the agent (native/README.md), with backpressure. Fails with OutcomeUnknown if the
+ * connection is lost. The agent exits when its stream is destroyed.
  */
 export class AgentStream extends Duplex {
   readonly #links: PodLinks;
@@ -63,9 +59,8 @@ export class AgentStream extends Duplex {
   }
 
   /**
-   * Resolves with a stream whose agent is starting. Rejects with InstanceGone, ContainerGone or
-   * NotJoinable. If it fails before the first byte, the stream fails with one of these, or with
-   * NoAgent.
+   * Rejects with InstanceGone, ContainerGone or NotJoinable; before the first byte, the stream
+   * fails with one of these, or with NoAgent.
    */
   static async open(links: PodLinks, target: PodTarget): Promise<AgentStream> {
     const opening = openCommand(links, target, {
@@ -77,10 +72,7 @@ export class AgentStream extends Duplex {
     return new AgentStream(links, target, socket);
   }
 
-  /**
-   * Sets the number of bytes that this answer occupies until the stream is destroyed. Throws
-   * NotJoinable if the answers of Pods occupy too much.
-   */
+  /** Throws NotJoinable if the answers of Pods occupy too much. */
   hold(bytes: number): void {
     this.#gathered.hold(bytes);
   }

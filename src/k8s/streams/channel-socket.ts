@@ -4,45 +4,40 @@ import { WebSocket } from 'ws';
 import { ApiUnreachable, LinkLate, NotSent, refusedBy } from '../api/api-errors.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 
-/** The protocols within WebSockets: the first for commands and terminals, the other for ports. */
+/** The first for commands and terminals, the other for ports. */
 export type Subprotocol = 'v5.channel.k8s.io' | 'v4.channel.k8s.io';
 
-/** The error message of `ws` after its `handshakeTimeout`. */
+/** Written by `ws` after its `handshakeTimeout`. */
 const HANDSHAKE_LATE = 'Opening handshake has timed out';
 
 export interface ChannelSocketTerms {
   readonly access: ClusterAccess;
-  /** Absolute and encoded, with the query. */
   readonly path: string;
   readonly subprotocol: Subprotocol;
   readonly agent: string;
-  /** Interval of pings and of checks for their answers; 10 s by default. */
+  /** Pings, and checks for their answers; 10 s by default. */
   readonly pingEveryMs?: number;
-  /** Deadline to open; 10 s by default. */
+  /** 10 s by default. */
   readonly openWithinMs?: number;
 }
 
 export interface ChannelEvents {
   /** Called once, after the last data. `clean`: the other end closed it on purpose. */
   closed(why: string, clean: boolean): void;
-  /**
-   * Receives a channel's data. May be called a few times after `pause()`, for data that had
-   * arrived.
-   */
+  /** May be called a few times after `pause()`. */
   data(channel: number, bytes: Buffer): void;
 }
 
-/** Maximum bytes of a frame; the API server and kubelets send at most 32 KiB. */
+/** The API server and kubelets send at most 32 KiB. */
 const MAX_PAYLOAD = 1 << 20;
 const OPEN_WITHIN_MS = 10_000;
 const PING_EVERY_MS = 10_000;
 const MOST_UNANSWERED_LOOKS = 2;
 const KEEP_ALIVE_MS = 30_000;
-/** Time between closing the link and cutting it. */
 const CLOSE_GRACE_MS = 2_000;
 /**
- * With more input than this since the last pong, a silent peer may be alive. It reads our pings
- * after the input, and the container may be slow to take the input.
+ * With more input than this since the last pong, a silent peer may be alive: it reads our pings
+ * after the input.
  */
 const OWED_BYTES = 4_096;
 const LONGEST_REFUSAL = 64 << 10;
@@ -50,13 +45,9 @@ const CLOSE_CHANNEL = 255;
 const NORMAL = 1_000;
 
 /**
- * A WebSocket to the API server with numbered channels, as for exec and port-forward. Pings detect
- * a lost peer within three periods. While the reader pauses, or while much input is pending, only
- * the kernel's timeouts detect it.
- *
- * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. Its
- * timers then fire before it reads the received bytes. So a ping counts as unanswered only at the
- * second check.
+ * Pings detect a lost peer within three periods; while the reader pauses, or much input is pending,
+ * only the kernel's timeouts do. A paused process (SIGSTOP, a VM's snapshot) runs its timers before
+ * it reads received bytes, so a ping counts as unanswered only at the second check.
  */
 export class ChannelSocket {
   readonly #ws: WebSocket;
@@ -66,12 +57,10 @@ export class ChannelSocket {
   #over = false;
   #why = '';
   #clean = false;
-  /** Checks since the last ping was sent, including the one that sent it; 0 once it is answered. */
   #unansweredLooks = 0;
   #owed = 0;
   #pongs: (() => void)[] = [];
   #settle: () => void = () => {};
-  /** Resolves once the socket is closed, for any reason. */
   readonly closed: Promise<void>;
 
   private constructor(ws: WebSocket, pingEveryMs: number) {
@@ -176,12 +165,11 @@ export class ChannelSocket {
     });
   }
 
-  /** Ends the channel for the other side. Only in v5. */
+  /** Only in v5. */
   end(channel: number): void {
     if (!this.#over) this.#ws.send(Buffer.of(CLOSE_CHANNEL, channel), () => {});
   }
 
-  /** Resolves with the answer to a new ping, or at the link's end. */
   roundTrip(): Promise<void> {
     if (this.#over) return Promise.resolve();
     return new Promise((resolve) => {
@@ -203,7 +191,7 @@ export class ChannelSocket {
     this.#ws.resume();
   }
 
-  /** Stops events and closes the link. May be repeated. */
+  /** May be repeated. */
   close(): void {
     this.#events = undefined;
     if (this.#over) return;
@@ -214,7 +202,6 @@ export class ChannelSocket {
     }, CLOSE_GRACE_MS).unref();
   }
 
-  /** Ends the link at once, as if it were cut; events report `why`. */
   cut(why: string): void {
     this.#why ||= why;
     this.#ws.terminate();
@@ -254,17 +241,15 @@ export class ChannelSocket {
 }
 
 /**
- * Disables masking. Masks protect proxies from a browser's data (RFC 6455, 10.3), but no proxy
- * reads inside TLS. Masking is half of an upload's cost here.
+ * Masks protect proxies from a browser's data (RFC 6455, 10.3), but no proxy reads inside TLS.
+ * Masking is half of an upload's cost here.
  */
 const noMask = (mask: Buffer): void => {
   mask.fill(0);
 };
 
 /**
- * Last TLS session of each access. A resumed session skips both sides' certificates and saves 5 of
- * some 60 ms of a command (RFC 8446, 2.2). An API server that has forgotten the session makes a
- * full handshake.
+ * A resumed TLS session skips certificates and saves 5 of some 60 ms of a command (RFC 8446, 2.2).
  */
 const sessions = new WeakMap<ClusterAccess, Buffer>();
 

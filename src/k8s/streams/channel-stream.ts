@@ -1,17 +1,12 @@
 import { SocketStream } from '../../lib/streams/socket-stream.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 
-/** The methods of a socket that a channel's stream needs. */
 export type Channels = Pick<ChannelSocket, 'send' | 'pause' | 'resume'>;
 
-/** Buffered bytes in each direction. */
 const BUFFER = 32 << 10;
 const CHUNK = 32 << 10;
 
-/**
- * A bidirectional stream over one channel of a socket. Pauses the socket while its reader is
- * behind, and a writer waits for the kernel. Calls `left` when destroyed.
- */
+/** Pauses the socket while its reader is behind. Calls `left` when destroyed. */
 export class ChannelStream extends SocketStream {
   readonly #socket: Channels;
   readonly #channel: number;
@@ -24,7 +19,6 @@ export class ChannelStream extends SocketStream {
     this.#left = left;
   }
 
-  /** Receives the channel's data. */
   arrived(bytes: Buffer): void {
     this.moved();
     if (bytes.length > 0 && !this.destroyed && !this.push(bytes)) this.#socket.pause();

@@ -4,13 +4,11 @@ import { runAgent } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
-/** The remaining process of a command or terminal, and its first signal. */
 export interface Leftover {
   readonly pid: string;
   readonly signal: 'HUP' | 'KILL';
 }
 
-/** Pause after the first failed attempt; it doubles up to the longest. */
 const FIRST_PAUSE_MS = 500;
 
 const LONGEST_PAUSE_MS = 5_000;

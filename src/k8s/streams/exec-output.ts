@@ -1,6 +1,5 @@
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 
-/** The first `limit` bytes of a stream, which may come one by one. */
 class Kept {
   readonly #limit: number;
   readonly #gathered: (bytes: Buffer) => void;
@@ -40,22 +39,19 @@ class Kept {
 
 const FIRST_BLOCK = 1_024;
 const NEWLINE = 10;
-/** An exit code with its newline. */
 const CODE = /^\d{1,3}\n/;
 const LONGEST_CODE = 4;
 /** Exceeds the digits of a process id. */
 const LONGEST_HEAD = 32;
 
 /**
- * One output stream of the agent: the command's output with an end marker in it. A token without an
- * exit code after it is the command's own output.
+ * An output stream with an end marker in it. A token without an exit code after it is the command's
+ * own output.
  */
 class Marked {
   readonly kept: Kept;
   readonly #token: Buffer;
-  /** The last bytes, which may be the start of the token and the exit code. */
   #tail = Buffer.alloc(0);
-  /** The command's exit code, once this stream contains it. */
   exitCode: number | undefined;
 
   constructor(token: Buffer, kept: Kept) {
@@ -85,34 +81,29 @@ class Marked {
     this.#tail = Buffer.from(text.subarray(sure));
   }
 
-  /** Stores the remaining bytes, without counting them: they are few, and the command has ended. */
+  /** Stores the remaining bytes without counting them: they are few, and the command has ended. */
   end(): void {
     this.kept.keep(this.#tail);
     this.#tail = Buffer.alloc(0);
   }
 }
 
-/** Splits the agent's output into its own messages and the command's output. */
 export class ExecOutput {
   readonly #stdout: Marked;
   readonly #stderr: Marked;
   #head = '';
-  /** Process id of the agent. */
   pid: string | undefined;
 
-  /** Calls `gathered` with each piece before storing it; its errors propagate. */
   constructor(token: string, limit: number, gathered: (bytes: Buffer) => void = () => {}) {
     const mark = Buffer.from(token);
     this.#stdout = new Marked(mark, new Kept(limit, gathered));
     this.#stderr = new Marked(mark, new Kept(limit, gathered));
   }
 
-  /** The command's exit code, once it has ended. */
   get exitCode(): number | undefined {
     return this.#stderr.exitCode ?? this.#stdout.exitCode;
   }
 
-  /** True once all output before the command's end has arrived. */
   get isWhole(): boolean {
     return this.#stdout.exitCode !== undefined && this.#stderr.exitCode !== undefined;
   }
@@ -133,7 +124,7 @@ export class ExecOutput {
     this.#stderr.push(bytes);
   }
 
-  /** Returns the output. `truncated`: beyond the limit, or its end was lost. */
+  /** `truncated`: beyond the limit, or its end was lost. */
   taken(): { readonly stdout: Buffer; readonly stderr: Buffer; readonly truncated: boolean } {
     this.#stdout.end();
     this.#stderr.end();
@@ -146,5 +137,5 @@ export class ExecOutput {
   }
 }
 
-/** Matches a process id. Ids go into URLs and logs. */
+/** Ids go into URLs and logs. */
 export const PID = /^\d{1,10}$/;

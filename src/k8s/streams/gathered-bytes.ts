@@ -1,9 +1,7 @@
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
 
-/**
- * Limits of buffered, incomplete answers of Pods: per namespace, which is one team's, and in total.
- */
+/** Per namespace, which is one team's, and in total. */
 const MOST_OF_NAMESPACE_MIB = 64;
 const MOST_MIB = 192;
 const BOUNDS: ByteBounds = {
@@ -11,10 +9,7 @@ const BOUNDS: ByteBounds = {
   totalBytes: MOST_MIB << 20,
 };
 
-/**
- * Counts buffered answers of Pods, since tenants' processes may send maximum answers to many
- * concurrent callers.
- */
+/** Tenants' processes may send maximum answers to many concurrent callers. */
 export class GatheredBytes {
   readonly #shares: ByteShares;
 
@@ -22,7 +17,6 @@ export class GatheredBytes {
     this.#shares = new ByteShares(bounds);
   }
 
-  /** Begins to count an answer from a Pod of the namespace. */
   begin(namespace: string): GatheredAnswer {
     return new GatheredAnswer((bytes) => {
       this.#shares.add(namespace, bytes);
@@ -42,16 +36,13 @@ export class GatheredAnswer {
     this.#add = add;
   }
 
-  /**
-   * Sets the answer's size in bytes; no effect after `end`. Throws NotJoinable beyond the limits.
-   */
+  /** No effect after `end`. Throws NotJoinable beyond the limits. */
   hold(bytes: number): void {
     if (this.#isOver) return;
     this.#add(bytes - this.#held);
     this.#held = bytes;
   }
 
-  /** May be repeated. */
   end(): void {
     this.hold(0);
     this.#isOver = true;

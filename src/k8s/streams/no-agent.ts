@@ -1,4 +1,4 @@
-/** The container lacks our agent, or cannot run it on its node. */
+/** The container lacks our agent, or cannot run it. */
 export class NoAgent extends Error {
   override readonly name = 'NoAgent';
 

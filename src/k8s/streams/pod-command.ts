@@ -3,9 +3,6 @@ import type { PodLinks } from './pod-links.ts';
 import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
-/**
- * Channels of a command. STATUS sends one status: when the command has ended, or could not begin.
- */
 export const STDIN = 0;
 export const STDOUT = 1;
 export const STDERR = 2;
@@ -16,13 +13,12 @@ export interface Command {
   readonly argv: readonly string[];
   readonly stdin: boolean;
   readonly tty: boolean;
-  /** True if the command ends another command. It then also runs while the daemon stops. */
   readonly ends?: boolean;
 }
 
 /**
- * Runs a command in a container and opens its channels. Hazard: its arguments are in the URL, which
- * API servers write to their audit logs, so they must not be secret. Rejects as ChannelSocket.open.
+ * Hazard: its arguments are in the URL, which API servers write to their audit logs, so they must
+ * not be secret. Rejects as ChannelSocket.open.
  */
 export const openCommand = (
   links: PodLinks,
@@ -44,10 +40,6 @@ export const openCommand = (
   });
 };
 
-/**
- * The end of a command: its exit code, or the kubelet's or runtime's reason if it did not begin or
- * broke off.
- */
 export type CommandStatus = { readonly exitCode: number } | { readonly failure: string };
 
 interface StatusObject {
@@ -61,11 +53,9 @@ interface StatusObject {
 
 const LONGEST_STATUS = 64 << 10;
 
-/** Assembles the status from its channel. */
 export class StatusReader {
   #text = '';
 
-  /** Returns the status once it is complete. */
   push(bytes: Buffer): CommandStatus | undefined {
     this.#text = (this.#text + bytes.toString('utf8')).slice(0, LONGEST_STATUS);
     let status: StatusObject;
@@ -90,10 +80,7 @@ export class StatusReader {
 
 const DEADLINE_MS = 15_000;
 
-/**
- * Runs the agent with these arguments. Resolves with its exit code, or with undefined if it could
- * not run or takes longer than 15 s.
- */
+/** Undefined if the agent could not run or takes longer than 15 s. */
 export const runAgent = async (
   links: PodLinks,
   target: PodTarget,

@@ -33,25 +33,23 @@ import { Deferred } from '../../lib/deferred.ts';
 
 const TIMED_OUT = 124;
 
-/** Deadline for a command to begin. */
 const BEGIN_MS = 30_000;
 
 /**
- * After the command's end, background processes may keep its output open. Once all earlier output
- * has arrived, waits for more until a pause of this length.
+ * Background processes may keep a command's output open after its end. Waits for a pause of this
+ * length.
  */
 const QUIET_MS = 300;
 
 /** Limits that wait in total. */
 const LAST_WORDS_MS = 3_000;
 
-/** Bytes of standard input in one frame. */
 const CHUNK = 64 << 10;
 
 /**
- * Runs a command in a container, as `SandboxDriver.exec` promises. The agent runs it, and receives
- * argv, folder, environment and input by standard input. So the command is not in the URL, nor in
- * audit logs. Ends a command that is cut off, if it is still reachable.
+ * Runs a command, as `SandboxDriver.exec` promises. Argv, folder, environment and input go to the
+ * agent by standard input, so the command is not in the URL, nor in audit logs. Ends a command that
+ * is cut off, if it is still reachable.
  */
 export const execInPod = async (
   links: PodLinks,
@@ -82,7 +80,6 @@ class Execution {
   readonly #outcome = new Deferred<ExecOutcome>();
   #socket: ChannelSocket | undefined;
   readonly #reader = new StatusReader();
-  /** True once the command may have begun. */
   #begun = false;
   #timedOut = false;
   #over = false;
@@ -202,8 +199,8 @@ class Execution {
   }
 
   /**
-   * Settles a command that ended without an exit code from the agent. A restarting runtime reports
-   * Success for lost commands, so only a failure's code is reliable.
+   * Without an exit code from the agent, only a failure's code is reliable: a restarting runtime
+   * reports Success for lost commands.
    */
   #endedUnsaid(status: CommandStatus): void {
     if ('failure' in status) this.#cut(status.failure);
@@ -211,7 +208,6 @@ class Execution {
     else this.#cut('its container runtime told of success, and the command of no end');
   }
 
-  /** Settles a command that the runtime could not begin. */
   #notBegun(failure: string): void {
     if (isNodeSilent(failure)) {
       this.#links.silent(this.#target);
@@ -246,7 +242,7 @@ class Execution {
     });
   }
 
-  /** Ends the command in the background; callers do not wait for it. */
+  /** Runs in the background; callers do not wait. */
   #end(): void {
     const pid = this.#output.pid;
     if (this.#begun && pid !== undefined)

@@ -9,19 +9,16 @@ import { podPath } from '../sandboxes/pods/pod-resource.ts';
 
 export interface PodLinksDeps {
   readonly access: ClusterAccess;
-  /** Client that reads Pods before streams into them begin. */
   readonly api: ApiClient;
   readonly log: Log;
-  /** User agent of Sandpool. */
   readonly agent: string;
-  /** Interval of pings; see ChannelSocketTerms. */
+  /** See ChannelSocketTerms. */
   readonly pingEveryMs?: number;
   readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
-  /** Deadline for the runtime to connect to a port; see `PortStreamTerms`. */
+  /** See `PortStreamTerms`. */
   readonly answerWithinMs?: number;
 }
 
-/** A kind of stream into a Pod. */
 export interface PodWay {
   readonly what: string;
   readonly subprotocol: Subprotocol;
@@ -30,7 +27,6 @@ export interface PodWay {
 
 const STOPS = 'the daemon stops';
 
-/** Open links into Pods, and work that continues after its caller has its answer. */
 export class PodLinks {
   readonly api: ApiClient;
   readonly log: Log;
@@ -59,7 +55,7 @@ export class PodLinks {
 
   /**
    * `what` follows the Pod's path. Rejects as ChannelSocket.open. While the daemon stops, cuts a
-   * new link at once, unless it `ends` something in the Pod.
+   * new link at once, unless it `ends` something.
    */
   async open(
     { namespace, name, uid }: PodTarget,
@@ -82,7 +78,6 @@ export class PodLinks {
     return socket;
   }
 
-  /** Calls `told` with each node that does not answer. */
   whenSilent(told: (node: string) => void): void {
     this.#silent = told;
   }
@@ -91,7 +86,7 @@ export class PodLinks {
     if (node !== undefined) this.#silent(node);
   };
 
-  /** Cuts all links into a Pod that is gone, since its kubelet may be gone too. */
+  /** Called when a Pod is gone, since its kubelet may be gone too. */
   cut(uid: string): void {
     for (const socket of this.#open.get(uid) ?? []) socket.cut('the sandbox ended');
   }
@@ -104,13 +99,13 @@ export class PodLinks {
     this.#background.add(kept);
   }
 
-  /** Resolves with false, at once, if the daemon stops. */
+  /** False, at once, if the daemon stops. */
   async pause(ms: number): Promise<boolean> {
     const { signal } = this.#stopping;
     return await sleep(ms, true, { signal }).catch(() => false);
   }
 
-  /** Cuts every link. Resolves once the background work in Pods is done. */
+  /** Resolves once the background work in Pods is done. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut(STOPS);

@@ -19,13 +19,12 @@ import { PortStream, type PortStreamTerms } from './port-stream.ts';
 
 export interface PodStreamsDeps
   extends Omit<PodLinksDeps, 'agent'>, Pick<PodLogsDeps, 'silenceMs'> {
-  /** Sandpool's version, for the user agent. */
   readonly version: string;
 }
 
 /**
- * Implements SandboxDriver's streams for a Pod with a known uid. Checks the uid right before, since
- * exec, port-forward and log take no uid as a precondition.
+ * Checks the Pod's uid right before each stream, since exec, port-forward and log take no uid as a
+ * precondition.
  */
 export class PodStreams {
   readonly #links: PodLinks;
@@ -37,7 +36,6 @@ export class PodStreams {
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
-  /** Calls `told` with a node whenever it does not answer, even if the caller has left. */
   whenSilent(told: (node: string) => void): void {
     this.#links.whenSilent(told);
   }
@@ -46,12 +44,11 @@ export class PodStreams {
     return execInPod(this.#links, meant(pod, request.container), { request, signal });
   }
 
-  /** Begins a call of the agent in the Pod's container. Rejects as `AgentStream.open`. */
+  /** Rejects as `AgentStream.open`. */
   openAgent(pod: PodTarget): Promise<AgentStream> {
     return AgentStream.open(this.#links, pod);
   }
 
-  /** As `PodLinks.pause`. */
   pause(ms: number): Promise<boolean> {
     return this.#links.pause(ms);
   }
@@ -64,7 +61,7 @@ export class PodStreams {
     return dialPort(this.#links, pod, { port, signal });
   }
 
-  /** Implements `SandboxDriver.logs`. Rejects with NotJoinable if the log is unreadable now. */
+  /** Rejects with NotJoinable if the log is unreadable now. */
   logs(pod: PodTarget, request: LogRequest): Promise<LogTail> {
     return this.#logs.tail(meant(pod, request.container), request);
   }
@@ -73,19 +70,13 @@ export class PodStreams {
     return this.#logs.follow(pod, after, signal);
   }
 
-  /**
-   * Ends all commands, terminals and connections into an ended Pod, even if its kubelet is silent.
-   * Its logs end soon.
-   */
+  /** Ends everything into an ended Pod, even if its kubelet is silent. Its logs end soon. */
   gone(uid: string): void {
     this.#logs.gone(uid);
     this.#links.cut(uid);
   }
 
-  /**
-   * Cuts commands, terminals and connections. Resolves once their processes have ended or are
-   * unreachable, after at most some 15 s.
-   */
+  /** Resolves once the cut processes have ended or are unreachable, after at most some 15 s. */
   async stop(): Promise<void> {
     await Promise.all([this.#links.stop(), this.#logs.stop()]);
   }
@@ -100,14 +91,13 @@ const FAILURE = 1;
 const PREFIX_BYTES = 2;
 const LONGEST_FAILURE = 1_024;
 
-/** `silent` as in `PortCarrier`. */
 type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> &
   Pick<PortStreamTerms['carrier'], 'silent'>;
 
 /**
- * Connects to a port on a Pod's loopback, through API server and kubelet; no other address is
- * reachable this way. The connection's link stays in this Pod and never reaches a later Pod of its
- * name or address. Rejects and fails as `SandboxDriver.dial`.
+ * Connects to a port on a Pod's loopback; no other address is reachable this way. The link stays in
+ * this Pod and never reaches a later one of its name or address. Rejects and fails as
+ * `SandboxDriver.dial`.
  */
 const dialPort = async (
   links: PodLinks,

@@ -36,16 +36,16 @@ import { signalNumber } from '../../lib/signal-names.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 
 const BEGIN_MS = 30_000;
-/** Line that the agent prints once it has the terminal's environment. */
+/** Printed by the agent once it has the terminal's environment. */
 const READY = 'ready';
-/** Time after a hang-up in which the shell's exit code still counts. */
+/** The shell's exit code still counts this long after a hang-up. */
 const STATUS_MS = 500;
 const SIGNALS: ReadonlySet<string> = new Set(PROCESS_SIGNALS);
 
 /**
- * Opens a terminal in a container, as `SandboxDriver.attach` promises. Hazard: argv is in the URL,
- * so also in audit logs. Each signal or hang-up is a separate command in the container, which takes
- * about ten milliseconds. A signal goes to the terminal's foreground process group at that time.
+ * Opens a terminal, as `SandboxDriver.attach` promises. Hazard: argv is in the URL, so also in
+ * audit logs. Each signal or hang-up is a separate command, which takes about ten milliseconds; a
+ * signal goes to the foreground process group at that time.
  */
 export const attachToPod = async (
   links: PodLinks,
@@ -73,7 +73,6 @@ export const attachToPod = async (
 
 interface Begun {
   readonly socket: ChannelSocket;
-  /** Order with the environment for the agent. */
   readonly order: Buffer | undefined;
 }
 
@@ -91,7 +90,6 @@ class PodTerminal implements Terminal {
   #order: Buffer | undefined;
   #closed = false;
   #over = false;
-  /** Queued signals. */
   readonly #signals = new Set<string>();
   #signalling = false;
   #size: { readonly Width: number; readonly Height: number } | undefined;
@@ -112,7 +110,6 @@ class PodTerminal implements Terminal {
     this.stream = this.#channel;
   }
 
-  /** Resolves when the shell is running. */
   async begin(cols: number, rows: number): Promise<void> {
     const begun = new Promise<void>((resolve, reject) => {
       this.#beginning = { resolve, reject };
@@ -136,7 +133,7 @@ class PodTerminal implements Terminal {
     }
   }
 
-  /** Resizes the terminal. While one size is on its way, only the newest follows it. */
+  /** While one size is on its way, only the newest follows it. */
   resize(cols: number, rows: number): void {
     this.#size = { Width: cols, Height: rows };
     if (!this.#resizing) this.#sendSize();
@@ -216,7 +213,6 @@ class PodTerminal implements Terminal {
     this.#channel.push(null);
   }
 
-  /** Settles a terminal that was cut off, and ends its processes in the container. */
   #lost(why: string): void {
     if (this.#over) return;
     const { pid, isOver } = this.#head;
@@ -275,8 +271,8 @@ class PodTerminal implements Terminal {
 }
 
 /**
- * Reads the agent's own output before the terminal's: its process id and, with an environment, the
- * line that confirms it. Clients do not see it.
+ * The agent's own output before the terminal's: its process id and, with an environment, the line
+ * that confirms it.
  */
 export class TerminalHead {
   readonly #until: string | undefined;
@@ -290,7 +286,6 @@ export class TerminalHead {
     this.#until = until;
   }
 
-  /** Undefined until the agent has sent it. */
   get pid(): string | undefined {
     return this.#pid;
   }
@@ -299,7 +294,7 @@ export class TerminalHead {
     return this.#isOver;
   }
 
-  /** Returns the bytes after the head once it is complete. Throws if the head is too long. */
+  /** Throws if the head is too long. */
   push(bytes: Buffer): Buffer | undefined {
     this.#left -= bytes.length;
     if (this.#left < 0) throw new Error('the agent says something else than it was told to');
@@ -324,6 +319,6 @@ export class TerminalHead {
   }
 }
 
-/** Maximum bytes up to the end of the head, including output in the same frame. */
+/** Includes output in the head's last frame. */
 const MOST_HEAD = 1 << 20;
 const NEWLINE = 10;

@@ -9,18 +9,14 @@ import { Deferred } from '../../lib/deferred.ts';
  * silence.
  */
 const REFUSAL_WITHIN_MS = 50;
-/** On slow links, waits for this multiple of a round trip instead, at most 1 s. */
+/** Multiple of a round trip to wait instead on slow links, at most 1 s. */
 const REFUSAL_WITHIN_ANSWERS = 5;
 const REFUSAL_WITHIN_MOST_MS = 1_000;
 const ANSWER_WITHIN_MS = 15_000;
 
-/** The link of one connection to a port. */
 export interface PortCarrier extends Channels {
-  /** Resolves after a round trip, or at the link's end. */
   roundTrip(): Promise<void>;
-  /** Called when the stream is destroyed. */
   left(): void;
-  /** Called if the container runtime does not begin to connect in time. */
   silent(): void;
 }
 
@@ -28,7 +24,6 @@ export interface PortStreamTerms {
   readonly carrier: PortCarrier;
   readonly channel: number;
   readonly port: number;
-  /** Ends the stream, until `begun`. */
   readonly signal: AbortSignal;
   /** 15 s by default. */
   readonly answerWithinMs?: number;
@@ -44,7 +39,6 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   readonly #timer: NodeJS.Timeout;
   readonly #abort: () => void;
   #isBegun = false;
-  /** True once a caller waits for the port to accept. */
   #isAsked = false;
 
   constructor(terms: PortStreamTerms) {
@@ -69,7 +63,6 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     return this.#taken.promise;
   }
 
-  /** Notes that the container runtime connects to the port. */
   begun(): void {
     if (this.#isBegun) return;
     this.#isBegun = true;
@@ -85,7 +78,6 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     super.arrived(bytes);
   }
 
-  /** Destroys the stream with PortUnreachable. */
   refuse(why: string): void {
     this.destroy(new PortUnreachable(`port ${this.#terms.port}: ${cleaned(why)}`));
   }

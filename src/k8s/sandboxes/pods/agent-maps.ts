@@ -14,17 +14,15 @@ export interface AgentMapsDeps {
   readonly log: Log;
 }
 
-/** Time in ms for which a ConfigMap is assumed to exist; somebody may delete it. */
 const LOOK_AGAIN_MS = 60_000;
 /**
- * Interval of the removal of other versions' agents, counted from the start: a replica of the
- * earlier version may still create Pods. If it does so for longer, it recreates its ConfigMap
- * within a minute, and the kubelet finds it then.
+ * A replica of the earlier version may still create Pods. If it does so for longer, it recreates
+ * its ConfigMap within a minute.
  */
 const TIDY_EVERY_MS = 3_600_000;
 const TRY = { query: { dryRun: 'All' } };
 const MOST_KNOWN = 10_000;
-/** Maximum Pods with other agents to check; if there are more, nothing is removed. */
+/** With more Pods of other agents, nothing is removed. */
 const MOST_PODS = 500;
 
 interface Known {
@@ -33,8 +31,8 @@ interface Known {
 }
 
 /**
- * Provides the agent to Pods in a ConfigMap of each namespace. Replaces a ConfigMap of the same
- * name that is not the agent. Removes ConfigMaps that no Pod mounts any more.
+ * Provides the agent in a ConfigMap of each namespace. Replaces one of the same name that is not
+ * the agent, and removes unused ones.
  */
 export class AgentMaps {
   readonly #deps: AgentMapsDeps;
@@ -46,7 +44,7 @@ export class AgentMaps {
     this.#deps = deps;
   }
 
-  /** Resolves once the namespace has the agent. Rejects as `ApiClient.create`. */
+  /** Rejects as `ApiClient.create`. */
   async provide(namespace: string, program: AgentProgram): Promise<void> {
     const now = this.#deps.clock.now();
     this.#startedAt ??= now;
@@ -76,7 +74,6 @@ export class AgentMaps {
       throw new OutcomeUnknown(`another ConfigMap took the name ${mapNameOf(program.id)}`);
   }
 
-  /** Resolves with false if the name is taken. */
   async #creates(path: string, map: object, options?: CallOptions): Promise<boolean> {
     try {
       await this.#deps.api.create(path, map, options);
@@ -90,8 +87,8 @@ export class AgentMaps {
   }
 
   /**
-   * Returns whether the existing ConfigMap is the agent, and deletes it otherwise. A dry-run
-   * deletion returns its content, so the daemon needs no right to read it.
+   * Deletes a ConfigMap that is not the agent. A dry-run deletion returns its content, so the
+   * daemon needs no right to read it.
    */
   async #isOurs(namespace: string, program: AgentProgram): Promise<boolean> {
     const { api, log } = this.#deps;
@@ -139,13 +136,11 @@ interface MapList {
 
 interface PodList {
   readonly metadata: { readonly continue?: string };
-  /** Null if empty. */
   readonly items:
     | readonly { readonly metadata: { readonly labels: Readonly<Record<string, string>> } }[]
     | null;
 }
 
-/** Selects objects with an agent other than these. */
 const withoutAgents = (ids: readonly string[]): string =>
   `${AGENT_LABEL},${AGENT_LABEL} notin (${ids.join(',')})`;
 

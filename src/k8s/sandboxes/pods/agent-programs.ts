@@ -5,16 +5,14 @@ import { DefinitionRefused } from '../../../contracts/sandbox-driver.ts';
 import { ownArchitecture } from '../../../lib/own-architecture.ts';
 import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
-/** The agent (native/README.md), built for one processor architecture. */
+/** The agent (native/README.md) for one architecture. */
 export interface AgentProgram {
-  /** Identifies the agent: a part of its hash. */
   readonly id: string;
   readonly bytes: Buffer;
 }
 
-/** The daemon's agents by architecture, in Kubernetes' spelling. */
+/** By architecture, in Kubernetes' spelling. */
 export interface Agents {
-  /** The daemon's own architecture. */
   readonly own: string;
   readonly programs: ReadonlyMap<string, AgentProgram>;
 }
@@ -24,7 +22,6 @@ export interface PlacedAgent {
   readonly program: AgentProgram;
 }
 
-/** The label of every node with its architecture. */
 export const ARCHITECTURE_LABEL = 'kubernetes.io/arch';
 
 const ARCHITECTURES = ['amd64', 'arm64'] as const;
@@ -38,8 +35,8 @@ export const agentProgram = (bytes: Buffer): AgentProgram => ({
 });
 
 /**
- * Reads the agents of this installation: `launcher-ARCHITECTURE` of an image, or the output of
- * native/build on this machine. Throws if none is found, or one is too large.
+ * Reads `launcher-ARCHITECTURE` of an image, or the output of native/build. Throws if none is
+ * found, or one is too large.
  */
 export const readAgents = (native = new URL('../../../../native/', import.meta.url)): Agents => {
   const own = ownArchitecture();
@@ -57,8 +54,8 @@ export const readAgents = (native = new URL('../../../../native/', import.meta.u
 };
 
 /**
- * Returns the agent for a definition's Pod: for the architecture in the template's node selector,
- * or by default for the daemon's. Throws DefinitionRefused if that agent does not exist.
+ * Throws DefinitionRefused if no agent is built for the template's node selector, or by default for
+ * the daemon's architecture.
  */
 export const agentFor = ({ placement }: InstanceDefinition, agents: Agents): PlacedAgent => {
   const architecture = placement?.nodeSelector?.[ARCHITECTURE_LABEL] ?? agents.own;

@@ -15,17 +15,16 @@ export interface DoubtedPodsDeps {
   readonly log: Log;
 }
 
-/** Limits of concurrent checks and of queued ones. A check that gets no turn in time is retried. */
+/** A check that gets no turn in time is retried. */
 const MOST_LOOKS = 8;
 const MOST_WAITING = 100_000;
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 5_000;
 
 /**
- * Checks Pods that left the watch without an observed end. Such a Pod is gone, or somebody removed
- * the label that the watch selects; the label is restored then. Checks every 5 s until the watch
- * reports the Pod again. Only a check that does not find the Pod counts as its end: a lost label
- * ends no sandbox.
+ * Checks Pods that left the watch without an observed end. Somebody may have removed the label that
+ * the watch selects; it is restored then. Only a check that does not find the Pod counts as its
+ * end.
  */
 export class DoubtedPods {
   readonly #deps: DoubtedPodsDeps;

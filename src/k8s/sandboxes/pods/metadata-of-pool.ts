@@ -1,17 +1,13 @@
 import { isLabel, isLabelKey } from '../../../model/templates/placement.ts';
 
-/** Before the name of a label or an annotation that is the pool's. */
 const OF_POOL = 'pool.sandpool.dev/';
 
-/**
- * Maximum bytes of the pool's annotations on a Pod, names included, since there are thousands of
- * Pods.
- */
+/** Names included; there are thousands of Pods. */
 const ANNOTATIONS_BYTES = 16 * 1_024;
 
 /**
- * Returns the labels of a pool for its Pods, if valid, under a prefix of their own. They are the
- * owner's data, so they must not match any policy of the cluster.
+ * The owner's labels get a prefix of their own, so that they cannot match any policy of the
+ * cluster. Leaves out invalid ones.
  */
 export const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
@@ -20,10 +16,6 @@ export const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<s
     ),
   );
 
-/**
- * Returns the annotations of a pool for its Pods, prefixed like its labels and sorted by name.
- * Leaves out annotations beyond the limit.
- */
 export const annotationsOfPool = (
   annotations: Readonly<Record<string, string>>,
 ): Record<string, string> => {

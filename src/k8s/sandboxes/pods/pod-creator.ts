@@ -20,26 +20,21 @@ import {
 
 export interface PodCreatorDeps {
   readonly api: Pick<ApiClient, 'create' | 'get'>;
-  /** Resolves when few claims are queued, since launches must not delay claims. */
   readonly untilIdleEnough: () => Promise<void>;
   readonly mirror: InstanceMirror;
   readonly pods: PodSettings;
   readonly agentMaps: Pick<AgentMaps, 'provide'>;
 }
 
-/**
- * Concurrent launches: the lane's number of connections, so a Pod does not queue behind other
- * instances' records.
- */
+/** The lane's number of connections, so a Pod does not queue behind other instances' records. */
 const MOST_AT_ONCE = 16;
 /**
  * Leaves connections for others if one namespace's API calls hang, as with a webhook that is down.
  */
 const MOST_AT_ONCE_OF_TENANT = 14;
-/** Queued launches of all tenants, and of one tenant. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
-/** Deadline of a turn; shorter than the interval of repeated launches. */
+/** Shorter than the interval of repeated launches. */
 const PATIENCE_MS = 10_000;
 const TURN = {
   until: within(PATIENCE_MS),
@@ -49,9 +44,8 @@ const TURN = {
 };
 
 /**
- * Creates instances: first the record, then the Pod that it owns. So a process that dies leaves few
- * records without a Pod. An earlier attempt may have created either. Owners of pools take turns, so
- * one owner's many launches delay another's next launch by only one.
+ * Creates first the record, then the Pod that it owns, so a dying process leaves few records
+ * without a Pod. An earlier attempt may have created either. Owners of pools take turns.
  */
 export class PodCreator {
   readonly #deps: PodCreatorDeps;
@@ -136,8 +130,8 @@ export class PodCreator {
         if (failure === undefined || !isAbsent(unread)) throw unread;
         return undefined;
       });
-      // The Pod was not created: the answer was an error, as of a webhook that is down. If the Pod
-      // still appears, it is deleted with its record.
+      // The answer was an error, as of a webhook that is down. If the Pod still appears, it is
+      // deleted with its record.
       if (found === undefined) throw failure;
       const there = storedPodOf(found);
       if (there?.ownerUid !== ownerUid)
@@ -146,7 +140,6 @@ export class PodCreator {
     }
   }
 
-  /** Converts the error of a failed creation. */
   async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
     // Temporary, so the launch is repeated.
     if (error instanceof NotSent || error instanceof ApiUnreachable)
@@ -176,8 +169,8 @@ export class PodCreator {
   }
 
   /**
-   * Resolves with undefined if the API server refuses this question too. Everybody may ask it, so
-   * the API server has not loaded the roles yet, as just after its start.
+   * Undefined if the API server refuses this question too: it has not loaded the roles yet, as just
+   * after its start.
    */
   async #isHad(right: Right): Promise<boolean | undefined> {
     const review = {
@@ -203,10 +196,7 @@ interface Right {
   readonly group: string;
 }
 
-/**
- * Parses the missing right from a refusal's message. Returns undefined for other messages, such as
- * those of an admission webhook.
- */
+/** Undefined for other messages, such as those of an admission webhook. */
 const missingRight = (message: string, namespace: string): Right | undefined => {
   const [, verb, resource, group] =
     /is forbidden: User "[^"]*" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/.exec(

@@ -2,10 +2,7 @@ import { Mirror } from '../../../model/mirror/mirror.ts';
 import type { MirrorDeps } from '../../../model/mirror/mirror-terms.ts';
 import type { StoredPod } from './pod-resource.ts';
 
-/**
- * One mirror of Pods for each namespace. Namespaces are watched separately, so their revisions are
- * not comparable.
- */
+/** Namespaces are watched separately, so their revisions are not comparable. */
 export class PodMirrors {
   readonly #deps: MirrorDeps<StoredPod>;
   readonly #mirrors = new Map<string, Mirror<StoredPod>>();
@@ -15,7 +12,6 @@ export class PodMirrors {
     this.#deps = deps;
   }
 
-  /** Returns the mirror of a namespace; creates it if it is missing. */
   in(namespace: string): Mirror<StoredPod> {
     let mirror = this.#mirrors.get(namespace);
     if (!mirror) {
@@ -28,22 +24,18 @@ export class PodMirrors {
     return mirror;
   }
 
-  /** Returns the mirror of a Pod's namespace. */
   of(key: string): Mirror<StoredPod> {
     return this.in(key.slice(0, key.indexOf('/')));
   }
 
-  /** See Mirror. */
   get doubted(): readonly string[] {
     return [...this.#mirrors.values()].flatMap((mirror) => mirror.doubted);
   }
 
-  /** See Mirror. */
   onDoubt(told: (key: string) => void): void {
     this.#doubts = told;
   }
 
-  /** Reports that all Pods of the namespace are gone, and forgets it. */
   forget(namespace: string): void {
     const mirror = this.#mirrors.get(namespace);
     this.#mirrors.delete(namespace);

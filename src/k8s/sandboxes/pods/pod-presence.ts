@@ -13,31 +13,22 @@ export class NodeSilent extends NotJoinable {
   }
 }
 
-/**
- * Matches an API server's message about an unreachable kubelet. Only its start counts: the rest may
- * be a tenant's text.
- */
+/** Matches only the start: the rest may be a tenant's text. */
 const UNREACHED = /^(Internal error occurred: )?error (dialing backend|sending request):/;
 
-/** Returns whether a command's status reports an unreachable kubelet. */
 export const isNodeSilent = (failure: string): boolean => UNREACHED.test(failure);
 
-/** A container of one Pod, identified by uid, not of a later Pod of the same name. */
+/** Identified by uid, so not a later Pod of the same name. */
 export interface PodTarget {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly container: string;
-  /** The Pod's node, if known. */
   readonly node?: string;
 }
 
 export interface PodPresence {
-  /**
-   * `gone`: the Pod does not exist. `ended`: the Pod or its first container has ended.
-   * `container-ended`: another container, the target, has ended. `ending`: the Pod is being
-   * deleted.
-   */
+  /** `ended`: the Pod or its first container. `container-ended`: another container, the target. */
   readonly state: 'gone' | 'ended' | 'container-ended' | 'ending' | 'waiting' | 'running';
   readonly why: string;
 }
@@ -59,9 +50,7 @@ interface PodObject {
   };
 }
 
-/**
- * Reads the container's state uncached. Rejects as `ApiClient.get` does, except for a missing Pod.
- */
+/** Uncached. Rejects as `ApiClient.get` does, except for a missing Pod. */
 export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<PodPresence> => {
   const found = await api.get(podPath(target.namespace, target.name)).catch((error: unknown) => {
     if (isAbsent(error, 'pods')) return undefined;
@@ -80,10 +69,6 @@ export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<Pod
     : { state: 'waiting', why: state?.waiting?.reason ?? 'its container has not started' };
 };
 
-/**
- * Returns what has ended: the Pod, its first container or the target's; undefined if all are
- * running.
- */
 const overIn = (pod: PodObject, { container }: PodTarget): PodPresence | undefined => {
   const { spec, status } = pod;
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed')
@@ -98,10 +83,7 @@ const overIn = (pod: PodObject, { container }: PodTarget): PodPresence | undefin
 const stateOf = ({ status }: PodObject, container: string) =>
   status?.containerStatuses?.find(({ name }) => name === container)?.state;
 
-/**
- * Rejects with InstanceGone or ContainerGone. Rejects with NotJoinable if nothing can be run now,
- * or if the API server does not answer.
- */
+/** Rejects with InstanceGone or ContainerGone, and with NotJoinable if nothing can be run now. */
 export const requireJoinable = async (api: ApiClient, target: PodTarget): Promise<void> => {
   const { state, why } = await presenceOf(api, target).catch((error: unknown) => {
     throw unjoinable(error);
@@ -111,18 +93,16 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
   if (state !== 'running') throw new InstanceGone(why);
 };
 
-/** Reads Pods and receives silent nodes. */
 export interface PodWays {
   readonly api: ApiClient;
-  /** Called if the node did not answer the API server, or the API server did not answer us. */
+  /** The API server did not reach the node, or did not answer us. */
   readonly silent: (target: PodTarget) => void;
 }
 
 /**
- * Opens a stream into a Pod. A restarted kubelet answers 404 at first, even for running Pods, and
- * API servers pass that on as if the Pod were missing. So reads the Pod to find out whether it is
- * gone. Rejects with InstanceGone or NotJoinable, or with the error of `way`. Reports a silent node
- * even if no caller waits any more.
+ * A restarted kubelet answers 404 at first, even for running Pods, so reads the Pod to find out
+ * whether it is gone. Rejects with InstanceGone or NotJoinable, or with the error of `way`. Reports
+ * a silent node even if no caller waits any more.
  */
 export const enterPod = async <T>(
   { api, silent }: PodWays,
@@ -143,8 +123,8 @@ export const enterPod = async <T>(
 };
 
 /**
- * Opens a stream that has no effect by itself, and checks in parallel whether the Pod is joinable.
- * Closes the stream if the Pod is not. Rejects as `requireJoinable`, then as `enterPod`.
+ * Checks in parallel whether the Pod is joinable, so the stream must have no effect by itself.
+ * Rejects as `requireJoinable`, then as `enterPod`.
  */
 export const enterWhileLooking = async <T extends { close(): void }>(
   ways: PodWays,
@@ -170,7 +150,7 @@ export const enterWhileLooking = async <T extends { close(): void }>(
 export const NOT_KNOWN_YET =
   'the node of the sandbox is starting and does not know it yet; try again';
 
-/** Converts the error of a stream into a Pod that failed before anything began. */
+/** The stream failed before anything began. */
 export const unjoinable = (error: unknown): unknown => {
   if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
   if (error instanceof ApiRefused)

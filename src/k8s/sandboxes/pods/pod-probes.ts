@@ -24,7 +24,6 @@ export interface PodProbesDeps {
   };
 }
 
-/** A probe in a Pod's spec. `port` is a number, since this driver writes it. */
 interface StoredProbe {
   readonly exec?: { readonly command: readonly string[] };
   readonly httpGet?: {
@@ -52,8 +51,8 @@ interface ProbedPod {
 const KEPT_OUTPUT = 512;
 
 /**
- * Runs a Pod's readiness probes once, as the kubelet does. Runs commands by exec, and requests and
- * connections by a port-forward into the Pod with this uid. Never dials a network address.
+ * Runs commands by exec, the others by a port-forward into the Pod with this uid. Never dials a
+ * network address.
  */
 export class PodProbes {
   readonly #deps: PodProbesDeps;
@@ -105,7 +104,6 @@ export class PodProbes {
     );
   }
 
-  /** Resolves with the reason of a failure. */
   async #one(
     target: PodTarget,
     { exec, httpGet, tcpSocket, timeoutSeconds = 1 }: StoredProbe,
@@ -152,9 +150,8 @@ const NEVER = new AbortController().signal;
 class NoAnswer extends Error {}
 
 /**
- * Sends the probe's GET. Resolves with undefined for a status of 200 to 399, otherwise with a
- * description of the answer. Rejects with NoAnswer without an answer, and with the error of an
- * abort. Ignores certificates of https, as kubelets do.
+ * Undefined for a status of 200 to 399. Rejects with NoAnswer, and with the error of an abort.
+ * Ignores certificates of https, as kubelets do.
  */
 const answered = (
   connection: Duplex,

@@ -15,32 +15,26 @@ export interface PodReflectorsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly mirrors: PodMirrors;
-  /** Returns the namespaces with records. */
   readonly inUse: () => ReadonlySet<string>;
-  /** Called if the Pods of a namespace become readable or unreadable. */
   readonly changed: (namespace: string) => void;
-  /** Settings for tests; the daemon uses the defaults. */
   readonly tuning?: ReflectorTuning;
 }
 
 interface Followed {
   readonly reflector: Reflector<StoredPod>;
   readonly since: number;
-  /** Resolves once its Pods are listed, or known to be unreadable. */
   readonly settled: Deferred<void>;
   isListed: boolean;
-  /** True if its Pods are unreadable, and the mirror is missing or stale. */
   isUnseen: boolean;
 }
 
 const LOOK_EVERY_MS = 60_000;
-/** Maximum namespaces that one message names. */
 const MOST_NAMED = 10;
 
 /**
  * Follows the Pods of each namespace with records by its own watch, so the daemon needs no right to
  * read other Pods. Retries a namespace with unreadable Pods forever, without delaying others. Stops
- * following a namespace after a minute or two without records.
+ * a minute or two after the last record.
  */
 export class PodReflectors {
   readonly #deps: PodReflectorsDeps;
@@ -60,7 +54,6 @@ export class PodReflectors {
     this.#lookLater();
   }
 
-  /** Starts to follow the Pods of a namespace. */
   follow(namespace: string): void {
     if (!this.#isRunning || this.#followed.has(namespace)) return;
     const { api, log, mirrors, tuning } = this.#deps;
@@ -98,9 +91,6 @@ export class PodReflectors {
     );
   }
 
-  /**
-   * Resolves once the mirrors have a complete state, except for namespaces with unreadable Pods.
-   */
   async settled(): Promise<void> {
     await Promise.all([...this.#followed.values()].map(({ settled }) => settled.promise));
   }
@@ -110,7 +100,6 @@ export class PodReflectors {
     await catchUp([...this.#followed.values()], deadlineMs);
   }
 
-  /** Does the same for namespaces whose Pods are not listed yet. */
   async listed(deadlineMs: number): Promise<void> {
     await catchUp(
       [...this.#followed.values()].filter(({ isListed }) => !isListed),
@@ -118,21 +107,17 @@ export class PodReflectors {
     );
   }
 
-  /**
-   * Resolves with whether all changes of the namespace's Pods up to the revision are reported
-   * within this time.
-   */
   async reached(namespace: string, revision: string, withinMs: number): Promise<boolean> {
     const followed = this.#followed.get(namespace);
     return followed !== undefined && (await followed.reflector.reached(revision, withinMs));
   }
 
-  /** Returns why the Pods of a namespace are unreadable; undefined if they are readable. */
+  /** Undefined if the Pods are readable. */
   trouble(namespace: string): string | undefined {
     return this.#followed.get(namespace)?.isUnseen ? UNSEEN : undefined;
   }
 
-  /** Why the mirror is unreliable, apart from missing rights. */
+  /** Ignores missing rights. */
   get stale(): string | undefined {
     const stale = [...this.#followed].filter(
       ([, { reflector, since, isListed }]) =>
@@ -187,10 +172,7 @@ export class PodReflectors {
     });
   }
 
-  /**
-   * Stops following namespaces that had no records at two checks, since a pool may have none for a
-   * moment.
-   */
+  /** A pool may have no record for a moment, so two checks must agree. */
   #leaveUnused(): void {
     const inUse = this.#deps.inUse();
     const unused = new Set([...this.#followed.keys()].filter((name) => !inUse.has(name)));

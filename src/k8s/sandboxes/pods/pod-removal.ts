@@ -6,27 +6,22 @@ import type { InstanceMirror } from '../instance-mirror.ts';
 import { podPath, type StoredPod } from './pod-resource.ts';
 
 export interface PodRemovalDeps {
-  /** Client for deletions that a request waits for. */
   readonly soon: ApiClient;
   readonly background: ApiClient;
   readonly mirror: InstanceMirror;
   readonly clock: Clock;
-  /** Seconds between SIGTERM and SIGKILL. */
   readonly graceSeconds: number;
-  /** Called once the Pod has ended. */
   readonly gone: (uid: string) => void;
   readonly run: (work: string, running: Promise<unknown>) => void;
 }
 
 type OnePod = Pick<StoredPod, 'namespace' | 'id' | 'uid'>;
 
-/** Time in ms that a Pod may exceed its deadline to end. */
+/** A Pod may exceed its deadline this long. */
 const OVERTIME_MS = 5_000;
 
-/** Deletes Pods by their uid. */
 export class PodRemoval {
   readonly #deps: PodRemovalDeps;
-  /** Uids of Pods whose forced deletion is in progress. */
   readonly #hurried = new Set<string>();
 
   constructor(deps: PodRemovalDeps) {
@@ -38,7 +33,6 @@ export class PodRemoval {
     await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds);
   }
 
-  /** Deletes the Pod like `remove`, but in the background with lower priority. */
   removeLater(pod: OnePod): void {
     // The cluster's garbage collector would delete it too, but later.
     this.#deps.run(
@@ -70,8 +64,8 @@ export class PodRemoval {
   }
 
   /**
-   * Force-deletes a Pod that has exceeded its deadline: its node is slow or lost. The Pod then
-   * counts as gone, although its processes may continue on a lost node.
+   * Force-deletes a Pod that has exceeded its deadline. It then counts as gone, although its
+   * processes may continue on a lost node.
    */
   hurry({ namespace, id, uid, endsBy, isForced }: StoredPod): void {
     if (

@@ -21,23 +21,17 @@ export const podPath = (namespace: string, name: string): string =>
   `${podsPath(namespace)}/${name}`;
 
 /**
- * Label of every Pod. The chart's NetworkPolicy selects it to isolate sandboxes from the network.
- * Definitions cannot change it.
+ * The chart's NetworkPolicy selects this label to isolate sandboxes. Definitions cannot change it.
  */
 const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
 
 export interface PodSettings {
-  /** User id of all processes in a sandbox. */
   readonly runAsUser: number;
-  /** Seconds between SIGTERM and SIGKILL. */
   readonly terminationGraceSeconds: number;
-  /** Seconds of grace if others end the Pod; `terminationGraceSeconds` by default. */
   readonly evictionGraceSeconds?: number;
   /** Asks node autoscalers not to move the Pods. */
   readonly protected?: boolean;
-  /** Additional labels of every Pod. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Default for templates without a class. */
   readonly runtimeClassName?: string;
   /** Replaces docker.io for images that are pulled without a password. */
   readonly registry?: string;
@@ -45,27 +39,25 @@ export interface PodSettings {
 }
 
 /**
- * Asks the cluster autoscaler and Karpenter to keep the node. Pods have it from creation, since a
- * claim changes only the record.
+ * Asks the cluster autoscaler and Karpenter to keep the node. Set from creation, since a claim
+ * changes only the record.
  */
 const PROTECTED = {
   'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
   'karpenter.sh/do-not-disrupt': 'true',
 } as const;
 
-/** Prefix of the annotation for a container with an endpoint's probe. */
 const ENDPOINT_PROBE = 'probe.sandpool.dev/';
 
-/** Returns the endpoint of the container's probe; undefined if the probe is the container's own. */
 export const endpointProbeOf = (
   annotations: Readonly<Record<string, string>> | undefined,
   container: string,
 ): string | undefined => annotations?.[`${ENDPOINT_PROBE}${container}`];
 
 /**
- * Returns the Pod of an instance. Its record owns it, so it never outlives the record. It satisfies
- * the restricted Pod Security Standard, has no service account, and mounts its agent's ConfigMap.
- * Throws as `agentFor`.
+ * The instance's record owns the Pod, which never outlives it. It satisfies the restricted Pod
+ * Security Standard, has no service account, and mounts its agent's ConfigMap. Throws as
+ * `agentFor`.
  */
 export const podOf = (
   { record, definition, labels = {}, annotations: given = {} }: LaunchOrder,
@@ -128,7 +120,6 @@ export const podOf = (
   };
 };
 
-/** Returns annotations that name the endpoints of containers' probes. */
 const annotationsOfProbes = (
   byContainer: ReturnType<typeof placedProbes>['byContainer'],
 ): Readonly<Record<string, string>> =>
@@ -162,10 +153,7 @@ const pullSecretsOf = (
 
 const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io']);
 
-/**
- * Replaces the registry. An image without a registry is on docker.io; without a folder, it is in
- * `library`.
- */
+/** An image without a registry is on docker.io; without a folder, it is in `library`. */
 const pulledAs = (image: string, registry: string | undefined): string => {
   const [first = '', ...rest] = image.split('/');
   const namesRegistry = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -230,7 +218,7 @@ const volumesOf = (mounts: readonly VolumeMount[]): readonly object[] =>
     persistentVolumeClaim: { claimName },
   }));
 
-/** Not the claim's name, which may be too long for a volume. */
+/** The claim's name may be too long for a volume. */
 const volumeNameOf = (mounts: readonly VolumeMount[], claimName: string): string =>
   `claim-${mounts.findIndex((mount) => mount.claimName === claimName)}`;
 
@@ -263,25 +251,22 @@ const probeOf = ({
   };
 };
 
-/** A Pod in the mirror: 0.3 KB instead of 4.9. */
+/** 0.3 KB instead of 4.9. */
 export interface StoredPod {
   readonly namespace: string;
-  /** Id of the instance; the Pod's name derives from it. */
   readonly id: InstanceId;
   readonly uid: string;
-  /** Uid of the owning record; undefined for unknown owners. */
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;
-  /** Names in the template's order; absent for a single container. */
+  /** In the template's order; absent for a single container. */
   readonly containers?: readonly string[];
-  /** True if it lacks the label that the watch selects. */
   readonly isUnlabelled?: true;
-  /** Deadline of its deletion in ms since the epoch; undefined if it is not being deleted. */
+  /** Deadline of its deletion in ms since the epoch. */
   readonly endsBy: number | undefined;
   /** Deleted without grace; only a finalizer keeps the object. */
   readonly isForced: boolean;
-  /** Why the cluster ends or ended it: eviction, preemption, or a lost node. */
+  /** Eviction, preemption, or a lost node. */
   readonly disruption: string | undefined;
   readonly vitals: Vitals;
 }
@@ -307,7 +292,7 @@ interface PodObject {
   readonly status?: PodStatus;
 }
 
-/** Returns undefined for a Pod that is not an instance's. */
+/** Undefined for a Pod that is not an instance's. */
 export const storedPodOf = (object: unknown): StoredPod | undefined => {
   const { metadata, spec, status } = object as PodObject;
   const id = idOfPodName(metadata.name);

@@ -32,21 +32,18 @@ export interface PodStatus {
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
-/** Context for reading a Pod's status. */
 export interface PodShape {
-  /** Names of the containers in the spec's order. The end of the first is the sandbox's end. */
+  /** The end of the first is the sandbox's. */
   readonly containers: readonly string[];
-  /** Deadline of its deletion in ms since the epoch; undefined if it is not being deleted. */
+  /** Deadline of its deletion in ms since the epoch. */
   readonly endsBy: number | undefined;
-  /** True if a readiness probe dials a port. */
   readonly isAsked?: boolean;
-  /** The Pod's node, whose name is removed from all messages. */
   readonly node?: string;
 }
 
 /**
- * Returns an instance's vitals from its Pod's status. It is gone once its first container has
- * ended, in any phase. Reports the end of another container, unless the whole Pod is being deleted.
+ * An instance is gone once its first container has ended, in any phase. Reports the end of another
+ * container, unless the whole Pod is being deleted.
  */
 export const vitalsOf = (status: PodStatus | undefined, shape: PodShape): Vitals => {
   const gone = goneOf(status, shape);
@@ -74,10 +71,7 @@ const unreadyOf = (
   ...(isAsked ? { advice: LISTEN } : {}),
 });
 
-/**
- * Returns why a kubelet or the cluster ends the Pod. A Pod that did not fit on its node is also
- * Failed with a reason.
- */
+/** A Pod that did not fit on its node is also Failed with a reason. */
 export const disruptionOf = (
   status: PodStatus | undefined,
   node: string | undefined,
@@ -121,7 +115,6 @@ const terminatedOf = (
 ): Terminated | undefined =>
   status?.containerStatuses?.find(({ name }) => name === container)?.state?.terminated;
 
-/** Returns the exit codes of ended containers; undefined if all are running. */
 const endedContainersOf = (
   status: PodStatus | undefined,
 ): Readonly<Record<string, string>> | undefined => {
@@ -157,10 +150,8 @@ const endOf = (
   );
 };
 
-/** Normal reasons of a waiting container. */
 const STARTING: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** Returns why the Pod does not start, according to its image or the scheduler. */
 const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals => {
   const isWaiting = ({ state }: ContainerStatus): boolean =>
     state?.waiting !== undefined && !STARTING.has(state.waiting.reason ?? '');
@@ -180,7 +171,6 @@ const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals =>
   };
 };
 
-/** Returns the kind of a reason that only a change can resolve; undefined for other reasons. */
 const hindranceOf = (reason: string): StartHindrance | undefined => {
   if (/Image|^RegistryUnavailable$|^SignatureValidationFailed$/.test(reason))
     return 'ImageUnavailable';

@@ -3,14 +3,14 @@ import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
 export interface PlacedProbe {
   readonly probe: ReadinessProbe;
-  /** Endpoint of the probe; absent for the container's own probe. */
+  /** Absent for the container's own probe. */
   readonly endpoint?: string;
 }
 
 /**
- * Assigns probes to containers. A kubelet runs one readiness probe per container; the container's
- * own comes first. An endpoint's probe goes to the container that names its port, or to any free
- * one, since a Pod's containers share their ports. A command goes to the first container.
+ * A kubelet runs one readiness probe per container; the container's own comes first. An endpoint's
+ * probe goes to the container that names its port, or to any free one, since a Pod's containers
+ * share their ports. A command goes to the first container.
  */
 export const placedProbes = ({
   containers,
