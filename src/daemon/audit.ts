@@ -6,7 +6,6 @@ import type { Config } from './config/config.ts';
 import type { Log } from '../contracts/log.ts';
 import { version } from './process/version.ts';
 
-/** Opens the audit; undefined if it is off. */
 export const openAudit = (
   { audit, dataDir }: Config,
   {

@@ -36,22 +36,20 @@ import { openStatuses, type StatusesOfDaemon } from './statuses.ts';
 import { openedAssembly } from './opened-assembly.ts';
 import { operationsOf, type OperationParts } from './operations.ts';
 
-/** Dependencies that the process gives the daemon. */
 export interface DaemonTerms {
   readonly log: LevelledLog;
   readonly replica: string;
-  /** Listeners with an explicitly configured address. The daemon does not start without them. */
+  /** Explicitly configured listeners, without which the daemon does not start. */
   readonly given?: ReadonlySet<'metrics' | 'compatibleApi'>;
-  /** Writes audit lines to standard output, without waiting for the reader. */
+  /** Never waits for the reader of standard output. */
   readonly auditCopy?: (text: string) => void;
-  /** Aborts when the process must stop. Has no effect after `createDaemon` has resolved. */
+  /** No effect after `createDaemon` has resolved. */
   readonly stopped: AbortSignal;
 }
 
 /**
- * The composition root: the only place that chooses a daemon's parts. Rejects with the reason of
- * `stopped` if a part was still pending then. `start` resolves when requests are answered. `stop`
- * refuses new requests, drains those in progress, and leaves the sandboxes running.
+ * The composition root: the only place that chooses a daemon's parts. `start` resolves when
+ * requests are answered. `stop` drains requests in progress, and leaves the sandboxes running.
  */
 export const createDaemon = async (
   config: Config,
@@ -298,7 +296,7 @@ export const createDaemon = async (
   };
 };
 
-/** Stops leading while the cluster has objects of another version, and leads again afterwards. */
+/** Leads nothing while the cluster has objects of another version. */
 const standBy = (
   why: string | undefined,
   supervisor: Supervisor,
@@ -343,5 +341,4 @@ const stopAll = async ({
 };
 
 const STOP_GRACE_MS = 3_000;
-/** Maximum of templates whose images are prepared at the start. */
 const TEMPLATE_LIMIT = 256;

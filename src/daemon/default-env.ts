@@ -18,7 +18,7 @@ interface DefaultEnvsDeps {
   >;
 }
 
-/** E2B's code-interpreter SDKs create their sandboxes from this name. */
+/** E2B's code-interpreter SDKs use this name. */
 const INTERPRETER = 'code-interpreter-v1';
 
 const interpreterPool = ({ interpreterPool: { maxReplicas } }: FirstPools): FirstPool => ({
@@ -28,7 +28,7 @@ const interpreterPool = ({ interpreterPool: { maxReplicas } }: FirstPools): Firs
   maxReplicas,
 });
 
-/** Members that the first start makes. A pool that must not grow gets no member. */
+/** A pool that must not grow gets no member. */
 export const firstMembers = (config: FirstPools): readonly FirstMember[] => {
   const namespace = namespaceOf(config.namespacePattern, 'default');
   const owner = { namespace, team: 'default', user: 'default' };
@@ -38,8 +38,8 @@ export const firstMembers = (config: FirstPools): readonly FirstMember[] => {
 };
 
 /**
- * Makes the first pools of the tenant key: the default pool and the code interpreter's pool. Skips
- * the latter if it must not grow, its template is missing, or the quota only permits one pool.
+ * The default pool and the code interpreter's. Skips the latter if it must not grow, its template
+ * is missing, or the quota only permits one pool.
  */
 export const makeDefaultEnvs = async (deps: DefaultEnvsDeps): Promise<void> => {
   const { config, hasTemplate } = deps;
@@ -50,8 +50,8 @@ export const makeDefaultEnvs = async (deps: DefaultEnvsDeps): Promise<void> => {
 };
 
 /**
- * Makes an env with one member of the same name, scaled by a group. If the pool must not grow,
- * makes only the pool. Leaves an existing pool unchanged, and completes an interrupted first start.
+ * An env with one member of the same name, or only the pool if it must not grow. Leaves an existing
+ * pool unchanged, and completes an interrupted first start.
  */
 const makeFirstPool = async (
   { config: { namespacePattern }, pools, operations }: DefaultEnvsDeps,

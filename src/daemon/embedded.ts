@@ -29,10 +29,7 @@ import { version } from './process/version.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './assembly/namespaces.ts';
 
-/**
- * Runs everything on this machine: sandboxes in bubblewrap, and the records in one SQLite file.
- * Rejects if the data folder is in use.
- */
+/** Rejects if the data folder is in use. */
 export const openEmbedded = async (
   config: Config,
   { log, replica, metrics }: Pick<AssemblyTerms, 'log' | 'replica' | 'metrics'>,
@@ -181,7 +178,6 @@ const measureDisk = (metrics: Metrics, dataDir: string): void => {
   metrics.read('sandpool_disk_bytes', measured('bytes'));
 };
 
-/** Free space of the disk, or the reason why it can't be measured, such as a missing folder. */
 const roomOf = (dataDir: string): DiskRoom | string => {
   try {
     return diskRoom(dataDir);
@@ -190,7 +186,6 @@ const roomOf = (dataDir: string): DiskRoom | string => {
   }
 };
 
-/** Text for GET /readyz if the disk is in this state. */
 const roomText = (dataDir: string, of: 'low' | 'full'): readonly string[] => {
   const room = roomOf(dataDir);
   if (typeof room === 'string') return of === 'full' ? [room] : [];
@@ -207,7 +202,6 @@ const clockText = (aheadMs: number): readonly string[] =>
           `${aheadMs > 0 ? 'ahead of' : 'behind'} the machine's: sandpool doctor says what to do`,
       ];
 
-/** Path of a child process's program, built or not, next to this file. */
 const programOf = (folder: string): string => {
   const here = import.meta.url;
   return fileURLToPath(

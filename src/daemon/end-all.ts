@@ -12,8 +12,8 @@ import type { PoolRecord } from '../model/pools/pool.ts';
 const DEADLINE_MS = 30_000;
 
 /**
- * Ends every instance of the data folder; claimed instances end as deleted by their owner. Returns
- * the number of instances. Keeps pools and keys. Refuses a folder in use, so stop the daemon first.
+ * Ends every instance of the data folder, claimed ones as deleted by their owner. Keeps pools and
+ * keys. Refuses a folder in use.
  */
 export const endAll = async (
   argvOptions: NamedTexts,

@@ -57,25 +57,21 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly quotaLimits: QuotaLimits;
   readonly fleet: {
     readonly clusterId: string;
-    /** Envs of other clusters; absent without other clusters. */
+    /** Absent without other clusters. */
     readonly copies?: EnvCopies;
   };
   readonly newUid: () => string;
   readonly firstMembers: EnvMembersDeps['firstMembers'];
-  /** Called when an env or its members may have changed; undefined if nobody reads this. */
   readonly changed: ((envUid: string) => void) | undefined;
 }
 
-/** The parts that manage envs. They lead the same shards as the supervisor. */
 export interface EnvParts extends Required<ShardParticipant> {
   readonly mirror: EnvMirror;
   readonly members: MemberHost;
   readonly groups: GroupHost;
   readonly demand: PoolDemand;
   readonly operations: EnvOperations;
-  /** Status of an env that this replica leads. */
   readonly status: (uid: string) => PublishedStatus | undefined;
-  /** Call after the pools are loaded. */
   start(): Promise<void>;
   stop(): void;
 }
@@ -138,7 +134,6 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
   };
 };
 
-/** The actors of members and groups, with their inputs. */
 type Hosts = ReturnType<typeof hostsOf>;
 
 const hostsOf = (mirror: EnvMirror, deps: EnvPartsDeps) => {
@@ -264,10 +259,7 @@ const openAway = (
   mirror: new CopyMirror({ copies, envs, clusterId, clock, log }),
 });
 
-/**
- * Creates the groups that size the members' pools, and the demand from claims. `wake` makes a
- * pool's group evaluate at once.
- */
+/** `wake` makes a pool's group evaluate at once. */
 const sizingOf = (
   mirror: EnvMirror,
   { parts: { clock, coordination, history }, log, metrics, supervisor, quotaLimits }: EnvPartsDeps,
@@ -294,7 +286,7 @@ const sizingOf = (
   return { demand, groups, wake };
 };
 
-/** Direction of a decision; `none` if it only reports a limit on growth. */
+/** `none` for a decision that only reports a limit on growth. */
 const directionOf = ({ changes }: ScalingDecision): string => {
   const grown = changes.reduce((sum, { from, to }) => sum + to - from, 0);
   if (changes.length === 0) return 'none';

@@ -7,21 +7,17 @@ import type { Role, Tenant } from '../model/tenant.ts';
 import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
 import { mintApiKey, secretMatches } from '../services/keys/mint-api-key.ts';
 
-/**
- * Contents of a data folder before its first request: the pepper, and one key file each for admin
- * and tenant.
- */
 export interface FirstKeysDeps {
   readonly dataDir: string;
   readonly apiKeys: ApiKeyMirror;
   readonly pepper: Buffer;
   readonly now: number;
   readonly lifetimeMs: number;
-  /** Team and user `default`, in their namespace. */
+  /** Team and user `default`. */
   readonly tenant: Tenant;
 }
 
-/** Pepper of the folder's API keys, made once. Its loss invalidates every key. */
+/** Made once. Its loss invalidates every key. */
 export const readOrMakePepper = (dataDir: string): Buffer => {
   const file = join(dataDir, 'keys', 'pepper');
   if (!existsSync(file)) writePrivate(file, randomBytes(32).toString('hex'));
@@ -35,8 +31,8 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
 };
 
 /**
- * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) if they are missing or their key is
- * invalid. Extends a key past half of its lifetime, since the keys made with it end with it.
+ * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) if they are missing or invalid. Extends
+ * a key past half of its lifetime, since the keys made with it end with it.
  */
 export const ensureFirstKeys = async (deps: FirstKeysDeps): Promise<void> => {
   await ensureKey(deps, 'admin');

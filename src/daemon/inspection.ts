@@ -17,7 +17,6 @@ export interface InspectionParts {
   readonly approvals: Pick<ApprovalsOfDaemon, 'mirror' | 'host'>;
 }
 
-/** Actors of a daemon, for inspection. */
 export const inspectedKinds = ({
   parts: { driver, records },
   supervisor,

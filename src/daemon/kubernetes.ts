@@ -31,9 +31,8 @@ import { ensureAdminKey, readSharedSecrets, sealKeyOf } from './shared-secrets.t
 import { version } from './process/version.ts';
 
 /**
- * Runs one of several replicas. Sandboxes are Pods, the API server holds the records, and Redis
- * holds shared, short-lived state. Waits for the API server. Rejects if the configuration is
- * unusable or the API server refuses the daemon.
+ * Sandboxes are Pods, the API server holds the records, and Redis shared, short-lived state. Waits
+ * for the API server; rejects if it refuses the daemon.
  */
 export const openKubernetes = async (
   config: Config,
@@ -203,7 +202,7 @@ const podSettings = (settings: Config['kubernetes']): PodSettings => ({
   protected: settings.protectSandboxes === 'on',
 });
 
-/** Forwards to grants that are created later. Until then, every request fails as unavailable. */
+/** Until the grants exist, every request fails as unavailable. */
 class LateGrants implements Grants<PoolRecord> {
   by: Grants<PoolRecord> | undefined;
 
@@ -216,14 +215,13 @@ class LateGrants implements Grants<PoolRecord> {
 }
 
 /**
- * Objects of a later version that this version can't read, and definitions that would truncate its
- * own objects. While there is any, another version leads.
+ * Objects of a later version, and definitions that would truncate our own. While there is any,
+ * another version leads.
  */
 class Outdated {
   readonly #objects = new Map<string, string>();
   #report: (why: string | undefined) => void = () => undefined;
 
-  /** One sentence about the first object. */
   get why(): string | undefined {
     const [first] = this.#objects;
     return first && `${first.join(' ')}; this replica is sandpool ${version()}`;

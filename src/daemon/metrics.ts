@@ -18,15 +18,12 @@ import { build } from './process/version.ts';
 
 export interface MetricsParts {
   readonly metrics: Metrics;
-  /**
-   * Resolves with the address of the metrics; undefined if they are not served. Rejects if the
-   * configured address is taken.
-   */
+  /** Undefined if metrics are not served. Rejects if the configured address is taken. */
   start(): Promise<string | undefined>;
   stop(): Promise<void>;
 }
 
-/** `given` is true if the listener's address was configured explicitly. */
+/** `given`: the address was configured explicitly. */
 export const openMetrics = (config: Config, log: Log, given: boolean): MetricsParts => {
   const { listen } = config.metrics;
   if (listen === 'none')
@@ -62,15 +59,13 @@ interface Told {
   readonly envs: Pick<EnvParts, 'members' | 'groups'>;
   readonly approvals: Pick<ApprovalsOfDaemon, 'host'>;
   readonly readiness: () => Readiness;
-  /** Undefined without an audit. */
   readonly audit: Pick<AuditTrail, 'counts'> | undefined;
   readonly apiKeys: Pick<ApiKeyMirror, 'nextEnds'>;
   readonly clock: Clock;
-  /** Undefined without TLS. */
   readonly tls: Pick<TlsFiles, 'endsAt'> | undefined;
 }
 
-/** Registers gauges that read existing state on each scrape. */
+/** Gauges read existing state on each scrape. */
 export const registerGauges = (
   metrics: Metrics,
   { supervisor, envs, approvals, readiness, audit, apiKeys, tls, clock }: Told,

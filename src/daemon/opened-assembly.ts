@@ -12,10 +12,6 @@ const ASSEMBLIES: Readonly<
   kubernetes: openKubernetes,
 };
 
-/**
- * Opens the assembly. While this waits, requests to the daemon's address get the reason as an
- * answer.
- */
 export const openedAssembly = async (
   config: Config,
   terms: Omit<AssemblyTerms, 'waits'>,

@@ -78,7 +78,6 @@ import { updatePool } from '../actors/pool/commands/update-pool.ts';
 import { idAt } from './ids.ts';
 import { readinessOf } from './readiness.ts';
 
-/** The daemon's parts that operations use. */
 export interface OperationParts {
   readonly parts: Assembly;
   readonly tls: TlsFiles | undefined;
@@ -92,7 +91,6 @@ export interface OperationParts {
   readonly metrics: Metrics;
 }
 
-/** Mirrors that operations look records up in. */
 export interface RecordMirrors {
   readonly apiKeys: ApiKeyMirror;
   readonly quotaLimits: QuotaLimits;
@@ -132,7 +130,6 @@ export const operationsOf = (
   };
 };
 
-/** Dependencies shared by the operations of several resources. */
 type Shared = ReturnType<typeof sharedOf>;
 
 const sharedOf = (config: Config, log: LevelledLog, given: OperationParts) => {
@@ -236,7 +233,6 @@ const sandboxOperations = ({ config, common, given }: Shared) => {
   } satisfies Partial<Operations>;
 };
 
-/** Operations inside a sandbox: commands, processes, terminals and endpoints. */
 const insideOperations = ({ config, common, claimEnv, given }: Shared) => {
   const { supervisor, driver, clock } = common;
   const { apiKeys: all, fleet } = given.mirrors;

@@ -1,10 +1,7 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 
-/**
- * Combines the participants that lead the supervisor's shards. They are created after the
- * supervisor.
- */
+/** Created after the supervisor, whose shards they share. */
 export class Participants implements ShardParticipant {
   #all: readonly Partial<ShardParticipant>[] = [];
 

@@ -2,7 +2,6 @@ import type { Assembly } from './assembly/assembly.ts';
 import type { Config } from './config/config.ts';
 import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
 
-/** Pool policy from the configuration and the assembly. */
 export const policyOf = (
   config: Config,
   { startsAtOnce, startPlaces }: Pick<Assembly, 'startsAtOnce' | 'startPlaces'>,

@@ -2,8 +2,8 @@ import type { Assembly } from './assembly/assembly.ts';
 import type { Readiness } from '../services/operations.ts';
 
 /**
- * Readiness of the daemon. An outage of only the shared state is a warning: reads and deletions
- * still work, and would get no traffic otherwise.
+ * An outage of only the shared state is a warning: reads and deletions still work, and would get no
+ * traffic otherwise.
  */
 export const readinessOf = (
   { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,

@@ -18,7 +18,7 @@ import { extract } from 'tar-stream';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
 import { readySavedDatabase, UNFINISHED_RESTORE } from '../embedded/store/saved-database.ts';
 
-/** A restore that replaced nothing. The message gives the reason. */
+/** A restore that replaced nothing. */
 export class RestoreRefused extends Error {
   override readonly name = 'RestoreRefused';
   readonly hint: string;
@@ -29,21 +29,18 @@ export class RestoreRefused extends Error {
   }
 }
 
-/**
- * Includes leftover files of a killed daemon beside the database: they only fit the old database.
- */
+/** Files of a killed daemon only fit the old database. */
 const REPLACED = ['sandpool.db', 'sandpool.db-wal', 'sandpool.db-shm', 'sandpool.db-journal'];
 const FOLDERS = ['keys', 'fleet'];
 const MOST_FILES = 1_000;
 const MOST_FILE_BYTES = 2 ** 20;
 
 /**
- * Restores a backup's database and secrets into the data folder, which is created if missing. Keeps
- * all other files, above all `run/` and `logs/`, by which the daemon finds running sandboxes. Moves
- * replaced files to a new folder inside, and returns its path if there were any. Rejects with
- * RestoreRefused, with nothing replaced, if a daemon runs there, the backup is damaged or a file
- * can't be moved. May be repeated after an interruption: until one call succeeds, no daemon starts
- * there.
+ * Restores a backup's database and secrets. Keeps all other files, above all `run/` and `logs/`, by
+ * which the daemon finds running sandboxes. Moves replaced files to a new folder inside, and
+ * returns its path. Rejects with RestoreRefused, with nothing replaced, if a daemon runs there, the
+ * backup is damaged or a file can't be moved. After an interruption, no daemon starts there until
+ * another call succeeds.
  */
 export const restoreBackup = async (
   backup: string,
@@ -160,8 +157,8 @@ const check = (unpacked: string): void => {
 };
 
 /**
- * Replaces all files or none. This holds even if the process is killed, since no daemon accepts a
- * partly restored folder.
+ * Replaces all files or none, even if the process is killed, since no daemon accepts a partly
+ * restored folder.
  */
 const replace = (dataDir: string, unpacked: string, now: Date): string | undefined => {
   const names = [...REPLACED, ...FOLDERS];

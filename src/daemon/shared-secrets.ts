@@ -10,13 +10,12 @@ import type { Tenant } from '../model/tenant.ts';
 import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
 import { keptOf, secretMatches } from '../services/keys/mint-api-key.ts';
 
-/** Secrets of every replica; read once, never written. */
 export interface SharedSecrets {
   readonly pepper: Buffer;
   readonly adminKey: ApiKeyText;
 }
 
-/** Throws with advice if a file is missing or invalid. The message never quotes the content. */
+/** Throws with advice; the message never quotes the content. */
 export const readSharedSecrets = (folder: string): SharedSecrets => {
   const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
   if (pepper.length !== 32)
@@ -32,10 +31,7 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
   return { pepper, adminKey };
 };
 
-/**
- * Derives the key for seals of records with several writers. The key has no other use, so no hash
- * of an API key's secret is a valid seal.
- */
+/** The key has no other use, so no hash of an API key's secret is a valid seal. */
 export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
 
@@ -43,15 +39,12 @@ export interface AdminKeyDeps {
   readonly apiKeys: ApiKeyMirror;
   readonly secrets: SharedSecrets;
   readonly clock: Clock;
-  /** Lifetime from now, in ms. */
+  /** From now, in ms. */
   readonly lifetimeMs: number;
   readonly tenant: Tenant;
 }
 
-/**
- * Registers the given admin key. Several replicas may do this at once. Throws if another key has
- * its id.
- */
+/** Several replicas may do this at once. Throws if another key has its id. */
 export const ensureAdminKey = async ({
   apiKeys,
   secrets: { pepper, adminKey },
@@ -85,7 +78,6 @@ export const ensureAdminKey = async ({
   await apiKeys.create(record).catch(ignoreLostRace);
 };
 
-/** Ignores that another replica was first. */
 const ignoreLostRace = (error: unknown): void => {
   if (!(error instanceof RecordExists || error instanceof RecordConflict)) throw error;
 };

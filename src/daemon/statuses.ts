@@ -12,8 +12,7 @@ export interface StatusesOfDaemon extends Pick<ShardParticipant, 'onShardAcquire
 }
 
 /**
- * Publishes the status of pools and envs of the shards that this replica leads. Undefined if nobody
- * reads the status in this assembly.
+ * Covers the shards that this replica leads. Undefined if nobody reads the status in this assembly.
  */
 export const openStatuses = (
   publisher: StatusPublisher | undefined,

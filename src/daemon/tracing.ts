@@ -4,7 +4,7 @@ import type { Log } from '../contracts/log.ts';
 import type { Tracer } from '../contracts/tracing.ts';
 import { version } from './process/version.ts';
 
-/** Opens tracing; undefined without a collector, and then OpenTelemetry's SDK is not loaded. */
+/** Undefined without a collector; OpenTelemetry's SDK is not loaded then. */
 export const openTracing = async (
   { tracing }: Config,
   { log, clock, replica }: { readonly log: Log; readonly clock: Clock; readonly replica: string },

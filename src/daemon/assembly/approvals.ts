@@ -17,11 +17,10 @@ import type { Assembly } from './assembly.ts';
 import { openWebhooks } from './webhooks.ts';
 
 export interface ApprovalsOfDaemon extends ApprovalParts {
-  /** Creates the gate that holds requests for approval; undefined without rules. */
+  /** Undefined without rules. */
   readonly gating: (operations: Operations) => CorridorDeps['gating'];
   readonly host: ApprovalHost;
   readonly participant: ShardParticipant;
-  /** Undefined without configured receivers. */
   readonly webhooks: Webhooks | undefined;
   start(): Promise<void>;
   stop(): void;
@@ -35,11 +34,9 @@ interface GivenToApprovals {
   readonly runtime: ActorRuntime;
   readonly metrics: Metrics;
   readonly events: EventSink;
-  /** Whether several people can decide. */
   readonly severalDecide: () => boolean;
 }
 
-/** The parts that manage approvals. */
 export const openApprovals = (
   config: Config,
   { parts, log, runtime, severalDecide, metrics, events }: GivenToApprovals,
@@ -116,7 +113,6 @@ const AGES = [
   ['over_5m', Number.POSITIVE_INFINITY],
 ] as const;
 
-/** Registers gauges that read existing state on each scrape. */
 const readGauges = (
   metrics: Metrics,
   { mirror, gate }: Pick<ApprovalParts, 'mirror' | 'gate'>,

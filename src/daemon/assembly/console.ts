@@ -20,18 +20,16 @@ import { controlCommands } from '../commands/console-commands.ts';
 export interface ConsoleParts {
   readonly access: ConsoleAccess;
   readonly url: string | undefined;
-  /** Commands for the owner of the data folder. */
   readonly commands: ControlCommands;
   /**
-   * Makes a single-use login link for the owner; `address` is the daemon's. Undefined if none is
-   * available, for example if operators exist.
+   * Makes a single-use login link for the owner of the data folder. Undefined if none is available,
+   * for example if operators exist.
    */
   readonly ownersLinkAt: (address: string) => Promise<string | undefined>;
-  /** Whether several people can decide approvals. */
   readonly severalDecide: () => boolean;
 }
 
-/** Opens the console's people and sessions; undefined if the console is off. */
+/** Undefined if the console is off. */
 export const openConsole = (
   config: Config,
   {
@@ -43,7 +41,7 @@ export const openConsole = (
     parts: Pick<Assembly, 'clock' | 'coordination' | 'pepper'>;
     log: Log;
     audit: AuditSink | undefined;
-    /** Address of the daemon; empty before it listens. */
+    /** Empty before the daemon listens. */
     addressOf: () => string;
   },
 ): ConsoleParts | undefined => {
@@ -92,7 +90,7 @@ export const openConsole = (
   };
 };
 
-/** Origin for a browser on this machine, since the console only accepts loopback addresses. */
+/** The console only accepts loopback addresses. */
 const nearby = (address: string): string => {
   if (address === '') throw unavailable('the daemon does not listen yet');
   const url = new URL(address);
@@ -100,13 +98,12 @@ const nearby = (address: string): string => {
   return url.origin;
 };
 
-/** Path of the operators: in the data folder on one machine, in the shared Secret for replicas. */
+/** Replicas share the operators in their Secret. */
 const operatorsFile = ({ assembly, dataDir, secretsDir }: Config): string =>
   assembly === 'embedded'
     ? join(dataDir, 'keys', 'operators.json')
     : join(secretsDir ?? '', 'operators.json');
 
-/** Derives a key for one purpose, so that no value is valid for another purpose. */
 const keyOf = (pepper: Buffer, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', purpose, 32));
 

@@ -1,9 +1,8 @@
-/** Namespace of a team: replaces {team} in `namespacePattern` by the team's name. */
+/** Replaces {team} in the pattern. */
 
 export const namespaceOf = (pattern: string, team: string): string =>
   pattern.replaceAll('{team}', team);
 
-/** Team of a namespace; undefined if the pattern does not match. */
 export const teamOf = (pattern: string, namespace: string): string | undefined => {
   const at = pattern.indexOf('{team}');
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + '{team}'.length)];
@@ -18,7 +17,6 @@ export const teamOf = (pattern: string, namespace: string): string | undefined =
 
 const MOST_REMEMBERED = 10_000;
 
-/** Creates a `teamOf` for one pattern that caches up to 10,000 namespaces. */
 export const teamsOf = (pattern: string): ((namespace: string) => string | undefined) => {
   const known = new Map<string, string | undefined>();
   return (namespace) => {

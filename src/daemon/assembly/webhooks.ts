@@ -8,7 +8,7 @@ import type { WebhookReceiver } from '../../services/webhooks/webhook-queue.ts';
 import { Webhooks } from '../../services/webhooks/webhooks.ts';
 import type { Assembly } from './assembly.ts';
 
-/** Opens the webhooks; undefined without configured receivers. */
+/** Undefined without configured receivers. */
 export const openWebhooks = (
   { approvals, clusterId, console: { url: consoleUrl } }: Config,
   {

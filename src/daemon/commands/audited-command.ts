@@ -4,15 +4,14 @@ import type { ControlCommands } from '../control/control-server.ts';
 import { errorAnswer } from '../../http/reply/error-table.ts';
 import { Refusal } from '../../model/refusals.ts';
 
-/** Text field of a command's body; empty if it is not text. */
+/** Empty if the field is not text. */
 export const textOf = (body: unknown, field: string): string => {
   const value = (body as Readonly<Record<string, unknown>> | null)?.[field];
   return typeof value === 'string' ? value : '';
 };
 
 /**
- * Creates audited commands of the control socket. The audit records the body's field `target` under
- * the name `as`. Refusals get the API's answers.
+ * The audit records the body's field `target` under the name `as`. Refusals get the API's answers.
  */
 export const auditedCommand =
   (audit: AuditSink | undefined) =>
@@ -36,7 +35,6 @@ export const auditedCommand =
     return answer;
   };
 
-/** Answer of a read-only command, which is not audited. */
 export const answerOf = (
   asked: Promise<object>,
 ): Promise<{ readonly status: number; readonly body: object }> =>

@@ -9,7 +9,6 @@ interface Deps {
   readonly links: Pick<ManagerLinks, 'dismiss'>;
 }
 
-/** Audited control-socket commands about clusters. */
 export const clusterCommands = (
   { registry, links }: Deps,
   audit: AuditSink | undefined,

@@ -5,14 +5,13 @@ import type { SessionCommands } from '../../services/console/session-commands.ts
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
 interface Deps {
-  /** Makes a login link, for the named operator if given. */
   readonly linkFor: (as: string | undefined) => Promise<string>;
   readonly changes: OperatorCommands;
   readonly sessions: SessionCommands;
   readonly audit: AuditSink | undefined;
 }
 
-/** Control-socket commands about the console. All except lists are audited. */
+/** All except lists are audited. */
 export const controlCommands = ({ linkFor, changes, sessions, audit }: Deps): ControlCommands => {
   const command = auditedCommand(audit);
   const operator = (field: string) => ({ field, as: 'operator' });

@@ -4,7 +4,7 @@ import { Refusal } from '../../model/refusals.ts';
 import type { Webhooks } from '../../services/webhooks/webhooks.ts';
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
-/** Control-socket commands about webhooks. All except lists are audited. */
+/** All except lists are audited. */
 export const webhookCommands = (
   webhooks: Pick<Webhooks, 'deadLetters' | 'revive'> | undefined,
   audit: AuditSink | undefined,

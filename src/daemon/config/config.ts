@@ -21,7 +21,6 @@ import type { GivenSetting } from './shown.ts';
 
 export type { Config, Fault, NamedTexts };
 
-/** Faults in the configuration. `faults` holds all of them; the message has one line per fault. */
 export class ConfigFaults extends Error {
   override readonly name = 'ConfigFaults';
   readonly faults: readonly Fault[];
@@ -37,7 +36,6 @@ export class ConfigFaults extends Error {
     this.faults = faults;
   }
 
-  /** Text for people: the number of faults, then one line per fault. */
   get text(): string {
     const count = this.faults.length;
     return (
@@ -48,33 +46,27 @@ export class ConfigFaults extends Error {
 }
 
 export interface ConfigSources {
-  /** Options of a command by name, in commander's form: `dataDir`, `config`. */
   readonly argvOptions?: NamedTexts;
   readonly env?: NamedTexts;
-  /**
-   * YAML files; later files override earlier ones. The file of `--config` or SANDPOOL_CONFIG comes
-   * last.
-   */
+  /** Later files override earlier ones. */
   readonly files?: readonly string[];
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Origin of each value, by the setting's path: a file, a variable, a flag, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
-  /** All settings in schema order, unparsed: durations are text. */
+  /** In schema order, unparsed: durations are text. */
   readonly given: readonly GivenSetting[];
 }
 
-/** A flag of `serve` in commander's form; its value is always text. */
 export interface ConfigFlag {
   readonly flags: string;
   readonly description: string;
 }
 
 /**
- * Loads settings from files, then SANDPOOL_* variables, then flags; later sources override earlier
- * ones. Throws ConfigFaults with all faults of all sources.
+ * Loads files, then SANDPOOL_* variables, then flags; later sources override earlier ones. Throws
+ * ConfigFaults with all faults.
  */
 export const loadConfig = ({
   argvOptions = {},
@@ -124,14 +116,11 @@ export const loadConfig = ({
   return { config: parsed.data, origins, given };
 };
 
-/**
- * Finds the data folder, for a command that looks for the local daemon: flag, SANDPOOL_DATA_DIR,
- * SANDPOOL_CONFIG, default.
- */
+/** By flag, SANDPOOL_DATA_DIR, SANDPOOL_CONFIG, or default. */
 export const dataDirFrom = (env: NamedTexts, flag?: string): string =>
   plainDataDir(env, flag) ?? loadConfig({ env }).config.dataDir;
 
-/** Lists `--config`, then one flag per setting that is not a secret. */
+/** Secrets have no flag. */
 export const configFlags = (): readonly ConfigFlag[] => [
   {
     flags: '--config <file>',
@@ -144,7 +133,6 @@ export const configFlags = (): readonly ConfigFlag[] => [
   ),
 ];
 
-/** OpenTelemetry's standard variables, by setting. */
 const OTEL_VARIABLES: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'tracing.endpoint',
   OTEL_EXPORTER_OTLP_HEADERS: 'tracing.headers',
@@ -164,25 +152,18 @@ const otelLayer = (env: NamedTexts, settings: readonly Setting[]): Layer['values
     }),
   );
 
-/**
- * Whether a value of this origin was configured explicitly. The shipped files, also the one for
- * Kubernetes, only hold defaults.
- */
+/** The shipped files, also that for Kubernetes, only hold defaults. */
 export const isAskedFor = (origin: string | undefined): boolean =>
   origin !== undefined && origin !== 'default' && origin !== KUBERNETES_FILE;
 
 const KUBERNETES_FILE = fileURLToPath(new URL('../../../config/kubernetes.yaml', import.meta.url));
 const DEFAULT_FILE = fileURLToPath(new URL('../../../config/default.yaml', import.meta.url));
 
-/**
- * Variables that are not settings: the command line reads some, and Kubernetes sets others for a
- * service named sandpool.
- */
+/** The command line reads some, and Kubernetes sets others for a service named sandpool. */
 const NOT_SETTINGS = /^SANDPOOL_(CONFIG|SERVER|API_KEY|API_KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
 
 /**
- * Builds the tree of values. Includes every group, so that a fault names the missing setting. Only
- * known paths become keys.
+ * Includes every group, so that a fault names the missing setting. Only known paths become keys.
  */
 const treeOf = (values: Layer['values'], settings: readonly Setting[]): unknown => {
   const groups = new Map<string, Record<string, unknown>>();

@@ -7,10 +7,7 @@ import { sizeLimitOf } from '../../model/pools/quota.ts';
 export const label = (description: string) =>
   z.string('must be text').refine(isDnsLabel, DNS_LABEL_FORM).meta({ description });
 
-/**
- * Path setting. A relative path starts at the folder of its settings file, or else at the working
- * folder.
- */
+/** A relative path starts at the folder of its settings file, or else at the working folder. */
 export const path = (description: string) =>
   z
     .string('must be text')
@@ -80,10 +77,7 @@ export const origin = z.string().refine((value) => {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
 }, 'must be an origin such as https://console.example.com, without a path');
 
-/**
- * Requires HTTPS, except on loopback: with plain HTTP, an attacker on the network could log in as
- * anyone.
- */
+/** HTTPS except on loopback: with plain HTTP, an attacker on the network could log in as anyone. */
 export const issuer = z.string('must be text').refine((value) => {
   const url = parseUrl(value);
   return (
@@ -96,10 +90,7 @@ export const issuer = z.string('must be text').refine((value) => {
   );
 }, 'must be an https:// URL without query and fragment, or an http:// URL on loopback');
 
-/**
- * Requires TLS, except on loopback: with plain WebSocket, an attacker on the network could read and
- * change the traffic.
- */
+/** TLS except on loopback: otherwise an attacker could read and change the traffic. */
 export const managerUrl = z.string('must be text').refine((value) => {
   const url = parseUrl(value);
   return (

@@ -9,7 +9,7 @@ import { parseQuantity } from '../../model/quantities.ts';
 const FILE_LIMIT_BYTES = 262_144;
 const MOST_TYPES = 200;
 
-/** Reads the instance types of a file, in its order. Throws with every fault, by file and field. */
+/** Throws with every fault, by file and field. */
 export const readInstanceTypes = (file: string): readonly InstanceType[] => {
   const parsed = FileSchema.safeParse(treeOf(file));
   if (parsed.success) return parsed.data.instanceTypes;

@@ -5,14 +5,12 @@ import type { NamedTexts } from './environment.ts';
 import type { Setting } from './settings.ts';
 import { closest, distance } from 'fastest-levenshtein';
 
-/** One fault of the configuration; `origin` is a file, a variable or a flag. */
 export interface Fault {
   readonly setting: string;
   readonly origin: string;
   readonly problem: string;
 }
 
-/** Settings of one source: a value and its origin per path, and the faults. */
 export interface Layer {
   readonly values: ReadonlyMap<string, { readonly value: unknown; readonly origin: string }>;
   readonly faults: readonly Fault[];
@@ -20,7 +18,7 @@ export interface Layer {
 
 const FILE_LIMIT_BYTES = 1_048_576;
 
-/** Reads a YAML file. Ignores empty values. An unknown key is a fault. */
+/** Ignores empty values. An unknown key is a fault. */
 export const fileLayer = (file: string, settings: readonly Setting[]): Layer => {
   const fault = (setting: string, problem: string): Fault => ({ setting, origin: file, problem });
   let text: string;
@@ -37,7 +35,7 @@ export const fileLayer = (file: string, settings: readonly Setting[]): Layer => 
   if (text.length > FILE_LIMIT_BYTES)
     return { values: new Map(), faults: [fault('', 'is larger than 1 MiB')] };
   const document = parseDocument(text, { prettyErrors: true });
-  // Use only the first line of a YAML error, since the others quote the file.
+  // Only the first line of a YAML error, since the others quote the file.
   const broken = document.errors.map((error) =>
     fault('', error.message.split('\n')[0] ?? 'is not YAML'),
   );
@@ -46,8 +44,8 @@ export const fileLayer = (file: string, settings: readonly Setting[]): Layer => 
 };
 
 /**
- * Reads `SANDPOOL_*` variables. An empty variable counts as absent, unless it is a list. An unknown
- * variable is a fault, unless `others` matches it.
+ * An empty variable counts as absent, unless it is a list. An unknown one is a fault, unless
+ * `others` matches it.
  */
 export const environmentLayer = (
   env: NamedTexts,
@@ -73,7 +71,7 @@ export const environmentLayer = (
   };
 };
 
-/** Reads settings from a command's options. Ignores options that are not settings. */
+/** Ignores options that are not settings. */
 export const flagLayer = (options: NamedTexts, settings: readonly Setting[]): Layer => ({
   values: new Map(
     settings.flatMap((setting) => {
@@ -121,7 +119,7 @@ const unknownKey = (setting: string, known: readonly string[], origin: string): 
   };
 };
 
-/** Converts a setting's text. Leaves an invalid number for the schema to refuse. */
+/** Leaves an invalid number for the schema to refuse. */
 export const readText = (setting: Setting, text: string): unknown => {
   switch (setting.kind) {
     case 'number':
@@ -135,10 +133,7 @@ export const readText = (setting: Setting, text: string): unknown => {
   }
 };
 
-/**
- * Finds the known name that a typo probably meant, by full name or by last part. Undefined if no
- * name is close.
- */
+/** The known name that a typo probably meant, by full name or by last part. */
 const suggestionFor = (name: string, known: readonly string[]): string | undefined => {
   if (known.length === 0 || name.length > MAX_LENGTH) return undefined;
   const whole = closest(name, known);

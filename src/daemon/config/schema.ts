@@ -57,9 +57,8 @@ const fleetSettings = z.strictObject({
 });
 
 /**
- * All settings, with form, bounds and a description that config/default.yaml and `serve --help`
- * repeat. Only config/default.yaml holds defaults. Durations are text here and milliseconds after
- * parsing.
+ * Only config/default.yaml holds defaults. Descriptions are repeated there and in `serve --help`.
+ * Durations are text here and milliseconds after parsing.
  */
 
 export const ConfigSchema = z
@@ -349,5 +348,5 @@ export const ConfigSchema = z
       context.addIssue({ code: 'custom', path: ['redis', 'urls'], message: needed });
   });
 
-/** Parsed settings: durations in ms; `dataDir` and `templatesDir` are absolute. */
+/** Durations are in ms; `dataDir` and `templatesDir` are absolute. */
 export type Config = z.infer<typeof ConfigSchema>;

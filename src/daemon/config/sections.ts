@@ -16,8 +16,8 @@ import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts'
 const FORM = /^(\S+)\s+secretFile=(\/[^\0]{1,4095})$/;
 
 /**
- * Parses `URL secretFile=/PATH`: a receiver of approval events, and the file with its signing
- * secret. A fault never quotes the URL, which may contain a secret.
+ * `URL secretFile=/PATH`: a receiver of approval events. A fault never quotes the URL, which may
+ * contain a secret.
  */
 const webhook = z
   .string('must be text')
@@ -39,8 +39,6 @@ const webhook = z
     );
     return z.NEVER;
   });
-
-/** Settings per part; schema.ts combines them. */
 
 const DAY_MS = 24 * 3_600_000;
 

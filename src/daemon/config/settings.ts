@@ -1,23 +1,18 @@
 import { z } from 'zod';
 import { ConfigSchema } from './schema.ts';
 
-/** A setting in its forms: YAML key, environment variable, flag. All derive from the key's path. */
+/** All forms derive from the key's path. */
 export interface Setting {
-  /** `uidRange.first` */
   readonly path: string;
-  /** `SANDPOOL_UID_RANGE_FIRST` */
   readonly variable: string;
-  /** `--uid-range-first`; undefined for a secret, since all users can read a command line. */
+  /** Undefined for a secret, since all users can read a command line. */
   readonly flag: string | undefined;
-  /** Name of the flag among a command's options: `uidRangeFirst`. */
   readonly option: string;
   readonly kind: 'text' | 'number' | 'list' | 'path';
   readonly description: string;
-  /** Whether the value is masked in all output. */
   readonly secret: boolean;
 }
 
-/** Lists the leaves of the schema, in its order. */
 export const listSettings = (): readonly Setting[] => leavesOf(ConfigSchema, []);
 
 const leavesOf = (group: z.ZodObject, above: readonly string[]): Setting[] =>

@@ -1,20 +1,15 @@
 import { Document, isMap, isScalar, type Pair } from 'yaml';
 import type { Setting } from './settings.ts';
 
-/** A merged setting with its origin. */
 export interface GivenSetting {
   readonly setting: Setting;
-  /** Unparsed: durations are text. */
   readonly value: unknown;
   readonly origin: string;
 }
 
 const MASK = '********';
 
-/**
- * Formats settings as YAML with the origin after each value. The file can be loaded again if no
- * value is masked.
- */
+/** Writes the origin after each value. The file can be loaded again if no value is masked. */
 export const configYaml = (given: readonly GivenSetting[]): string => {
   const document = new Document({});
   for (const { setting, value, origin } of given) {
@@ -27,7 +22,6 @@ export const configYaml = (given: readonly GivenSetting[]): string => {
   return document.toString({ lineWidth: 0 });
 };
 
-/** `{settings: [{name, value, origin, variable, flag}]}` */
 export const configJson = (given: readonly GivenSetting[]): string =>
   `${JSON.stringify(
     {
@@ -43,7 +37,7 @@ export const configJson = (given: readonly GivenSetting[]): string =>
     2,
   )}\n`;
 
-/** Masks secrets, and passwords in addresses. */
+/** Also masks passwords in addresses. */
 export const masked = ({ secret }: Pick<Setting, 'secret'>, value: unknown): unknown => {
   if (Array.isArray(value)) return value.map((part: unknown) => masked({ secret }, part));
   if (secret && value !== undefined && value !== null && value !== '') return MASK;
@@ -52,7 +46,7 @@ export const masked = ({ secret }: Pick<Setting, 'secret'>, value: unknown): unk
     : value;
 };
 
-/** Puts the comment of a list above its key, since YAML can't hold it behind the list. */
+/** YAML can't hold the comment of a list behind it. */
 const commentKey = (document: Document, path: readonly string[], origin: string): void => {
   const map = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (!isMap(map)) return;

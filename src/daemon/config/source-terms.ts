@@ -1,7 +1,6 @@
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
 import type { Config } from './schema.ts';
 
-/** Rules for pool owners' own images and templates. */
 export const sourceTerms = ({
   images,
   limits,

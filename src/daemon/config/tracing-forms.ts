@@ -5,7 +5,6 @@ export interface NamedValue {
   readonly value: string;
 }
 
-/** Address of a trace collector. */
 export const collectorUrl = z.string('must be text').refine((value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   return (
@@ -19,8 +18,8 @@ export const collectorUrl = z.string('must be text').refine((value) => {
 }, 'must be a URL such as http://127.0.0.1:4318, without credentials');
 
 /**
- * Parses `NAME=VALUE` in the form of OpenTelemetry's variables, with commas, percent signs and
- * non-ASCII percent-encoded. A fault never quotes the value, which may be a secret.
+ * `NAME=VALUE` in the form of OpenTelemetry's variables, with commas, percent signs and non-ASCII
+ * percent-encoded. A fault never quotes the value, which may be a secret.
  */
 const namedValue = (isGood: (named: NamedValue) => boolean, problem: string) =>
   z
@@ -42,13 +41,11 @@ const decoded = (text: string): string | undefined => {
   }
 };
 
-/** A request header, such as `authorization=Bearer%20abc`. */
 export const httpHeader = namedValue(
   ({ name, value }) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e]*$/.test(value),
   'must be NAME=VALUE, a header with its value percent-encoded',
 );
 
-/** A resource attribute, such as `deployment.environment=test`. */
 export const resourceAttribute = namedValue(
   ({ name, value }) => /^[\x21-\x7e]{1,255}$/.test(name) && value.length <= 255,
   'must be NAME=VALUE, percent-encoded, each of at most 255 characters',

@@ -7,7 +7,6 @@ import { pipeline } from 'node:stream/promises';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { Log } from '../../contracts/log.ts';
 
-/** Commands by path. Each takes JSON and returns its answer. */
 export type ControlCommands = Readonly<
   Record<string, (body: unknown) => Promise<{ readonly status: number; readonly body: object }>>
 >;
@@ -15,16 +14,14 @@ export type ControlCommands = Readonly<
 export interface ControlDeps {
   readonly dataDir: string;
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
-  /** Absent if only backups are served. */
   readonly commands?: ControlCommands;
   readonly log: Log;
   readonly audit?: AuditSink;
 }
 
 /**
- * Serves the owner of the data folder over HTTP on its socket `control.sock`. Needs no key, since
- * only the owner can open the folder. `POST /backup` answers with a gzipped tar, or 409 during
- * another backup. Also serves the given commands.
+ * Serves HTTP on the socket `control.sock` without a key, since only its owner can open the folder.
+ * `POST /backup` answers with a gzipped tar, or 409 during another backup.
  */
 export class ControlServer {
   readonly #deps: ControlDeps;
@@ -49,10 +46,7 @@ export class ControlServer {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /**
-   * Requires that this process holds the folder. Replaces the socket of a killed daemon. Does
-   * nothing after `stop`.
-   */
+  /** Replaces the socket of a killed daemon. */
   async start(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { dataDir } = this.#deps;
@@ -123,7 +117,7 @@ const readJson = async (request: IncomingMessage): Promise<unknown> => {
   return text === '' ? {} : (JSON.parse(text) as unknown);
 };
 
-/** Goes through the open folder, since a socket's path is limited to 107 bytes. */
+/** A socket's path is limited to 107 bytes. */
 const controlSocket = (folder: number): string => `/proc/self/fd/${folder}/control.sock`;
 
 const refuse = (response: ServerResponse, status: number, error: string): void => {

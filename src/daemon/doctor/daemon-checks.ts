@@ -9,7 +9,6 @@ import { type Check, codeOf, type Finding, ok, problem, warning } from './findin
 const ANSWER_MS = 3_000;
 const MOST_BYTES = 65_536;
 
-/** Checks that the daemon answers, and reports its health. */
 export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   if (!daemon) return ok('daemon', `none runs on ${dataDir}`);
   const at = `${daemon.address} (pid ${daemon.pid})`;
@@ -47,7 +46,7 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   return findings;
 };
 
-/** Checks that the first key is still valid; it lives 90 days. */
+/** The first key lives 90 days. */
 export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
   if (!daemon) return [];
   let key: string;
@@ -70,7 +69,6 @@ export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
     : ok('tenant key', 'good');
 };
 
-/** Checks that the configured addresses are free, if no daemon runs. */
 export const ports: Check = async ({ daemon, config, isGiven }) => {
   if (daemon) return [];
   const found = [await portCheck({ name: 'port', setting: 'listen', ...config.listen })];
@@ -84,7 +82,7 @@ export const ports: Check = async ({ daemon, config, isGiven }) => {
   return found.flat();
 };
 
-/** The daemon can start without these, unless their address was configured explicitly. */
+/** Optional unless their address was configured explicitly. */
 const OPTIONAL_PORTS = [
   ['compatible API port', 'compatibleApi'],
   ['metrics port', 'metrics'],
@@ -140,10 +138,7 @@ interface Reply {
   readonly text: string;
 }
 
-/**
- * Sends a request to a daemon on this machine. Accepts any certificate, since the address belongs
- * to a known local process.
- */
+/** Accepts any certificate, since the address belongs to a known local process. */
 export const ask = async (url: string, key?: string, mostBytes = MOST_BYTES): Promise<Reply> => {
   const options = {
     timeout: ANSWER_MS,

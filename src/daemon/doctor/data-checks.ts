@@ -11,7 +11,7 @@ import {
 import { UNFINISHED_RESTORE } from '../../embedded/store/saved-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
-/** Remote file systems by their statfs type. Their locks and fsync are not reliable. */
+/** By statfs type; locks and fsync of remote file systems are not reliable. */
 const REMOTE: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0xff534d42, 'CIFS'],
@@ -61,7 +61,6 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
   return findings;
 };
 
-/** Checks the database, unless a daemon holds it. */
 export const store: Check = ({ config: { dataDir }, daemon }) => {
   const file = join(dataDir, 'sandpool.db');
   if (daemon) return ok('store', 'held by the daemon');
@@ -148,7 +147,7 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
   return ok('keys', folder);
 };
 
-/** Checks the clock: key lifetimes, timeouts and the order of lists depend on it. */
+/** Key lifetimes, timeouts and the order of lists depend on the clock. */
 export const clock: Check = ({ config: { dataDir } }) => {
   const now = Date.now();
   if (now < EARLIEST)

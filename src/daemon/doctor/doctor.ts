@@ -37,7 +37,7 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
 ];
 const CHECK_MS = 30_000;
 
-/** Runs all checks in sequence. Changes nothing. A check that fails counts as a problem. */
+/** Changes nothing. A check that fails counts as a problem. */
 export const examine = async (patient: Patient): Promise<readonly Finding[]> => {
   const findings: Finding[] = [];
   for (const [name, check] of CHECKS) {

@@ -1,30 +1,21 @@
 import type { Config } from '../config/config.ts';
 import type { PidFile } from '../process/pid-file.ts';
 
-/**
- * Result of one check. With a `problem` the daemon does not work; with a `warning` it works in
- * part.
- */
+/** With a `problem` the daemon does not work; with a `warning` it works in part. */
 export interface Finding {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'problem';
   readonly message: string;
-  /** Advice for a fix; absent for `ok`. */
   readonly advice?: string;
 }
 
-/** The configuration and machine under examination. */
 export interface Patient {
   readonly config: Config;
-  /** Whether a setting was configured explicitly. */
   readonly isGiven?: (setting: string) => boolean;
-  /** Daemon of the data folder; undefined if it is not running. */
   readonly daemon: PidFile | undefined;
   readonly bwrapPath: string;
   readonly launcherPath: string;
-  /** `/etc`, which lists the accounts. */
   readonly etc: string;
-  /** Uid of the daemon and of this program. */
   readonly uid: number | undefined;
 }
 

@@ -30,7 +30,7 @@ export const bubblewrap: Check = async ({ bwrapPath, config }) => {
     : problem('bubblewrap', `${bwrapPath} can’t be run: ${output}`, advice);
 };
 
-/** Starts a minimal sandbox: if this fails, every template fails. */
+/** If this fails, every template fails. */
 export const trialSandbox: Check = async ({ bwrapPath, config }) => {
   if (config.isolation === 'none')
     return warning(
@@ -101,7 +101,6 @@ export const launcher: Check = ({ launcherPath }) => {
   }
 };
 
-/** Checks which cgroups a daemon could use. A running daemon reports this itself. */
 export const cgroups: Check = ({ daemon }) => {
   if (daemon) return [];
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
@@ -135,10 +134,7 @@ export const openFiles: Check = () => {
       );
 };
 
-/**
- * Checks limits outside cgroups: the kernel counts some per host uid, and the whole machine shares
- * others.
- */
+/** The kernel counts some limits per host uid, and the whole machine shares others. */
 export const sharedLimits: Check = ({ uid, daemon }) => {
   const without = daemon || uid !== 0 ? undefined : socketsUncounted();
   if (without !== undefined)
@@ -160,7 +156,6 @@ export const sharedLimits: Check = ({ uid, daemon }) => {
       );
 };
 
-/** Name of the missing file; only for cgroup v1. */
 const socketsUncounted = (): string | undefined => {
   const folder = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8')).get('memory');
   if (folder === undefined || !isWritable(join(CGROUPS, 'memory', folder))) return undefined;
@@ -169,10 +164,7 @@ const socketsUncounted = (): string | undefined => {
     : 'memory.kmem.tcp.limit_in_bytes';
 };
 
-/**
- * Checks that no account has a sandbox's uid: it could read the sandbox's files and end its
- * processes.
- */
+/** An account with a sandbox's uid could read its files and end its processes. */
 export const uidRange: Check = ({ config, etc }) => {
   if (process.getuid?.() !== 0 || config.isolation === 'none') return [];
   const { first, count } = config.uidRange;

@@ -4,13 +4,12 @@ import { ask } from './daemon-checks.ts';
 import { type Check, type Finding, ok, type Patient, warning } from './finding.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Same limits as the alert SandpoolKeyEnds: long-lived keys shortly before their end. */
+/** As the alert SandpoolKeyEnds: long-lived keys shortly before their end. */
 const [ENDS_WITHIN_MS, LONG_LIVED_MS] = [14 * DAY_MS, 28 * DAY_MS];
 const KEYS_A_PAGE = 100;
 const MOST_KEYS = 10_000;
 const MOST_NAMED = 5;
 
-/** Counts pools with failing starts. */
 export const brokenPools: Check = async (patient) => {
   const service = serviceOf(patient);
   if (!service) return [];
@@ -33,7 +32,6 @@ export const brokenPools: Check = async (patient) => {
   );
 };
 
-/** Counts the long-lived API keys that expire soon. */
 export const keyEnds: Check = async (patient) => {
   const service = serviceOf(patient);
   if (!service) return [];
@@ -74,7 +72,7 @@ interface Page {
   readonly total: number;
 }
 
-/** Client of the running daemon; undefined if no daemon runs or its admin key is unreadable. */
+/** Undefined if no daemon runs or its admin key is unreadable. */
 const serviceOf = ({
   daemon,
   config: { dataDir },

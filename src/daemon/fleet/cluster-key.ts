@@ -10,9 +10,8 @@ import {
 import { writePrivate } from '../../lib/private-file.ts';
 
 /**
- * Reads the key that identifies this cluster's replicas in a fleet, from `fleet.key` in their
- * secrets. Undefined if the daemon keeps its own keys in the data folder. Throws with advice if the
- * key is missing or invalid. The message never quotes the content.
+ * The replicas' shared key, from `fleet.key` in their secrets. Undefined if the daemon keeps its
+ * own keys. Throws with advice; the message never quotes the content.
  */
 export const sharedClusterKey = ({
   assembly,
@@ -33,11 +32,10 @@ const NEEDED =
   'must hold an Ed25519 key, such as "openssl genpkey -algorithm ed25519" prints, the same for ' +
   'every replica; see docs/fleet.md';
 
-/** Only the error's code, since a parser's message may quote the key. */
+/** A parser's message may quote the key. */
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 
-/** Key of the manager in its data folder, made once. */
 export const ownManagerKey = (dataDir: string): FleetKey => {
   const file = join(dataDir, 'fleet', 'manager.json');
   if (existsSync(file)) {

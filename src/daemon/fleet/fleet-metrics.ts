@@ -13,7 +13,6 @@ interface ToldOfClusters {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Registers metrics of a manager's joined clusters, as seen by this replica. */
 export const tellOfClusters = (
   metrics: Metrics,
   { links, passed, clock }: ToldOfClusters,
@@ -39,7 +38,6 @@ export const tellOfClusters = (
 };
 
 type OfCluster = Extract<GaugeName, `sandpool_cluster_${string}`>;
-/** Undefined for no sample. */
 type ValueOf = (cluster: LinkedCluster, now: number) => number | undefined;
 
 const OF_CLUSTER: Readonly<Record<OfCluster, ValueOf>> = {
@@ -54,14 +52,11 @@ const OF_CLUSTER: Readonly<Record<OfCluster, ValueOf>> = {
 };
 
 interface ToldOfManagers {
-  /** Configured addresses. */
   readonly addresses: readonly string[];
-  /** Undefined while no manager is dialled. */
   readonly standings: () => readonly ManagerStanding[] | undefined;
   readonly access: Pick<ManagerAccess, 'isCutOff'>;
 }
 
-/** Registers metrics of a worker's managers, as seen by this replica. */
 export const tellOfManagers = (
   metrics: Metrics,
   { addresses, standings, access }: ToldOfManagers,

@@ -48,35 +48,29 @@ interface Given {
   readonly audit: AuditSink | undefined;
 }
 
-/** A daemon's role in a fleet: manager of other clusters, worker of managers, or neither. */
 export interface FleetParts {
-  /** Envs of other clusters; undefined without other clusters. */
   readonly copies: EnvCopies | undefined;
   readonly operations: FleetOperationParts;
   readonly clients: (clients: Clients) => Clients;
   /** Lets the HTTP servers forward requests; undefined without other clusters. */
   readonly manager: FleetDeps | undefined;
-  /** Wraps the local gateway to forward traffic for other clusters. */
   readonly gateway: (own: OwnWays) => Gateway;
   readonly commands: ControlCommands;
-  /** Loads the known clusters. Call before any decision that depends on them. */
   readonly know: () => Promise<void>;
   readonly start: () => Promise<void>;
-  /** Opens links. Call when requests are answered; `accept` gets the connections over links. */
+  /** Call when requests are answered. */
   readonly link: (accept: (connection: Duplex) => void) => void;
   readonly ending: FleetEnding;
 }
 
-/** Ends the links. Call the steps in this order. */
+/** Call the steps in this order. */
 export interface FleetEnding {
-  /** Opens no more links and accepts no more requests over them. Requests in progress continue. */
+  /** Requests in progress continue. */
   readonly leave: () => void;
-  /** Resolves when the requests over links are answered, or after `withinMs`. */
   readonly drained: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }
 
-/** Gateways to the daemon's own cluster. */
 interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock' | 'gate'> {
   readonly terminals: Pick<Gateway, 'upgrade'>;
 }
@@ -85,11 +79,9 @@ export interface FleetOperationParts {
   readonly callers: LinkedCallers | undefined;
   readonly listShown: FleetOperations['listShown'] | undefined;
   readonly promotions: Promotions | undefined;
-  /** Warning about a part that still works but may soon fail. */
   readonly warning: () => string | undefined;
   readonly globals: Globals | undefined;
   readonly managers: ManagersOperations;
-  /** Links of a manager, for the state of its templates on them. */
   readonly templateLinks: TemplateClustersDeps['links'];
 }
 
@@ -147,7 +139,6 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
   };
 };
 
-/** Lets a manager forward requests for other clusters. */
 const gatewayOf = (
   { gateway, terminals, ...rest }: OwnWays,
   manager: ManagerParts | undefined,
@@ -201,7 +192,6 @@ interface ManagerParts {
   readonly registry: ClusterRegistry;
   readonly promotions: Promotions & { readonly warning: () => string | undefined };
   readonly globals: Globals;
-  /** Call after the registry has started. */
   readonly start: () => void;
   readonly client: ClusterClient;
   readonly copies: EnvCopies;

@@ -18,9 +18,7 @@ import { tellOfManagers } from './fleet-metrics.ts';
 export interface WorkerParts {
   readonly callers: LinkedCallers;
   readonly clients: (clients: Clients) => Clients;
-  /** Number of open links. */
   readonly links: () => number;
-  /** Starts to follow whether the managers are cut off. Requires that this is known. */
   readonly follow: () => void;
   readonly start: (accept: (connection: Duplex) => void) => void;
   readonly leave: () => void;
@@ -38,7 +36,6 @@ interface GivenWorker {
   readonly access: ManagerAccess;
 }
 
-/** Lets managers forward requests to this cluster; undefined without managers. */
 export const openWorker = (config: Config, given: GivenWorker): WorkerParts | undefined => {
   const { log, metrics, copies, templateCopies, access } = given;
   const { managers } = config.fleet;
@@ -100,7 +97,6 @@ export const openWorker = (config: Config, given: GivenWorker): WorkerParts | un
   };
 };
 
-/** Options for opening links to managers, whoever serves their connections. */
 const diallingOf = (
   config: Config,
   { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,

@@ -11,22 +11,20 @@ import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
 export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
-  /** Undefined without this API, or without links to managers. */
   readonly overLinks: CompatibleServer['overLinks'] | undefined;
   /**
-   * Resolves with the address when it listens. Rejects if a configured address can't be used.
-   * Resolves with undefined if another program has the default port, or the API is off.
+   * Rejects if a configured address can't be used. Undefined if another program has the default
+   * port, or the API is off.
    */
   start(): Promise<string | undefined>;
 }
 
 interface CompatibleApiGiven extends Omit<CompatibleApiDeps, 'terms'> {
-  /** Undefined without other clusters. */
   readonly fleet: FleetDeps | undefined;
   readonly given: boolean;
 }
 
-/** `given` is true if the listener's address was configured explicitly. */
+/** `given`: the address was configured explicitly. */
 export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
   { given, fleet, ...deps }: CompatibleApiGiven,

@@ -6,13 +6,11 @@ import { TlsFiles } from '../../http/server/tls-files.ts';
 import type { FrameBudgetTerms } from '../../http/terminal/frame-budget.ts';
 import { AnswerBudget } from '../../actors/sandbox/commands/answer-budget.ts';
 
-/** Limits on terminals' frames. */
 export const framesOf = (terminal: Config['terminal']): FrameBudgetTerms => ({
   connection: { frames: terminal.framesPerSecond, bytes: terminal.bytesPerSecond },
   tenant: { frames: terminal.tenantFramesPerSecond, bytes: terminal.tenantBytesPerSecond },
 });
 
-/** Memory budget of answers. */
 export const answerBudget = (
   { answers: { memoryPercent, tenantPercent } }: Config,
   metrics: Metrics,
@@ -23,7 +21,7 @@ export const answerBudget = (
     metrics,
   });
 
-/** Opens the certificate; undefined if none is configured. Throws if a file can't be read. */
+/** Throws if a file can't be read. */
 export const openTls = (
   { certFile, keyFile }: Config['tls'],
   log: LevelledLog,
@@ -32,6 +30,5 @@ export const openTls = (
     ? undefined
     : new TlsFiles({ certFile, keyFile, log });
 
-/** Formats a timestamp as an HTTP date. */
 export const httpDate = (timestamp: string | undefined): string | undefined =>
   timestamp === undefined ? undefined : new Date(timestamp).toUTCString();

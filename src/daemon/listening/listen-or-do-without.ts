@@ -1,21 +1,15 @@
-/** A listener that a daemon can run without. */
 export interface OptionalListener {
-  /** Setting of the address. */
   readonly setting: string;
   readonly host: string;
   readonly port: number;
-  /** Whether the address was configured explicitly, so that the daemon must not run without it. */
   readonly given: boolean;
-  /** Resolves with the port when it listens. */
   readonly listen: (at: { readonly host: string; readonly port: number }) => Promise<number>;
-  /** Called if another program has the default address. */
   readonly taken: (fields: { readonly address: string }) => void;
 }
 
 /**
- * Resolves with host and port in URL form when it listens. If the address is taken, rejects a
- * configured address but resolves with undefined for the default, since daemons may share a
- * machine.
+ * Resolves with host and port in URL form. If the address is taken, rejects for a configured one,
+ * and is undefined for the default, since daemons may share a machine.
  */
 export const listenOrDoWithout = async (of: OptionalListener): Promise<string | undefined> => {
   const { setting, host, port, given, listen, taken } = of;

@@ -27,14 +27,11 @@ export interface ListenerParts {
   readonly people: ConsoleParts | undefined;
   readonly fleet: Pick<FleetParts, 'clients' | 'gateway' | 'manager'>;
   readonly tls: TlsIdentity | undefined;
-  /** Whether the compatible API's address was configured explicitly. */
   readonly compatibleGiven: boolean;
 }
 
 export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew' | 'stop'> {
-  /** Rejects like `start` if another program has an address, without starting anything. */
   requireFree(): Promise<void>;
-  /** Resolves with the addresses when requests are answered. */
   start(): Promise<{
     readonly host: string;
     readonly port: number;
@@ -42,7 +39,6 @@ export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew'
   }>;
 }
 
-/** Opens the REST API, with terminals and endpoints, and the compatible API. */
 export const openListeners = (config: Config, parts: ListenerParts): Listeners => {
   const { operations, clock, watchers, approvals, people, fleet, tls, compatibleGiven } = parts;
   const { log, metrics, audit } = watchers;
@@ -105,7 +101,6 @@ export const openListeners = (config: Config, parts: ListenerParts): Listeners =
   };
 };
 
-/** Creates the access to sandboxes: terminals, and the gateway to endpoints. */
 const openWays = (
   config: Config,
   { operations, clock, watchers, approvals, fleet }: ListenerParts,
@@ -145,7 +140,6 @@ const requireAllFree = async (config: Config, given: boolean): Promise<void> => 
 
 type Ways = Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 
-/** Sends requests to `first` if it takes them, else to `other`. */
 const firstOf = (first: Ways | undefined, other: Ways): Ways => {
   if (!first) return other;
   const wayOf = (request: IncomingMessage): Ways => (first.takes(request) ? first : other);

@@ -7,7 +7,6 @@ import {
   type SandboxDriver,
 } from '../../contracts/sandbox-driver.ts';
 
-/** Wraps a driver to time its calls and count them by outcome. */
 export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): SandboxDriver => {
   const timed = async <T>(operation: string, work: () => Promise<T>): Promise<T> => {
     const began = performance.now();

@@ -7,7 +7,6 @@ const MOST_CONNECTIONS = 32;
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Serves only GET /metrics, on its own listener. */
 export class MetricsListener {
   readonly #metrics: PrometheusMetrics;
   readonly #log: Log;
@@ -32,7 +31,6 @@ export class MetricsListener {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /** Resolves with the port when it listens. */
   async start({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
     await this.#listen(host, port);
     return (this.#server.address() as AddressInfo).port;

@@ -13,10 +13,6 @@ import { SeriesBound } from './series-bound.ts';
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => Iterable<{ readonly labels: Labels; readonly value: number }>;
 
-/**
- * Keeps the metrics of the catalogue, Node and the process, and writes them in Prometheus' text
- * format.
- */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
@@ -47,12 +43,11 @@ export class PrometheusMetrics implements Metrics {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), read]);
   }
 
-  /** Media type of `text`. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** Current metrics as text. Concurrent calls share one result. */
+  /** Concurrent calls share one result. */
   text(): Promise<string> {
     this.#text ??= this.#registry.metrics().finally(() => {
       this.#text = undefined;

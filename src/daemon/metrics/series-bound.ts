@@ -1,12 +1,12 @@
 type Labels = Readonly<Record<string, string>>;
 
-/** Maximum of distinct values of the label that stays. */
+/** Values of the label that stays. */
 const MOST_OTHERS = 40;
 
 /**
- * Limits the label combinations of a metric: keeps the first ones, and maps all others to `other`.
- * If a label stays, each of its values has its own `other`. So clients that exhaust the limit can't
- * hide the series of an alert.
+ * Limits the label combinations of a metric: all after the first ones become `other`. If a label
+ * stays, each of its values has its own `other`, so clients that exhaust the limit can't hide the
+ * series of an alert.
  */
 export class SeriesBound {
   readonly #names: readonly string[];
@@ -33,7 +33,6 @@ export class SeriesBound {
     return labels;
   }
 
-  /** Forgets all combinations. Called before each read of a metric. */
   forget(): void {
     this.#known.clear();
   }

@@ -5,18 +5,16 @@ import { sentenceOf } from '../../contracts/log-events.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 
 /**
- * Log of the process as JSON lines, or as text on a terminal. Each line has `level`, `time` (ISO
- * 8601, UTC), the constant fields, `eventCode`, the fields, and the sentence of the event as `msg`.
+ * Each line has `level`, `time` (ISO 8601, UTC), the constant fields, `eventCode`, the fields, and
+ * the sentence of the event as `msg`.
  */
 export interface ProcessLog extends LevelledLog {
-  /** Writes the buffered lines before the process ends. */
   flush(): void;
 }
 
 /**
- * Writes lines to standard error in the background. Buffers at most 1 MiB for a slow reader, then
- * drops lines instead of blocking the daemon. Masks secrets twice: fields by name down to the third
- * level, and API keys anywhere.
+ * Buffers at most 1 MiB for a slow reader, then drops lines instead of blocking the daemon. Masks
+ * secrets twice: fields by name down to the third level, and API keys anywhere.
  */
 export const createLog = (
   level: LogLevel,
@@ -79,7 +77,6 @@ const loggerTo = (
     {
       ...options,
       hooks: {
-        // Only called for lines that are written.
         logMethod(args, method, levelNumber) {
           const [fields, eventCode] = args as unknown as [
             Readonly<Record<string, unknown>>,
@@ -115,7 +112,6 @@ const SECRETS = [
 const SECRET_NAMES: ReadonlySet<string> = new Set(
   SECRETS.map((name) => name.replaceAll(/[[\]"]/g, '')),
 );
-/** Whether no field is an object or has a secret's name. */
 const isPlain = (fields: Readonly<Record<string, unknown>>): boolean => {
   for (const name in fields)
     if (typeof fields[name] === 'object' || SECRET_NAMES.has(name)) return false;
@@ -139,14 +135,12 @@ const standardError = (): LineOutput => {
 
 export interface LineOutput {
   readonly write: (text: string) => void;
-  /** Writes the buffered lines before the process ends. */
   readonly flushSync: () => void;
 }
 
 /**
- * Writes whole lines to an open descriptor in the background. Buffers at most 1 MiB for a slow
- * reader or a full disk, then drops lines. Calls `lacking` once, at the first failed write or
- * dropped line.
+ * Buffers at most 1 MiB for a slow reader or a full disk, then drops whole lines. Calls `lacking`
+ * once, at the first failed write or dropped line.
  */
 export const lineOutput = (descriptor: number, lacking = (): void => undefined): LineOutput => {
   const stream = pino.destination({
@@ -185,10 +179,7 @@ export const lineOutput = (descriptor: number, lacking = (): void => undefined):
   };
 };
 
-/**
- * Formats a log line for people: time of day, level, event, fields. Replaces control characters by
- * `?`.
- */
+/** Replaces control characters by `?`. */
 export const logText = (line: string): string => {
   const fields = fieldsOf(line);
   if (!fields) return line;
@@ -215,7 +206,6 @@ const COLOUR: Readonly<Record<string, string>> = {
 
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return value.replaceAll(/\p{Cc}/gu, '?');
-  // An error: its message, then its stack.
   if (isObject(value) && typeof value['stack'] === 'string')
     return `${value['stack'].replaceAll(/[^\P{Cc}\n]/gu, '?')}`;
   return JSON.stringify(value);

@@ -2,15 +2,12 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `daemon.json` in the data folder: the daemon's addresses, for the command line and for a second
- * start. It is a hint, not a lock: if its process is gone, the file counts as absent.
+ * `daemon.json` in the data folder, for the command line and a second start. It is a hint, not a
+ * lock: if its process is gone, it counts as absent.
  */
 export interface PidFile {
-  /** `http://127.0.0.1:8080` */
   readonly address: string;
-  /** Address of GET /metrics, if served. */
   readonly metricsAddress?: string;
-  /** Address of the API of E2B's SDKs, if served. */
   readonly compatibleAddress?: string;
   readonly pid: number;
   /** Field 22 of /proc/PID/stat. With pid and boot id, it identifies one process. */
@@ -18,7 +15,7 @@ export interface PidFile {
   readonly bootId: string;
 }
 
-/** Writes the file for this process, atomically. */
+/** Atomic. */
 export const writePidFile = (
   dataDir: string,
   address: string,
@@ -36,7 +33,6 @@ export const writePidFile = (
   renameSync(next, join(dataDir, 'daemon.json'));
 };
 
-/** Reads the file of a live daemon; undefined if no daemon runs. */
 export const readPidFile = (dataDir: string): PidFile | undefined => {
   try {
     const note = noteOf(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
@@ -46,20 +42,15 @@ export const readPidFile = (dataDir: string): PidFile | undefined => {
   }
 };
 
-/** Whether the daemon that wrote the file is alive. */
 export const isRunning = (note: PidFile): boolean =>
   note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
 
-/** Removes the file if it belongs to this process. */
 export const removePidFile = (dataDir: string): void => {
   if (readPidFile(dataDir)?.pid === process.pid)
     rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
-/**
- * Parses by hand: the command line reads this at every start, and a schema library would double its
- * time.
- */
+/** The command line reads this at every start, and a schema library would double its time. */
 const noteOf = (value: unknown): PidFile | undefined => {
   if (
     typeof value !== 'object' ||
@@ -95,7 +86,6 @@ const othersOf = (value: object): Pick<PidFile, (typeof OTHERS)[number]> =>
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Start time of a process; undefined for a dead or zombie process. */
 const startTimeOf = (pid: number): string | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

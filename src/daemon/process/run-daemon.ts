@@ -1,25 +1,19 @@
 import type { Log } from '../../contracts/log.ts';
 
-/** Addresses of the daemon, its metrics and its compatible API, if served. */
 export interface Started {
   readonly address: string;
   readonly metricsAddress?: string;
   readonly compatibleAddress?: string;
   readonly firstStart: boolean;
-  /** Link that logs one browser in to the console, once and soon. */
   readonly consoleLink?: string;
 }
 
-/** Interface of a composed daemon for its process. */
 export interface RunnableDaemon {
   start(): Promise<Started>;
-  /** Returns the number of sandboxes that keep running. */
   stop(): Promise<{ readonly sandboxesLeft: number }>;
-  /** Resolves with the cause when the daemon has failed. */
   readonly failed: Promise<Error>;
 }
 
-/** Signals of a process: `process`, or a test's fake. */
 export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
@@ -28,27 +22,23 @@ export interface Signals {
 export interface ProcessDeps {
   readonly log: Log;
   readonly signals: Signals;
-  /** A signal received before the listeners were added. */
   readonly signalled?: () => NodeJS.Signals | undefined;
-  /** Ends the process immediately. */
   readonly exit: (code: number) => void;
-  /** Calls `due` after `ms`; returns a function that cancels it. */
   readonly after: (ms: number, due: () => void) => () => void;
-  /** Configured delay before the stop, in ms. The stop's deadline starts after the delay. */
+  /** In ms; the stop's deadline starts after it. */
   readonly shutdownDelayMs: number;
   readonly onReady: (started: Started) => void;
   readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
 }
 
-/** Deadline of an orderly stop after the delay, in ms. */
 export const STOP_DEADLINE_MS = 10_000;
-/** Time for a start in progress to end after the signal, in ms. */
+/** A start in progress may end within this time. */
 export const START_GRACE_MS = 2_000;
 
 /**
- * Runs the daemon; resolves with the process's exit code: 0 after SIGINT or SIGTERM, 1 after a
- * failure. The first signal stops the daemon in order, even during the start. A second signal or
- * the deadline ends the process at once. If the start fails, stops all opened parts and rejects.
+ * Resolves with the exit code: 0 after SIGINT or SIGTERM, 1 after a failure. The first signal stops
+ * in order, even during the start; a second one or the deadline ends the process at once. If the
+ * start fails, stops all opened parts and rejects.
  */
 export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Promise<number> => {
   const { log, signals } = deps;
@@ -97,7 +87,6 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   }
 };
 
-/** Resolves when the daemon must stop: with its failure, or with undefined after a signal. */
 const startAndWait = async (
   daemon: RunnableDaemon,
   deps: ProcessDeps,
@@ -119,9 +108,6 @@ const startAndWait = async (
   return Promise.race([asked.then(() => undefined), daemon.failed]);
 };
 
-/**
- * Abandons a start that still waits for others some time after the signal; resolves with undefined.
- */
 const unlessGivenUp = async <T>(
   starting: Promise<T>,
   asked: Promise<void>,

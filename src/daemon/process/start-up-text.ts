@@ -3,21 +3,16 @@ import { join, relative, sep } from 'node:path';
 export interface StartUp {
   readonly address: string;
   readonly dataDir: string;
-  /** Whether the command line finds `dataDir` without a flag. */
   readonly usualDataDir: boolean;
   /** Absolute path of `bin/sandpool`. */
   readonly command: string;
   readonly workingDir: string;
   readonly poolName: string;
-  /** Folder of the admin key, if the replica was given its secrets. */
   readonly secretsDir?: string;
-  /** Link that logs one browser in to the console, once within five minutes. */
   readonly consoleLink?: string;
-  /** Whether a person reads the text. Other output may be a log with more readers. */
   readonly isTerminal: boolean;
 }
 
-/** Text for a person when the daemon is ready: its address, key files, and example commands. */
 export const readyText = (startUp: StartUp): string => {
   if (startUp.secretsDir !== undefined)
     return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
@@ -54,7 +49,6 @@ const replicaText = (address: string, adminKey: string): string =>
     '',
   ].join('\n');
 
-/** Text for a person after the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
   sandboxesLeft === 0 || startUp.secretsDir !== undefined
     ? 'Sandpool has stopped; ' +

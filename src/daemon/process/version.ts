@@ -1,21 +1,19 @@
 import { readFileSync } from 'node:fs';
 
 export interface Build {
-  /** Version in package.json. */
   readonly version: string;
   readonly commit: string;
-  /** Date of the commit: YYYY-MM-DD. */
   readonly date: string;
 }
 
-/** Version and commit of the build; the commit is unknown when run from source. */
+/** The commit is unknown when run from source. */
 export const build = (): Build => ({
   version: textOf('../../../package.json', 'version'),
   commit: textOf('../../build.json', 'commit'),
   date: textOf('../../build.json', 'date'),
 });
 
-/** `0.1.0+1a2b3c4d5e6f`, unique per build; without the commit when run from source. */
+/** `0.1.0+1a2b3c4d5e6f`, unique per build. */
 export const version = (): string => {
   const { version: released, commit } = build();
   return commit === UNKNOWN ? released : `${released}+${commit}`;

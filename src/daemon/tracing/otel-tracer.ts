@@ -26,27 +26,20 @@ import type { OutgoingCall, RequestSpan, Tracer } from '../../contracts/tracing.
 import { traceParentText, type TraceParent } from '../../model/trace-context.ts';
 
 export interface OtelTracerDeps {
-  /**
-   * Address of the collector, such as `http://127.0.0.1:4318`. Spans go to `/v1/traces` below it.
-   */
+  /** Such as `http://127.0.0.1:4318`. Spans go to `/v1/traces` below it. */
   readonly endpoint: string;
-  /** Headers of each batch, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly compression?: 'none' | 'gzip';
-  /** Resource of the spans: `service.name` and others. */
+  /** `service.name` and others. */
   readonly resource: Readonly<Record<string, string>>;
-  /** Percentage of recorded traces, among those that begin here. */
   readonly samplePercent: number;
   readonly version: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Time that ended spans wait for a batch, in ms. */
   readonly delayMs?: number;
 }
 
-/** Maximum of recorded steps per request. */
 const MOST_STEPS = 32;
-/** Maximum of recorded outgoing calls per request. */
 const MOST_CALLS = 32;
 const MOST_WAITING = 4_096;
 const MOST_IN_A_BATCH = 512;
@@ -54,7 +47,6 @@ const DELAY_MS = 2_000;
 const EXPORT_MS = 5_000;
 const LAST_EXPORT_MS = 2_000;
 
-/** Records requests with OpenTelemetry's SDK and exports them with OTLP over HTTP. */
 export class OtelTracer implements Tracer {
   readonly #provider: BasicTracerProvider;
   readonly #tracer: OtelApiTracer;
@@ -115,7 +107,6 @@ export class OtelTracer implements Tracer {
     };
   }
 
-  /** Exports the remaining spans, within two seconds. */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
@@ -162,7 +153,7 @@ const contextOf = (parent: TraceParent | undefined): Context =>
       })
     : ROOT_CONTEXT;
 
-/** Outgoing call that propagates this span but does not end it. */
+/** Propagates this span but does not end it. */
 const callOf = (span: Span): OutgoingCall => {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const sampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
@@ -179,7 +170,7 @@ const withOutcome = (span: Span, outcome: 'good' | 'failed', attributes: Attribu
 
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Wraps an exporter. Logs once when exports start to fail, and once when they work again. */
+/** Logs once when exports start to fail, and once when they work again. */
 class ReportedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #collector: string;
@@ -219,6 +210,6 @@ class ReportedExporter implements SpanExporter {
   }
 }
 
-/** Reason of a failed export. Gives only the collector's status, since its answer is not logged. */
+/** Gives only the collector's status, since its answer is not logged. */
 const failureOf = (error: Error): string =>
   'code' in error && typeof error.code === 'number' ? `it answered ${error.code}` : error.message;
