@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The text of an API key: `spk_<id>_<secret><checksum>`, all base62. The checksum (six characters,
- * CRC-32 of the preceding text) detects a mistyped or truncated key without any lookup.
+ * `spk_<id>_<secret><checksum>`, all base62. The checksum (CRC-32 of the preceding text) detects a
+ * mistyped or truncated key without any lookup.
  */
 export interface ApiKeyText {
   readonly keyId: string;
@@ -17,7 +17,7 @@ const KEY_SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = /^spk_[0-9A-Za-z]{12,32}_[0-9A-Za-z]{38,70}$/;
 
-/** Makes a new key; `randomBytes` must be unpredictable. */
+/** `randomBytes` must be unpredictable. */
 export const newApiKeyText = (randomBytes: (count: number) => Uint8Array): ApiKeyText => ({
   keyId: randomBase62(KEY_ID_LENGTH, randomBytes),
   secret: randomBase62(KEY_SECRET_LENGTH, randomBytes),
@@ -39,21 +39,17 @@ export const parseApiKey = (text: string): ApiKeyText | undefined => {
 
 const COMPATIBLE = /^e2b_((?:[0-9a-f]{2}){1,256})$/;
 
-/**
- * Encodes a key in a form that every version of E2B's SDKs accepts, because some versions check the
- * form. It remains the same key.
- */
+/** Some versions of E2B's SDKs check the form of a key. */
 export const toCompatibleForm = (key: string): string =>
   `e2b_${Buffer.from(key, 'latin1').toString('hex')}`;
 
-/** Decodes the compatible form; returns other texts unchanged. */
 export const fromCompatibleForm = (text: string): string => {
   const [, digits = ''] = COMPATIBLE.exec(text) ?? [];
   const key = Buffer.from(digits, 'hex').toString('latin1');
   return SHAPE.test(key) ? key : text;
 };
 
-/** Removes the secrets of API keys from a text; their ids stay. */
+/** Removes the secrets, not the ids. */
 export const blankApiKeys = (text: string): string =>
   text.includes('_')
     ? text.replace(KEY_IN_TEXT, '$1[secret]').replace(COMPATIBLE_IN_TEXT, '$1[secret]')
@@ -72,7 +68,7 @@ const checksumOf = (body: string): string => {
   return text;
 };
 
-/** Uniform over all 62 characters: discards bytes from 248 up. */
+/** Uniform over all 62 characters. */
 const randomBase62 = (length: number, randomBytes: (count: number) => Uint8Array): string => {
   let text = '';
   while (text.length < length) {

@@ -1,9 +1,6 @@
 import type { Claim } from './sandbox.ts';
 
-/**
- * A change of a claim. `pausedAt` is the start of the pause. Null ends the pause and moves the
- * sandbox's end to `endsAt`.
- */
+/** Null ends the pause and moves the sandbox's end to `endsAt`. */
 export type ClaimChange =
   | { readonly idleTimeoutMs: number }
   | { readonly endsAt: number }
@@ -21,14 +18,12 @@ export const changedClaim = (claim: Claim, change: ClaimChange): Claim => {
 };
 
 /**
- * Minimum time in ms that a sandbox runs after it was paused at its end. Otherwise its end would
- * follow at once.
+ * A sandbox that was paused at its end runs at least this long; otherwise its end would follow at
+ * once.
  */
 export const LEAST_AWAKE_MS = 300_000;
 
-/**
- * Returns the change that ends a claim's pause: the sandbox has as much time left as at the pause.
- */
+/** The sandbox has as much time left as at the pause. */
 export const resumption = ({ pausedAt, endsAt, autoPause }: Claim, now: number): ClaimChange => ({
   pausedAt: null,
   ...(endsAt === undefined || pausedAt === undefined

@@ -1,19 +1,15 @@
-/**
- * Durations as text, Go style (`90s`, `30m`, `1h30m`, `1.5h`); in code always whole milliseconds.
- */
+/** Durations as text, Go style (`90s`, `1h30m`, `1.5h`); in code always whole milliseconds. */
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** Pattern of all durations, for JSON Schema; `parseDuration` checks the bounds. */
+/** For JSON Schema; `parseDuration` checks the bounds. */
 export const DURATION_PATTERN = '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$';
 const WHOLE = /^(\d{1,9}(\.\d{1,6})?(ms|s|m|h))+$/;
 const PART = /(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/g;
 
-/** Longest accepted duration: ten years. */
+/** Ten years. */
 export const MAX_DURATION_MS = 10 * 365 * 24 * 3_600_000;
 
-/**
- * Milliseconds; undefined if the text is not a duration, or is longer than ten years. `0` is zero.
- */
+/** Undefined if the text is not a duration, or is too long. */
 export const parseDuration = (text: string): number | undefined => {
   if (text === '0') return 0;
   if (text.length > 64 || !WHOLE.test(text)) return undefined;
@@ -23,7 +19,7 @@ export const parseDuration = (text: string): number | undefined => {
   return total <= MAX_DURATION_MS ? Math.round(total) : undefined;
 };
 
-/** The shortest exact text: `1h30m`, `90s` becomes `1m30s`, 0 is `0s`. */
+/** The shortest exact text: `90s` becomes `1m30s`. */
 export const formatDuration = (milliseconds: number): string => {
   if (milliseconds === 0) return '0s';
   let rest = milliseconds;

@@ -1,22 +1,20 @@
 import type { EventBatch, NumberedEvent } from './event.ts';
 import { sameTenant, tenantKey, type Tenant } from './tenant.ts';
 
-/** Number of past events that followers can read, over all tenants. */
+/** Over all tenants. */
 export const REMEMBERED_EVENTS = 8_192;
-/** Event numbers per millisecond: numbers grow over restarts too. */
+/** Numbers grow over restarts too. */
 export const EVENT_NUMBERS_PER_MS = 1_000;
 const ALL = '';
 
-/** The last events, ordered by number, for followers. */
 export class EventRing {
   readonly #ring: NumberedEvent[] = [];
   #at = 0;
-  /** Number of the newest evicted event. */
   #forgotten: number;
   #last: number;
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Begins empty: events with numbers up to `forgotten` are unknown. */
+  /** Events up to `forgotten` are unknown. */
   constructor(forgotten: number) {
     this.#forgotten = forgotten;
     this.#last = forgotten;
@@ -26,7 +24,7 @@ export class EventRing {
     return this.#last;
   }
 
-  /** Its number must be higher than all earlier numbers. */
+  /** Numbers must grow. */
   add(numbered: NumberedEvent): void {
     this.#last = numbered.id;
     this.#forgotten = Math.max(this.#forgotten, this.#ring[this.#at]?.id ?? 0);
@@ -46,9 +44,8 @@ export class EventRing {
   }
 
   /**
-   * Follows a tenant's events, or all events, after the given number, or from now on; ends at an
-   * abort. Reads no faster than its consumer, and reports events evicted in the meantime as
-   * `missed`. An invalid or future number counts as evicted.
+   * Begins after the number, or now. Reads no faster than its consumer, and reports evicted events
+   * as `missed`. An invalid or future number counts as evicted.
    */
   follow(
     owner: Tenant | undefined,

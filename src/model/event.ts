@@ -3,12 +3,12 @@ import type { InstanceId } from './identifiers.ts';
 import { wordsOfEnded, type End, type EndReason } from './sandbox.ts';
 import type { Tenant } from './tenant.ts';
 
-/** An event: a reason in one word, like the events of Kubernetes, and the parts of its message. */
+/** Reasons are in one word, like those of Kubernetes' events. */
 export type LifecycleEvent =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
   /** The instance is alive but can't be claimed. */
   | { readonly reason: 'Unhealthy'; readonly why: string }
-  /** Its node is being drained; a claimed sandbox stays there until it ends. */
+  /** A claimed sandbox stays on the node until it ends. */
   | { readonly reason: 'NodeLeaving'; readonly why: string }
   | { readonly reason: 'Claimed' }
   | { readonly reason: 'Paused' | 'Resumed' }
@@ -18,28 +18,21 @@ export type LifecycleEvent =
   /** Processes in the sandbox ended through no fault of their own; the sandbox continues. */
   | { readonly reason: 'ProgramsEnded'; readonly why: string }
   | { readonly reason: 'Killing'; readonly end: End }
-  /** The instance did not start. */
   | { readonly reason: 'Failed'; readonly end: End; readonly why: string }
-  /** All its processes have ended. */
   | { readonly reason: 'Completed'; readonly end: End }
-  /** A pool pauses launches after too many failed starts. */
   | { readonly reason: 'BackOff'; readonly why: string; readonly until: number }
-  /** The pool's first failed start after a successful one. */
+  /** The first failed start after a successful one. */
   | { readonly reason: 'StartFailed'; readonly why: string }
-  /** Somebody changed the size of a pool by hand. */
   | { readonly reason: 'Resized'; readonly from: number; readonly to: number }
-  /** A pool reached its size after it was created, was resized or had failures. */
+  /** The pool has its size after it was created, was resized or had failures. */
   | { readonly reason: 'Filled'; readonly replicas: number }
   /** A pool of size 0 has lost its last unclaimed instance. */
   | { readonly reason: 'Emptied' }
-  /** The definition for a pool's launches changed. */
   | { readonly reason: 'Changed'; readonly templateVersion?: string }
-  /** All unclaimed instances of a pool have its current definition. */
   | { readonly reason: 'RolledOut' }
-  /** A pool is being deleted; with `force`, also its running sandboxes. */
+  /** With `force`, also its running sandboxes. */
   | { readonly reason: 'Deleting'; readonly force: boolean }
   | { readonly reason: 'Deleted' }
-  /** A request waits for approval. */
   | { readonly reason: 'approval.requested'; readonly approvalId: string; readonly summary: string }
   | {
       readonly reason: 'approval.decided';
@@ -47,21 +40,17 @@ export type LifecycleEvent =
       readonly decision: 'approved' | 'denied';
       readonly by: string;
     }
-  /** The effect of a grant happened. */
   | { readonly reason: 'approval.consumed'; readonly approvalId: string };
 
-/**
- * An event of a sandbox; of a pool if there is no sandboxId; of an approval if poolName is empty.
- */
+/** An event of a pool lacks `sandboxId`; an event of an approval has an empty `poolName`. */
 export type EventRecord = LifecycleEvent & {
-  /** ms since the epoch. */
+  /** In ms since the epoch. */
   readonly at: number;
   readonly owner: Tenant;
   readonly poolName: string;
   readonly sandboxId?: InstanceId;
 };
 
-/** An event with its position in the order of all events. */
 export interface NumberedEvent {
   readonly id: number;
   readonly event: EventRecord;
@@ -69,15 +58,13 @@ export interface NumberedEvent {
 
 export interface EventBatch {
   readonly events: readonly NumberedEvent[];
-  /** Some events before these are lost. */
   readonly missed: boolean;
-  /** Set in the first batch for a follower from now on: events with higher numbers will follow. */
+  /** Set in the first batch for a follower from now on. */
   readonly begins?: number;
 }
 
 export type EventType = 'Normal' | 'Warning';
 
-/** Whether an event deserves attention. */
 export const eventTypeOf = (event: LifecycleEvent): EventType => {
   switch (event.reason) {
     case 'Unhealthy':
@@ -96,7 +83,6 @@ export const eventTypeOf = (event: LifecycleEvent): EventType => {
   }
 };
 
-/** For people. */
 export const eventMessageOf = (event: EventRecord): string =>
   (MESSAGES[event.reason] as (event: EventRecord) => string)(event);
 

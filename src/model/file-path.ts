@@ -3,13 +3,12 @@ import { invalidArgument } from './refusals.ts';
 const MOST_BYTES = 4_095;
 const MOST_NAME_BYTES = 255;
 
-/** Encoding of a path: text, or base64 of its bytes for names that are not UTF-8. */
+/** Base64 of the bytes is for names that are not UTF-8. */
 export type PathForm = 'text' | 'base64';
 
 /**
- * Returns the bytes of a path inside a sandbox. Refuses with INVALID_ARGUMENT, which names the
- * field. A path must be absolute and at most 4,095 bytes, without a NUL, a part `..` or a name of
- * more than 255 bytes.
+ * Refuses with INVALID_ARGUMENT unless the path is absolute and at most 4,095 bytes, without a NUL,
+ * a part `..` or a name of more than 255 bytes.
  */
 export const filePathOf = (field: string, text: string, form: PathForm = 'text'): Buffer => {
   const path = Buffer.from(text, form === 'base64' ? 'base64' : 'utf8');

@@ -38,7 +38,6 @@ export const noFilesHere = (message: string): Refusal =>
     detail: { hint: 'run a command in the sandbox instead, such as tar or cat' },
   });
 
-/** `who` has its maximum of file requests in progress. */
 export const tooManyFiles = (
   who: 'the sandbox has' | 'you have' | 'the replica has',
   limit: number,

@@ -1,10 +1,8 @@
 import { Refusal } from './refusals.ts';
 
-/** Kinds of actors that can be inspected. */
 export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group', 'approval'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
 
-/** State shown for an object without an actor, because its machine threw repeatedly. */
 export const BROKEN = 'broken';
 
 /** Plain JSON, for people. */
@@ -17,57 +15,44 @@ export type Shown =
   | { readonly [field: string]: Shown };
 export type ShownFields = { readonly [field: string]: Shown };
 
-/** A transition between states. The name of a parallel state is its parts, separated by spaces. */
+/** The name of a parallel state is its parts, separated by spaces. */
 export interface Transition {
-  /** Number of the actor's transition, from 1. */
+  /** From 1, per actor. */
   readonly number: number;
   readonly at: number;
   readonly event: string;
-  /** Source of the event, if it gives one; else empty. */
   readonly cause: string;
-  /** Empty if the actor was created by it. */
   readonly from: string;
   readonly to: string;
   /** Time spent in `from`, in ms. */
   readonly stoodMs: number;
 }
 
-/** A machine's intent without an answer yet. */
 export interface PendingIntent {
   readonly intent: string;
   /** Age in ms. */
   readonly forMs: number;
-  /**
-   * Epoch of the lease under which the intent is carried out; absent if a request of the replica
-   * waits for it.
-   */
+  /** Lease of the intent; absent if a request of the replica waits for it. */
   readonly epoch?: number;
 }
 
-/** A time for which the actor waits. */
 export interface AwaitedMoment {
   readonly what: string;
   readonly at: number;
 }
 
-/** An actor as seen by the replica that hosts it. */
 export interface InspectedActor {
   readonly kind: ActorKind;
   readonly key: string;
-  /** Display name. */
   readonly name: string;
-  /** Determines its shard. */
   readonly shardKey: string;
   readonly state: string;
   readonly since: number;
-  /** As the API shows it: a sandbox's status, a pool's phase. */
   readonly status?: string;
   readonly paused?: true;
   readonly context: ShownFields;
   readonly deadlines: readonly AwaitedMoment[];
-  /** Reasons for the current state, one sentence each. */
   readonly why: readonly string[];
-  /** The record on which it is based. */
   readonly record: ShownFields;
 }
 
@@ -81,7 +66,7 @@ export interface ActorSummary {
   readonly since: number;
 }
 
-/** `busy`: not now, because a pending answer would be lost. `unknown`: the actor does not exist. */
+/** `busy`: a pending answer would be lost. `unknown`: the actor does not exist. */
 export type RebuildOutcome = 'rebuilt' | 'busy' | 'unknown';
 
 export const actorNotFound = (): Refusal =>

@@ -110,7 +110,7 @@ export const answersTakeAll = (): Refusal =>
     'the answers under way take all the memory that there is for them; try again shortly',
   );
 
-/** The command was running, so its earlier effects stand. */
+/** The command's earlier effects stand. */
 export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
   new Refusal(code, `the command was ended while it printed: ${message}`, { retryAfter });
 
@@ -124,7 +124,6 @@ export const tooManyConnections = (
     { retryAfter: 1 },
   );
 
-/** An earlier request under the same key has no answer yet. */
 export const tooMuchWaits = (): Refusal =>
   new Refusal(
     'RATE_LIMITED',

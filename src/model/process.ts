@@ -1,4 +1,3 @@
-/** Names a process in its sandbox. */
 export type ProcessId = string;
 
 export const PROCESS_SIGNALS = [
@@ -15,30 +14,26 @@ export const PROCESS_SIGNALS = [
 ] as const;
 export type ProcessSignal = (typeof PROCESS_SIGNALS)[number];
 
-/** State of a process that was started in a sandbox. */
 export interface ProcessFact {
   readonly processId: ProcessId;
-  /** Pid in the sandbox; 0 if unknown. */
+  /** 0 if unknown. */
   readonly pid: number;
   readonly argv: readonly string[];
   readonly status: 'Running' | 'Exited';
-  /** Set after the end: its exit code, 128 + n after signal n, 124 after its timeout. */
+  /** Set after the end: 128 + n after signal n, 124 after its timeout. */
   readonly exitCode?: number;
-  /** The signal that ended it, such as `KILL`. */
   readonly signal?: string;
   /** A signal ended it, and the sandbox ran out of memory during its life. */
   readonly outOfMemory?: true;
-  /** ms since the epoch. */
+  /** In ms since the epoch. */
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly tag?: string;
-  /** Has a terminal. */
   readonly tty: boolean;
-  /** Takes input. */
   readonly stdin: boolean;
 }
 
-/** A piece of a process's output. `next` is the position after it: one word, opaque. */
+/** `next` is the position after it: one word, opaque. */
 export type ProcessOutput =
   | {
       readonly kind: 'bytes';
@@ -49,10 +44,9 @@ export type ProcessOutput =
     }
   /** Output that is no longer kept; `bytes` if the number is known. */
   | { readonly kind: 'dropped'; readonly bytes?: number; readonly next: string }
-  /** The process has ended, and its whole output was delivered. */
   | { readonly kind: 'end'; readonly fact: ProcessFact; readonly next: string };
 
-/** Limits for every driver; docs/internals/bounds.md. */
+/** For every driver; see docs/internals/bounds.md. */
 export const LIVE_PROCESSES = 64;
 export const ENDED_PROCESSES = 64;
 export const KEPT_OUTPUT_BYTES = 1 << 20;

@@ -1,6 +1,5 @@
-/** Resource quantities as in Kubernetes: `250m` and `2` of cpu, `256Mi` and `1G` of memory. */
+/** As in Kubernetes: `250m` and `2` of cpu, `256Mi` and `1G` of memory. */
 
-/** For JSON Schema. */
 export const QUANTITY_PATTERN = '^(\\d{1,15}(?:\\.\\d{1,9})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$';
 const QUANTITY = new RegExp(QUANTITY_PATTERN);
 const SCALE: Readonly<Record<string, number>> = {
@@ -18,7 +17,7 @@ const SCALE: Readonly<Record<string, number>> = {
   Pi: 2 ** 50,
 };
 
-/** Value of a quantity in cores or bytes; undefined if the text is invalid. */
+/** In cores or bytes; undefined if the text is invalid. */
 export const parseQuantity = (text: string): number | undefined => {
   const match = QUANTITY.exec(text);
   if (!match) return undefined;

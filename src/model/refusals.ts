@@ -1,7 +1,6 @@
 /**
- * Every expected "no", once, with its exact wording. A refusal's `code` is an errorCode of the API.
- * One table at the edge (src/http/reply/error-table.ts) determines its HTTP status. A real fault is
- * an ordinary Error instead.
+ * Every expected "no", with its exact wording. `code` is an errorCode of the API;
+ * src/http/reply/error-table.ts determines the HTTP status. A real fault is an ordinary Error.
  */
 export type RefusalCode =
   | 'INVALID_ARGUMENT'
@@ -74,7 +73,7 @@ export class Refusal extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: RefusalCode, message: string, options: RefusalOptions = {}) {
-    // Skips the stack trace: nobody reads it, and it costs more than the rest of the refusal.
+    // Skips the stack trace, which costs more than the rest of the refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -117,9 +116,7 @@ export const apiKeyRequired = (): Refusal =>
 
 export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
 
-/**
- * One wording for every fault of a terminal's token: unknown, used, expired, for another sandbox.
- */
+/** One wording for every fault: unknown, used, expired, for another sandbox. */
 export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
 
 export const adminRequired = (): Refusal =>
@@ -150,7 +147,6 @@ export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]):
     },
   });
 
-/** `field` requests a sandbox without a network. */
 export const hasNetwork = (field: string): Refusal =>
   invalidArgument(
     field,
@@ -168,7 +164,6 @@ export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is 
 export const poolAlreadyExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'pool already exists');
 
-/** The env of a member determines its pool. */
 export const poolOfEnv = (env: string, member: string): Refusal =>
   new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, {
     detail: { env, member },
@@ -199,10 +194,7 @@ export interface FailedMember {
   readonly error: string;
 }
 
-/**
- * Refusal of a sync that failed in part: completed changes stay, and a repeated sync finishes the
- * rest.
- */
+/** Completed changes stay, and a repeated sync finishes the rest. */
 export const envSyncPartial = (
   synced: readonly string[],
   failed: readonly FailedMember[],
@@ -218,11 +210,9 @@ export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'A
 export const apiKeyAlreadyGlobal = (): Refusal =>
   new Refusal('ALREADY_GLOBAL', 'the API key is global already');
 
-/** No worker cluster has a link to receive the change. */
 export const noWorkerConnected = (): Refusal =>
   new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
 
-/** `field` of the request names the template. */
 export const templateNotFound = (
   availableTemplates: readonly TemplateChoice[],
   field = 'templateName',
@@ -231,7 +221,7 @@ export const templateNotFound = (
     detail: { availableTemplates, hint: `name one of availableTemplates as ${field}` },
   });
 
-/** Refusal of a request for one template by name, which lists no alternatives. */
+/** Lists no alternatives. */
 export const noSuchTemplate = (): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
 
@@ -269,7 +259,6 @@ export const processNotFound = (): Refusal =>
 export const processEnded = (): Refusal =>
   new Refusal('PROCESS_ENDED', 'the process has ended; its output can still be read');
 
-/** `why`: it was started without input, the input was closed, or the process ended. */
 export const inputClosed = (why: string): Refusal => new Refusal('INPUT_CLOSED', why);
 
 export const inputNotTaken = (): Refusal =>
@@ -291,10 +280,7 @@ export const sandboxPaused = (): Refusal =>
     },
   });
 
-/**
- * A container other than the first, which the sandbox outlives. `container` is the requested name;
- * absent if the request named none.
- */
+/** `container` is absent if the request named none. */
 export const containerNotRunning = (container: string | undefined): Refusal =>
   new Refusal(
     'SANDBOX_NOT_RUNNING',
@@ -308,7 +294,6 @@ export const logsGone = (hint: string): Refusal =>
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
   new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
 
-/** No process in the sandbox accepts the connection, or its response is not HTTP. */
 export const endpointUnreachable = (why: string): Refusal =>
   new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
 
@@ -319,7 +304,6 @@ export const endpointTimeout = (why: string): Refusal =>
 export const unavailable = (why: string, retryAfter = 1): Refusal =>
   new Refusal('UNAVAILABLE', why, { retryAfter });
 
-/** The request needs a feature that this deployment lacks. */
 export const featureDisabled = (field: string, feature: string): Refusal =>
   new Refusal('FEATURE_DISABLED', `${field}: this deployment has no ${feature}`, {
     detail: { field },
@@ -327,7 +311,7 @@ export const featureDisabled = (field: string, feature: string): Refusal =>
 
 export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
 
-/** The If-Match revision is not current. Nothing was changed. */
+/** Nothing was changed. */
 export const preconditionFailed = (): Refusal =>
   new Refusal(
     'PRECONDITION_FAILED',

@@ -1,7 +1,4 @@
-/**
- * Keys map to 16 shards by pool uid. The replica with a shard's lease does the shard's autonomous
- * work.
- */
+/** Keys map to shards by pool uid. The replica with a shard's lease does its autonomous work. */
 export const SHARDS = 16;
 
 export const shardOf = (poolUid: string): number => {

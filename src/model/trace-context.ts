@@ -1,18 +1,17 @@
-/** A request's position in its client's trace (W3C Trace Context). Lower-case hexadecimal. */
+/** W3C Trace Context, in lower-case hexadecimal. */
 export interface TraceParent {
   /** 32 digits, not all 0. */
   readonly traceId: string;
-  /** The client's span: 16 digits, not all 0. */
+  /** The client's span. */
   readonly parentId: string;
-  /** Whether the client records its part. */
   readonly sampled: boolean;
 }
 
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /**
- * Parses a `traceparent` header; undefined if malformed, because the recommendation says to ignore
- * it then. Reads the fields of version 00 from later versions, whose additions begin with a dash.
+ * Undefined if malformed, since the recommendation says to ignore it then. Reads the fields of
+ * version 00 from later versions, whose additions begin with a dash.
  */
 export const parseTraceParent = (
   header: string | string[] | undefined,

@@ -1,6 +1,5 @@
 import type { ApprovalRecord, ApprovalScope } from './approval.ts';
 
-/** Time limits of approvals, in ms. */
 export interface ApprovalTerms {
   readonly pendingMs: number;
   readonly grantMs: number;
@@ -16,11 +15,10 @@ export interface Decision {
 
 type Change = ApprovalRecord;
 
-/** Whether it has expired, even if the record does not show it yet. */
+/** True even if the record does not show it yet. */
 export const isExpired = ({ status, expiresAt }: ApprovalRecord, now: number): boolean =>
   (status === 'pending' || status === 'approved') && now >= expiresAt;
 
-/** Decides a pending approval. */
 export const decided = (
   record: ApprovalRecord,
   { verdict, scope, by, reason }: Decision,
@@ -36,10 +34,7 @@ export const decided = (
     : {}),
 });
 
-/**
- * Uses up a grant for one effect, or takes it over if its user is gone. `settled`: never attempted
- * again, whatever the outcome.
- */
+/** A grant may be taken over if its user is gone. `settled`: never attempted again. */
 export const used = (record: ApprovalRecord, now: number, settled: boolean): Change => ({
   ...(settled ? withoutContent(record) : record),
   status: 'consumed',
@@ -47,8 +42,8 @@ export const used = (record: ApprovalRecord, now: number, settled: boolean): Cha
 });
 
 /**
- * Records that the effect of a grant exists, or that nobody will attempt it again. `answeredAt`:
- * time from which the client may miss the answer.
+ * The effect of a grant exists, or nobody will attempt it again. `answeredAt`: from then on the
+ * client may miss the answer.
  */
 export const settled = (record: ApprovalRecord, answeredAt?: number): Change =>
   record.use
@@ -58,13 +53,11 @@ export const settled = (record: ApprovalRecord, answeredAt?: number): Change =>
       }
     : record;
 
-/** Releases a grant whose first attempt was refused without an effect. */
 export const givenBack = ({ use: _use, ...record }: ApprovalRecord): Change => ({
   ...record,
   status: 'approved',
 });
 
-/** Expires an undecided approval or an unused grant. */
 export const expired = (record: ApprovalRecord): Change => ({
   ...withoutContent(record),
   status: 'expired',

@@ -1,16 +1,15 @@
 import type { ApprovalRecord } from './approval.ts';
 
-/** One event of an approval. */
 export interface ApprovalNews {
-  /** Identifies the event: the same on every replica, and after a restart. */
+  /** Stays equal on every replica, and after a restart. */
   readonly id: string;
   readonly event: 'approval.requested' | 'approval.decided' | 'approval.consumed';
-  /** Time of the event in ms. */
+  /** In ms. */
   readonly at: number;
   readonly record: ApprovalRecord;
 }
 
-/** Returns all events of an approval that its record shows, in order. */
+/** Returns all events that the record shows, in order. */
 export const newsOf = (record: ApprovalRecord): readonly ApprovalNews[] => {
   const { id, createdAt, decidedAt, use } = record;
   return [

@@ -1,6 +1,5 @@
 import { Refusal } from '../refusals.ts';
 
-/** Information for the client of a pending request. */
 export interface AskedApproval {
   readonly id: string;
   readonly operation: string;
@@ -23,10 +22,7 @@ const THEN =
   'once approved, repeat the identical request with the same key, or send it with ' +
   '?waitApprovalSeconds=300 to wait';
 
-/**
- * Adds the deciding cluster to another cluster's answer, if a rule of that cluster gates or denies
- * the request. The console of the forwarding cluster does not know this approval.
- */
+/** The console of the forwarding cluster does not know this approval. */
 export const decidedThere = (body: object, clusterId: string): object => {
   const { errorCode, detail } = body as Readonly<Record<string, unknown>>;
   if (errorCode !== 'APPROVAL_REQUIRED' && errorCode !== 'APPROVAL_DENIED') return body;
@@ -39,7 +35,7 @@ export const decidedThere = (body: object, clusterId: string): object => {
   return { ...body, detail: { ...said, clusterID: clusterId, hint } };
 };
 
-/** `id` of the denied approval; undefined if a rule denies such requests. */
+/** `id` is undefined if a rule denies such requests. */
 export const approvalDenied = (
   denied: { readonly id: string; readonly reason: string | undefined } | undefined,
 ): Refusal =>
@@ -57,7 +53,7 @@ export const approvalDenied = (
         { detail: { hint: 'sandpool approvals explain says which rule does' } },
       );
 
-/** The operation arrives as a connection, or as a call of another protocol, and can't wait. */
+/** A connection, or a call of another protocol, can't wait. */
 export const heldOneByOne = (operation: string): Refusal =>
   new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
     detail: { hint: 'a connection can not wait; send the requests one by one at the REST API' },
@@ -76,7 +72,6 @@ export const mayNotDecide = (): Refusal =>
 export const logInAgain = (): Refusal =>
   new Refusal('FORBIDDEN', 'log in again to decide: it is more than 15 minutes since you did');
 
-/** Requester and approver must differ. */
 export const ownApproval = (): Refusal =>
   new Refusal(
     'FORBIDDEN',
@@ -117,22 +112,19 @@ export const tooLargeToApprove = (limit: number): Refusal =>
     `a request that waits for a person has a body of at most ${limit} bytes`,
   );
 
-/** Refuses an approval if another object has the name now. */
+/** Another object has the approval's name now. */
 export const madeAnew = (): Refusal =>
   new Refusal(
     'CONFLICT',
     'what this request names was made anew while it waited; nothing was done, ask again',
   );
 
-/** `id` of the approval for a session. */
 export const sessionOver = (id: string): Refusal =>
   new Refusal('CONFLICT', 'what was approved for this session is over; ask again', {
     detail: { approvalId: id },
   });
 
-/** The grant is used up; the answer to that use may show its outcome. */
 export class ApprovalUsed extends Refusal {
-  /** `id` of the approval. */
   constructor(id: string) {
     super(
       'CONFLICT',
@@ -142,7 +134,7 @@ export class ApprovalUsed extends Refusal {
   }
 }
 
-/** Refuses a second effect if the first may already have ended. */
+/** The first effect may already have ended. */
 export class EffectIsOver extends Refusal {
   constructor() {
     super(
@@ -153,5 +145,4 @@ export class EffectIsOver extends Refusal {
   }
 }
 
-/** Marks the detail of an EffectIsOver, so that a manager recognizes it in a worker's answer. */
 export const IS_OVER = 'over';

@@ -4,23 +4,22 @@ import { parseQuantity } from '../quantities.ts';
 const OPERATORS = ['>=', '<=', '!=', '=', '>', '<'] as const;
 type Operator = (typeof OPERATORS)[number];
 
-/** A condition on a field of a JSON body, such as `body.replicas>10`. */
+/** Such as `body.replicas>10`. */
 export interface BodyCondition {
-  /** Field names from the outside in; each item of a list is checked. */
+  /** From the outside in; each item of a list is checked. */
   readonly path: readonly string[];
   readonly operator: Operator;
   /** Alternatives; more than one only with `=` and `!=`. */
   readonly values: readonly string[];
 }
 
-/** A request's body as rules read it; `value` is undefined for an empty body. */
 export interface ReadBody {
   readonly value: unknown;
 }
 
 const FORM = /^body\.([\w-]+(?:\.[\w-]+)*)(>=|<=|!=|=|>|<)([^=<>].*)$/;
 
-/** Parses a condition. Returns it, or a description of its fault for people. */
+/** Returns the condition, or a description of its fault for people. */
 export const parseBodyCondition = (text: string): BodyCondition | string => {
   const [, field = '', sign, given = ''] = FORM.exec(text) ?? [];
   const operator = OPERATORS.find((each) => each === sign);
@@ -35,9 +34,9 @@ export const parseBodyCondition = (text: string): BodyCondition | string => {
 };
 
 /**
- * Whether the condition holds. Unknown values count strictly. For a rule that allows requests, they
- * do not match, and all items of a list must match. Otherwise they match, and one item suffices.
- * `body` is undefined if it can't be read, as for other protocols.
+ * A rule that allows requests does not match unknown values, and must match all items of a list.
+ * Any other rule matches unknown values, and one item suffices. `body` is undefined if it can't be
+ * read.
  */
 export const bodyHolds = (
   { path, operator, values }: BodyCondition,
@@ -72,7 +71,7 @@ const compared = (
   return operator === '<' ? amount < bound : amount <= bound;
 };
 
-/** Only duration field, in seconds; 0 or null means never. */
+/** In seconds; 0 or null means never. */
 const DURATION = 'idleTimeout';
 
 const amountOf = (path: readonly string[], value: unknown): number | undefined => {

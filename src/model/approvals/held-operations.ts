@@ -1,5 +1,5 @@
 /**
- * All operations that rules cover, by operationId, as method and normalized path. `openEndpoint`
+ * The operations that rules cover, by operationId, as method and normalized path. `openEndpoint`
  * covers every method and upgrades.
  */
 export const HELD_OPERATIONS: Readonly<Record<string, string>> = {

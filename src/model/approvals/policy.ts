@@ -8,31 +8,28 @@ import {
 import { HELD_OPERATIONS } from './held-operations.ts';
 
 const VERDICTS = ['allow', 'require', 'deny'] as const;
-/** Outcome of a rule: the request passes, waits for approval, or is refused. */
 export type Verdict = (typeof VERDICTS)[number];
 
 const RULE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** One rule of the policy. An absent condition holds for every request. */
+/** An absent condition holds for every request. */
 export interface PolicyRule {
   readonly text: string;
   readonly verdict: Verdict;
   readonly operations?: readonly string[];
   readonly methods?: readonly string[];
-  /** Paths in normal form: `*` is one segment, a final `**` any number. */
+  /** Normal form: `*` is one segment, a final `**` any number. */
   readonly paths?: readonly string[];
   readonly roles?: readonly Role[];
   readonly teams?: readonly string[];
   readonly namespaces?: readonly string[];
-  /** Whether the key must be gated, or must not be. */
   readonly gated?: boolean;
-  /** Conditions on the body, all of which must hold. */
+  /** All must hold. */
   readonly body?: readonly BodyCondition[];
   /** Grants only one effect at a time. */
   readonly onceOnly: boolean;
 }
 
-/** Parts of a request that rules check. */
 export interface PolicySubject {
   readonly operation: string;
   readonly method: string;
@@ -45,10 +42,7 @@ export interface PolicySubject {
   readonly body?: ReadBody;
 }
 
-/**
- * Returns the parts of a request that rules check. An absent parameter remains `{name}` in the
- * path, which `*` matches.
- */
+/** An absent parameter remains `{name}`, which `*` matches. */
 export const subjectOf = (
   operation: string,
   params: Readonly<Record<string, string>>,
@@ -106,7 +100,6 @@ interface Conditions {
   readonly onceOnly: boolean;
 }
 
-/** Returns the rule's conditions, or a description of the first fault. */
 const conditionsIn = (text: string, parts: readonly string[]): Conditions | string => {
   const given = new Map<string, readonly string[]>();
   const body: BodyCondition[] = [];
@@ -135,7 +128,7 @@ const conditionsIn = (text: string, parts: readonly string[]): Conditions | stri
 
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Finds a condition that never holds, because its author believes that it does. */
+/** A condition that never holds is a fault: its author believes that it does. */
 const faultAmong = (rule: PolicyRule): string | undefined => {
   const all = Object.entries(HELD_OPERATIONS).map(([operation, asked]) => {
     const [method = '', path = ''] = asked.split(' ');
@@ -156,7 +149,6 @@ const faultAmong = (rule: PolicyRule): string | undefined => {
   return holdsForAny ? undefined : `"${rule.text}" holds for no operation`;
 };
 
-/** Whether the rule can hold for requests of the operation. */
 export const mayConcern = (
   rule: PolicyRule,
   { operation, method }: Pick<PolicySubject, 'operation' | 'method'>,
@@ -165,10 +157,7 @@ export const mayConcern = (
 
 const SEVERITY: readonly Verdict[] = ['allow', 'require', 'deny'];
 
-/**
- * Returns the strictest of the matching rules for one request. A `require` is once-only if any of
- * them is.
- */
+/** A `require` is once-only if any of the matching rules is. */
 export const strictestOf = (rules: readonly (PolicyRule | undefined)[]): PolicyRule | undefined => {
   const found = rules.flatMap((rule) => rule ?? []);
   const [strictest] = found.toSorted(
@@ -177,7 +166,6 @@ export const strictestOf = (rules: readonly (PolicyRule | undefined)[]): PolicyR
   return strictest && { ...strictest, onceOnly: found.some(({ onceOnly }) => onceOnly) };
 };
 
-/** Whether a request can pass the rules, for some value of each `{name}` in its path. */
 export const mayPass = (rules: readonly PolicyRule[], subject: PolicySubject): boolean => {
   const first = rules.find((rule) =>
     holds(rule, subject, rule.verdict === 'allow' ? isOpen : undefined),
@@ -185,7 +173,6 @@ export const mayPass = (rules: readonly PolicyRule[], subject: PolicySubject): b
   return first === undefined || first.verdict === 'allow';
 };
 
-/** The first matching rule. */
 export const ruleFor = (
   rules: readonly PolicyRule[],
   subject: PolicySubject,
@@ -204,7 +191,7 @@ const holds = (
   (rule.paths?.some((pattern) => pathMatches(pattern, subject.path, isAny)) ?? true) &&
   (rule.body ?? []).every((each) => bodyHolds(each, subject.body, rule.verdict === 'allow'));
 
-/** Both must be in normal form. `isAny` returns whether a segment of the path is unknown. */
+/** Both must be in normal form. */
 const pathMatches = (
   pattern: string,
   path: string,
@@ -225,7 +212,6 @@ const pathMatches = (
 
 const isOpen = (segment: string): boolean => segment.startsWith('{');
 
-/** Percent-encodes as in requests: only where necessary. */
 const normalPath = (path: string): string =>
   path
     .split('/')
@@ -234,7 +220,6 @@ const normalPath = (path: string): string =>
     )
     .join('/');
 
-/** Whether its percent-encoded bytes are valid text. */
 const isText = (path: string): boolean => {
   try {
     return decodeURIComponent(path) !== '';

@@ -1,8 +1,6 @@
-/** Growth modes of a group, from lowest cost to shortest wait. */
 export const SCALE_UP_MODES = ['Conservative', 'Moderate', 'Aggressive'] as const;
 export type ScaleUpMode = (typeof SCALE_UP_MODES)[number];
 
-/** In whole seconds. */
 export interface ScaleUpPolicy {
   readonly mode: ScaleUpMode;
   readonly cooldownSeconds: number;
@@ -12,7 +10,6 @@ export interface ScaleUpPolicy {
   readonly saturationCooldownSeconds: number;
 }
 
-/** In whole seconds. */
 export interface ScaleDownPolicy {
   /** 0 never scales down. */
   readonly idleTimeoutSeconds: number;
@@ -20,7 +17,7 @@ export interface ScaleDownPolicy {
   readonly protectionWindowSeconds: number;
 }
 
-/** Sizes the members whose `scalingGroup` names it by demand. Its bounds apply to their sum. */
+/** Its bounds apply to the sum of its members. */
 export interface AutoscalingGroup {
   readonly name: string;
   readonly enabled: boolean;
@@ -44,13 +41,10 @@ export const DEFAULT_SCALE_DOWN_POLICY: ScaleDownPolicy = {
   protectionWindowSeconds: 120,
 };
 
-/**
- * Time in ms for which a refused claimant counts as demand; finite even if the quiet window is off.
- */
+/** A refused claimant counts as demand this long, even if the quiet window is off. */
 export const askingMs = ({ idleZeroQuietWindowSeconds }: ScaleUpPolicy): number =>
   (idleZeroQuietWindowSeconds || DEFAULT_SCALE_UP_POLICY.idleZeroQuietWindowSeconds) * 1_000;
 
-/** The default group of a member. */
 export const groupFor = (
   name: string,
   bounds: {
@@ -70,7 +64,7 @@ export const groupFor = (
   scaleDownPolicy: DEFAULT_SCALE_DOWN_POLICY,
 });
 
-/** A change of a group; absent fields stay. */
+/** Absent fields stay. */
 export interface GroupChange extends Partial<
   Pick<AutoscalingGroup, 'enabled' | 'minReplicas' | 'maxReplicas'>
 > {

@@ -7,9 +7,7 @@ export const ENV_CONDITIONS = [
   'ScalingLimited',
 ] as const;
 
-/**
- * `reason` is in CamelCase; `since` is the last change of `status` in milliseconds since the epoch.
- */
+/** `since` in ms since the epoch. */
 export interface EnvCondition {
   readonly type: (typeof ENV_CONDITIONS)[number];
   readonly status: 'True' | 'False';

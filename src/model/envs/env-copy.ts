@@ -2,13 +2,9 @@ import { isSameData } from '../../lib/plain-data.ts';
 import { accessField } from '../tenant.ts';
 import type { EnvMember, EnvOverrides, EnvRecord, MemberConfig, MemberState } from './env.ts';
 
-/**
- * Annotation of a copy with the uid of its env at the manager. An env without it is not a copy, and
- * stays untouched.
- */
+/** An env without this annotation is not a copy, and stays untouched. */
 const COPY_ANNOTATION = 'sandpool.dev/fleet-env';
 
-/** Spec of an env's copies. */
 export interface CopyWord {
   readonly access?: 'team';
   readonly templateRef: EnvRecord['templateRef'];
@@ -17,7 +13,6 @@ export interface CopyWord {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A member as its pool's cluster presents it. */
 export interface CopiedMember {
   readonly name: string;
   readonly config: MemberConfig;
@@ -33,7 +28,6 @@ export interface CopiedMember {
   readonly templateVersion?: string;
 }
 
-/** An env on another cluster with that cluster's members, and without autoscaling groups. */
 export interface EnvCopy {
   /** Changes with the spec of the copy and its members; for conditional changes. */
   readonly tag: string;
@@ -41,7 +35,6 @@ export interface EnvCopy {
   readonly members: readonly CopiedMember[];
 }
 
-/** Builds the spec of an env's copies. */
 export const copyWordOf = ({
   uid,
   access,
@@ -60,15 +53,13 @@ export const copyWordOf = ({
   annotations: { ...annotations, [COPY_ANNOTATION]: uid },
 });
 
-/** Whether it is a copy of the env, and not an unrelated env of the same name. */
 export const isCopyOf = ({ word }: Pick<EnvCopy, 'word'>, { uid }: { readonly uid: string }) =>
   word.annotations[COPY_ANNOTATION] === uid;
 
-/** Whether the copy's spec matches the env. */
 export const isWordOf = ({ word }: Pick<EnvCopy, 'word'>, env: EnvRecord): boolean =>
   isSameData(word, copyWordOf(env));
 
-/** Builds a copy's config of a member, without sizing, which the env controls. */
+/** Without sizing, which the env controls. */
 export const copiedConfigOf = ({
   config: {
     scalingGroup: _group,
@@ -81,13 +72,12 @@ export const copiedConfigOf = ({
   },
 }: Pick<EnvMember, 'config'>): MemberConfig => config;
 
-/** Largest size requested of a member's pool on another cluster. */
 export const askedOf = ({ asked, replicas }: Pick<EnvMember, 'asked' | 'replicas'>): number =>
   asked ?? replicas;
 
 /**
- * Caps another cluster's report of a member's pool at the requested size. Otherwise a false report
- * could take instances from members on other clusters.
+ * Caps another cluster's report at the requested size: a false one could take instances from
+ * members on other clusters.
  */
 export const countedOf = (copied: CopiedMember, member: EnvMember): CopiedMember => {
   const most = askedOf(member);
@@ -100,14 +90,11 @@ export const countedOf = (copied: CopiedMember, member: EnvMember): CopiedMember
   };
 };
 
-/** State of a member's pool on another cluster. */
 export interface AwayPool {
-  /** Matches the env's request. */
   readonly synced: boolean;
   readonly leaving: boolean;
 }
 
-/** Undefined if the member has no pool there. */
 export const awayPoolOf = (
   copy: EnvCopy | undefined,
   env: EnvRecord,
@@ -124,9 +111,8 @@ export const awayPoolOf = (
 const SAYS_OTHERWISE: MemberConfig = { scalingGroup: '' };
 
 /**
- * Reduces a copy to what is needed: the env's members on its cluster, and long fields only if they
- * match the env. All other content is replaced by a mismatch. So a malicious cluster can't fill the
- * memory.
+ * Keeps the env's members on its cluster, and long fields only if they match the env. A mismatch
+ * replaces the rest, so a malicious cluster can't fill the memory.
  */
 export const keptOf = (copy: EnvCopy, env: EnvRecord, clusterId: string): EnvCopy => {
   const listed = env.members.filter((member) => member.clusterId === clusterId);

@@ -4,21 +4,17 @@ import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
 import { accessField } from '../tenant.ts';
 import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-source.ts';
 
-/** The part of an env that determines its members' pools. */
 export type RenderedEnvSpec = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
-/**
- * The part of a member's pool that its env determines. Excludes `replicas`; their bounds are only
- * in the env.
- */
+/** Excludes `replicas`; their bounds are only in the env. */
 export type MemberPoolPart = Pick<
   PoolRecord,
   'source' | 'updateStrategy' | 'labels' | 'annotations' | 'access'
 >;
 
 /**
- * Builds the source of a member's pool. The most specific layer wins: the member's own size, then
- * the env's overrides, then the template in the env's pinned version, else its current version.
+ * The most specific layer wins: the member's own size, then the env's overrides, then the template
+ * in the env's pinned version, else its current version.
  */
 export const memberSourceOf = (
   { templateRef, overrides }: RenderedEnvSpec,
@@ -51,14 +47,10 @@ export const memberPoolPart = (
   ...accessField(env.access),
 });
 
-/** Whether the pool matches the env. */
 export const matchesSpec = (pool: PoolRecord, part: MemberPoolPart): boolean =>
   isSameData(partOf(pool), part);
 
-/**
- * Applies the env's part to the pool. If the source changed, the caller must still render the
- * definition.
- */
+/** If the source changed, the caller must still render the definition. */
 export const withSpec = (
   { access: _before, ...pool }: PoolRecord,
   part: MemberPoolPart,
@@ -68,7 +60,6 @@ export const withSpec = (
   ...(isSameData(pool.source, part.source) ? {} : { unrendered: true as const }),
 });
 
-/** Whether two versions of an env request the same of a member. */
 export const saysTheSame = (before: EnvAndMember, next: EnvAndMember): boolean =>
   isSameData(askedOf(before), askedOf(next));
 

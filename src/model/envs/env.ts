@@ -20,30 +20,24 @@ export const MEMBER_STATES = [
 ] as const;
 export type MemberState = (typeof MEMBER_STATES)[number];
 
-/** Most members of one env. */
 export const MOST_MEMBERS = 64;
-/** Most groups of one env. */
 export const MOST_GROUPS = 64;
 
 export interface TemplateRef {
   readonly name: string;
-  /** Pins the env to this version; if unset, the env follows the template. */
   readonly version?: string;
 }
 
-/** Differences from the template, for all members. */
 export interface EnvOverrides extends PoolOverrides {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/** Config of one member. */
 export interface MemberConfig {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly instanceType?: string;
   readonly multiplier?: number;
   readonly inlineResources?: { readonly requests?: CpuAndMemory; readonly limits?: CpuAndMemory };
-  /** Name of a group of the env; unset once the group was deleted. */
   readonly scalingGroup?: string;
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
@@ -53,14 +47,14 @@ export interface MemberConfig {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/** A member and its pool share a name. The pool is in the env's namespace, and names the env. */
+/** A member and its pool share a name and the env's namespace. */
 export interface EnvMember {
   readonly name: string;
   readonly clusterId: string;
   readonly createdAt: number;
-  /** Fingerprint of the request that added it, if the request had an Idempotency-Key. */
+  /** Set if the request that added it had an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
-  /** Initial size of its pool. From then on the pool's own count applies. */
+  /** Initial size; from then on the pool's own count applies. */
   readonly replicas: number;
   /**
    * Largest size requested of the pool on another cluster; defaults to `replicas`. Stored before
@@ -68,22 +62,20 @@ export interface EnvMember {
    */
   readonly asked?: number;
   readonly config: MemberConfig;
-  /** Set on the delete request; the member is removed after its pool. */
+  /** The member is removed after its pool. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
 /**
- * A stored env: the truth about its members, from which their pools are created and reconciled. The
- * leader writes `scaling`, `conditions` and the requested sizes; the owner writes all else. Both
- * share one revision, so a decision is saved on exactly the env for which it was made.
+ * The leader writes `scaling`, `conditions` and the requested sizes; the owner writes all else.
+ * Both share one revision, so a decision is saved on exactly the env for which it was made.
  */
 export interface EnvRecord {
   readonly uid: string;
   readonly revision: Revision;
   readonly name: string;
-  /** Owner; its namespace is the env's. */
   readonly owner: Tenant;
-  /** Absent if only the owner has access. Its members' pools have the same value. */
+  /** Absent if only the owner has access. */
   readonly access?: 'team';
   readonly createdAt: number;
   readonly mark?: RequestFingerprint;
@@ -95,17 +87,14 @@ export interface EnvRecord {
   readonly overrides: EnvOverrides;
   readonly members: readonly EnvMember[];
   readonly groups: readonly AutoscalingGroup[];
-  /**
-   * By group: durable state of its evaluation, and a decision in progress. Plain JSON, used only by
-   * the group machine.
-   */
+  /** Plain JSON by group, used only by the group machine. */
   readonly scaling: Readonly<Record<string, object>>;
   readonly conditions: readonly EnvCondition[];
-  /** Set on the delete request; the record is removed after its members. */
+  /** The record is removed after its members. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
-/** Changes with the owner's part of the env, not with the leader's notes; used for `If-Match`. */
+/** Ignores the leader's notes; used for `If-Match`. */
 export const wordRevisionOf = ({
   revision: _any,
   scaling: _noted,

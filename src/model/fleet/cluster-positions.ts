@@ -3,16 +3,12 @@ import { isDnsLabel } from '../identifiers.ts';
 /** Fits into a header and a query, beside the other parts of a request. */
 export const MOST_POSITIONS_TEXT = 8_192;
 
-/** Position in one cluster's list or stream, in that cluster's format. */
 const POSITION = /^[0-9-]{0,48}$/;
 
 export const isPosition = (text: unknown): text is string =>
   typeof text === 'string' && POSITION.test(text);
 
-/**
- * Encodes positions in several clusters as one text, opaque to clients. If the text would exceed
- * 8,192 characters, keeps only the latest entries.
- */
+/** Opaque to clients. If the text would be too long, keeps only the latest entries. */
 export const positionsText = (
   positions: ReadonlyMap<string, string>,
 ): { readonly text: string; readonly isWhole: boolean } => {
@@ -32,10 +28,8 @@ export const positionsText = (
 
 const PREFIX = 'f';
 const WRITTEN = /^f([\w-]*)$/;
-/** Base64 characters per byte, with some overhead. */
 const BASE64 = 1.34;
 
-/** Undefined if the text is invalid. */
 export const positionsIn = (text: string): Map<string, string> | undefined => {
   const written = WRITTEN.exec(text)?.[1];
   if (written === undefined || text.length > MOST_POSITIONS_TEXT) return undefined;
@@ -50,7 +44,6 @@ export const positionsIn = (text: string): Map<string, string> | undefined => {
   return positions;
 };
 
-/** Longest cursor of a cluster. */
 export const MOST_PLACE_CURSOR = 2_048;
 
 /** End of a page over clusters; `cursor` is that cluster's, empty at its beginning. */
@@ -61,7 +54,6 @@ export interface Place {
 
 export const placeText = ({ clusterId, cursor }: Place): string => `${clusterId}.${cursor}`;
 
-/** Undefined if the text is invalid. */
 export const placeIn = (text: string): Place | undefined => {
   const at = text.indexOf('.');
   const [clusterId, cursor] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];

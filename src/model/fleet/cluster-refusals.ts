@@ -1,13 +1,13 @@
 import { Refusal } from '../refusals.ts';
 
-/** Refusal if a known cluster has no open link, or its link broke. `why` ends the sentence. */
+/** A known cluster has no open link, or its link broke. `why` ends the sentence. */
 export const clusterUnavailable = (clusterID: string, why: string): Refusal =>
   new Refusal('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} ${why}`, {
     detail: { clusterID },
     retryAfter: 1,
   });
 
-/** Refusal if a link broke before an answer arrived. */
+/** A link broke before an answer arrived. */
 export class AnswerLost extends Refusal {
   constructor(clusterID: string) {
     const unsure = 'whether this took effect is not known, look before you repeat it';
@@ -18,7 +18,7 @@ export class AnswerLost extends Refusal {
   }
 }
 
-/** Refusal if a link is at its capacity; nothing was sent. `why` ends the sentence. */
+/** A link is at its capacity; nothing was sent. `why` ends the sentence. */
 export class LinkBusy extends Refusal {
   constructor(clusterID: string, why: string) {
     super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} ${why}`, {
@@ -28,10 +28,7 @@ export class LinkBusy extends Refusal {
   }
 }
 
-/**
- * Refusal if a cluster has its maximum of requests in progress; it does not reflect the cluster's
- * health.
- */
+/** A cluster has its maximum of requests in progress, whatever its health. */
 export class ClusterBusy extends Refusal {
   constructor(clusterID: string) {
     super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} is asked too much now; try again`, {
@@ -42,11 +39,11 @@ export class ClusterBusy extends Refusal {
 }
 
 /**
- * Refusal of a request under an Idempotency-Key that was sent to a pool of another cluster before;
- * a manager sends it there again.
+ * A request under an Idempotency-Key was sent to a pool of another cluster before; a manager sends
+ * it there again.
  */
 export class RequestPlaced extends Refusal {
-  /** The pool's name in a manager's API, such as `west::default`. */
+  /** In a manager's API, such as `west::default`. */
   readonly place: string;
 
   constructor(place: string) {
@@ -55,6 +52,5 @@ export class RequestPlaced extends Refusal {
   }
 }
 
-/** Refusal at a worker: only the manager may change its promoted key. */
 export const apiKeyPromotedElsewhere = (what: string): Refusal =>
   new Refusal('CONFLICT', `a manager promoted this API key: ${what}`);

@@ -1,12 +1,8 @@
 import type { Revision } from '../identifiers.ts';
 
-/** Most worker clusters of one fleet. */
 export const MOST_CLUSTERS = 1_000;
 
-/**
- * A worker cluster in its manager's store. It never has a secret, only the hash of a join token and
- * the cluster's public key. Times in ms.
- */
+/** Holds only the hash of a join token. Times in ms. */
 export interface ClusterRecord {
   readonly clusterId: string;
   readonly revision: Revision;
@@ -16,11 +12,10 @@ export interface ClusterRecord {
   /** Ed25519, SPKI in base64; absent if it has never joined. */
   readonly publicKey?: string;
   readonly joinedAt?: number;
-  /** In a worker's record of itself: time at which its managers were cut off. */
+  /** Only in a worker's record of itself. */
   readonly cutOffAt?: number;
 }
 
-/** States of a global template on a cluster, as its manager sees it. */
 export const TEMPLATE_STATES = [
   'Synced',
   'Pending',
@@ -32,9 +27,6 @@ export const TEMPLATE_STATES = [
 ] as const;
 export type TemplateState = (typeof TEMPLATE_STATES)[number];
 
-/**
- * States of a link. `Silent`: no messages arrive at present. `Leaving`: the replica that opened it
- * is stopping.
- */
+/** `Silent`: no messages arrive at present. `Leaving`: the replica that opened it is stopping. */
 export const LINK_STATUSES = ['Open', 'Silent', 'Leaving'] as const;
 export type LinkStatus = (typeof LINK_STATUSES)[number];

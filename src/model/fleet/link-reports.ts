@@ -2,36 +2,32 @@ import { RecentSet } from '../../lib/recent-set.ts';
 
 const MOST_OVER = 10_000;
 
-/** One link to a manager, from the proof of the manager's identity until the link ends. */
 export interface ReportingLink {
   readonly manager: string;
-  /** Whether it has begun to report records. */
   speaks: boolean;
   isCaughtUp: boolean;
-  /** Records that it reported and has not reported as gone. */
+  /** Reported, and not reported as gone. */
   readonly good: Set<string>;
-  /** Copies that existed at its start, and may be gone at the manager; empty once caught up. */
+  /** Copies from before its start that may be gone at the manager. */
   readonly stood: Set<string>;
-  /** Records that ended during the link: its reports of them may be outdated. */
+  /** Ended during the link: its reports of them may be outdated. */
   readonly ended: Set<string>;
 }
 
 /**
- * Tracks the records that each manager of a worker reports. Each replica of a manager reports over
- * its own link, in its own order. So a record is valid while any caught-up link reports it. A
- * report that a record is gone is final, unless a later complete list has the record. A copy that
- * ended otherwise becomes valid again after a new report that can't be late.
+ * Each replica of a manager reports over its own link, in its own order. So a record is valid while
+ * any caught-up link reports it. A report that a record is gone is final, unless a later complete
+ * list has it. A copy that ended otherwise becomes valid again after a report that can't be late.
  */
 export class LinkReports {
   readonly #links = new Set<ReportingLink>();
-  /** Reported as gone, even if the store still has the copy: by manager and record. */
+  /** By manager and record, even if the store still has the copy. */
   readonly #gone = new RecentSet(MOST_OVER);
-  /** Ended until reported again: by manager and record. */
+  /** By manager and record, until reported again. */
   readonly #ended = new RecentSet(MOST_OVER);
   readonly #heard = new Set<string>();
   #isCutOff = false;
 
-  /** The managers are cut off, and none has linked since. */
   get isCutOff(): boolean {
     return this.#isCutOff;
   }
@@ -40,7 +36,7 @@ export class LinkReports {
     this.#isCutOff = true;
   }
 
-  /** A manager proved its identity. `stood`: its records that have copies here. */
+  /** `stood`: its records that have copies here. */
   begin(manager: string, stood: Iterable<string>): ReportingLink {
     const link: ReportingLink = {
       ...{ manager, speaks: false, isCaughtUp: false, stood: new Set(stood) },
@@ -52,8 +48,8 @@ export class LinkReports {
   }
 
   /**
-   * A link reports a record; false if the report is late and ignored. `isWhole`: the record is part
-   * of a manager's complete list. The manager may have been restored.
+   * False if the report is late. `isWhole`: part of a complete list; the manager may have been
+   * restored.
    */
   report(link: ReportingLink, id: string, isWhole: boolean): boolean {
     const name = nameOf(link.manager, id);
@@ -64,22 +60,19 @@ export class LinkReports {
     return true;
   }
 
-  /** A manager reports that the record is gone. */
   reportGone(manager: string, id: string): void {
     this.#gone.add(nameOf(manager, id));
     for (const { good } of this.#linksTo(manager)) good.delete(id);
   }
 
-  /** Ends the copy until a link reports the record again. */
   endCopy(manager: string, id: string): void {
     this.#ended.add(nameOf(manager, id));
     for (const { good } of this.#linksTo(manager)) good.delete(id);
   }
 
   /**
-   * The link has reported the manager's complete list. Returns the records that are gone: those
-   * that existed at the start of the link, before its list was read, and are not in the list. Other
-   * links' later reports may be newer than the list.
+   * Returns the records that are gone: they existed at the start of the link and are not in the
+   * list. Other links' later reports may be newer.
    */
   caughtUp(link: ReportingLink): readonly string[] {
     const gone = [...link.stood].filter((id) => !link.good.has(id));
@@ -97,18 +90,15 @@ export class LinkReports {
     this.#links.delete(link);
   }
 
-  /** Whether the record was reported as gone, or ended otherwise and was not reported again. */
   isOver(manager: string, id: string): boolean {
     const name = nameOf(manager, id);
     return this.#gone.has(name) || this.#ended.has(name);
   }
 
-  /** Whether a caught-up link reports the record. */
   isReported(manager: string, id: string): boolean {
     return this.#linksTo(manager).some(({ isCaughtUp, good }) => isCaughtUp && good.has(id));
   }
 
-  /** Managers with a caught-up link. */
   get managers(): readonly string[] {
     const caughtUp = [...this.#links].filter(({ isCaughtUp }) => isCaughtUp);
     return [...new Set(caughtUp.map(({ manager }) => manager))]; // each has a link per replica
@@ -118,12 +108,10 @@ export class LinkReports {
     return this.#linksTo(manager).length > 0;
   }
 
-  /** Whether a link to the manager has begun to report. */
   isSpeaking(manager: string): boolean {
     return this.#linksTo(manager).some(({ speaks }) => speaks);
   }
 
-  /** Whether a link to the manager has caught up since the start. */
   wasHeard(manager: string): boolean {
     return this.#heard.has(manager);
   }

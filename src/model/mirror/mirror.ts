@@ -7,19 +7,17 @@ interface Entry<T> extends Version<T> {
   readonly epoch: number;
 }
 
-/** More objects than are deleted in the maximum delay of a watch. */
 const MOST_DEAD = 8_192;
 
 /**
- * Mirrors the objects of one collection, and reports each change once. Its inputs are a watch,
- * lists, uncached reads and the results of the process's own writes, in any order. The mirror
- * orders them itself: an object's newest revision wins, and an object that was reported gone stays
- * gone. At rest it equals the store.
+ * Mirrors one collection, and reports each change once. A watch, lists, uncached reads and the
+ * process's own writes arrive in any order: an object's newest revision wins, and an object that
+ * was reported gone stays gone.
  *
- * An object that it does not show, of a revision that the watch has passed, is dead, so a late
- * answer never restores it. A deletion that is known before the watch reports it is remembered
- * until the watch reports it or a later list is complete. If the object may exist although the
- * watch dropped it, only such a list counts.
+ * An unknown object of a revision that the watch has passed is dead, so a late answer never
+ * restores it. A deletion that is known before the watch reports it is remembered until the watch
+ * does, or a later list is complete. If the object may exist although the watch dropped it, only
+ * such a list counts.
  */
 export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
@@ -30,10 +28,7 @@ export class Mirror<T> {
   #revision = '';
   #lists = 0;
   #epoch = 0;
-  /**
-   * Number of the list that shows a replaced store, until it is complete; Infinity before that list
-   * begins.
-   */
+  /** Number of the list that shows a replaced store; Infinity before that list begins. */
   #afreshList: number | undefined;
   #shown = 0;
   #wentBack: (why: string) => void = () => undefined;
@@ -49,12 +44,11 @@ export class Mirror<T> {
     return this.#revision;
   }
 
-  /** Number of visible objects. */
   get size(): number {
     return this.#shown;
   }
 
-  /** Keys of all known objects, visible or not. */
+  /** Includes invisible objects. */
   keys(): Iterable<string> {
     return this.#entries.keys();
   }
@@ -67,10 +61,7 @@ export class Mirror<T> {
     return this.#entries.get(key)?.revision;
   }
 
-  /**
-   * Objects that may exist although the watch does not cover them; only uncached reads can confirm
-   * them.
-   */
+  /** The watch does not cover these; only uncached reads can confirm them. */
   get doubted(): readonly string[] {
     return [...this.#doubted];
   }
@@ -79,48 +70,39 @@ export class Mirror<T> {
     return this.#doubted.has(key);
   }
 
-  /** Sets the callback for each object that becomes unconfirmed. */
   onDoubt(told: (key: string) => void): void {
     this.#doubts = told;
   }
 
-  /** Sets the callback for a read that shows an older store than the mirrored one. */
   onWentBack(told: (why: string) => void): void {
     this.#wentBack = told;
   }
 
-  /** Sets the callback for exceptions of a report. */
   onFailed(told: (error: unknown, key: string) => void): void {
     this.#failed = told;
   }
 
-  /** Takes an existing object from a watch. */
   told(version: Version<T>): void {
     this.#put(version, 'in turn');
   }
 
-  /** Takes a deletion from a watch. */
   toldGone({ key, uid, record }: Version<T>): void {
     if (!this.#deps.mayStand) this.#dead.delete(uid); // otherwise the watch may report it again
     const known = this.#entries.get(key);
     if (known?.uid === uid) this.#end({ ...known, record: record ?? known.record });
   }
 
-  /** Takes a watch's report that all events up to the revision were delivered. */
   advance(revision: Revision): void {
     this.#revision = revision;
   }
 
-  /**
-   * The store was replaced, perhaps by an older copy, and is about to be listed: no revision counts
-   * as passed.
-   */
+  /** The store was replaced, perhaps by an older copy: no revision counts as passed. */
   distrust(): void {
     this.#revision = '';
     this.#afreshList = Number.POSITIVE_INFINITY;
   }
 
-  /** Begins a list that is read from now on. `afresh`: the store was replaced, and may be older. */
+  /** `afresh`: the store was replaced, and may be older. */
   list({ afresh = false }: { readonly afresh?: boolean } = {}): MirrorList<T> {
     const number = (this.#lists += 1);
     const listed = new Map<string, string>();
@@ -145,10 +127,7 @@ export class Mirror<T> {
     };
   }
 
-  /**
-   * Begins an uncached read of one object. Call the returned function with the result; undefined if
-   * the object does not exist.
-   */
+  /** Call the returned function with the result; undefined if the object does not exist. */
   read(key: string): (found: Version<T> | undefined) => void {
     const [before, passed, epoch] = [this.#entries.get(key), this.#revision, this.#epoch];
     return (found) => {
@@ -169,7 +148,6 @@ export class Mirror<T> {
     };
   }
 
-  /** Begins a write that creates an object. Call the returned function with the result. */
   creates(): (made: Version<T>) => void {
     const [before, epoch] = [this.#revision, this.#epoch];
     return (made) => {
@@ -179,15 +157,10 @@ export class Mirror<T> {
     };
   }
 
-  /** Takes the result of the process's own write, or of a read of many objects. */
   learn(version: Version<T>, { quietly = false }: { readonly quietly?: boolean } = {}): void {
     this.#put(version, 'ahead', quietly);
   }
 
-  /**
-   * Takes the result of the process's own removal of an object, by its uid or by the removed
-   * revision.
-   */
   removed(key: string, was: { readonly uid?: string; readonly revision?: Revision }): void {
     const known = this.#entries.get(key);
     if (
@@ -199,10 +172,7 @@ export class Mirror<T> {
     this.#drop(known, 'ahead');
   }
 
-  /**
-   * Takes the result of an uncached read: the object with this uid existed before, and no longer
-   * exists.
-   */
+  /** An uncached read shows that the object no longer exists. */
   lost(key: string, uid: string): void {
     const known = this.#entries.get(key);
     if (known?.uid === uid) this.#drop(known, 'ahead');
@@ -230,7 +200,6 @@ export class Mirror<T> {
     });
   }
 
-  /** Replaces whatever is known of the object. */
   #replace(version: Version<T>): void {
     const known = this.#entries.get(version.key);
     if (known && known.uid !== version.uid) this.#drop(known, 'in turn');
@@ -263,7 +232,6 @@ export class Mirror<T> {
     else this.#doubted.delete(key);
   }
 
-  /** The watch has sent its last event for the object. */
   #end(last: Entry<T>): void {
     const { key, record, isDoubted } = last;
     if (record === undefined || !this.#deps.mayStand?.(record)) return this.#drop(last, 'in turn');
@@ -290,7 +258,6 @@ export class Mirror<T> {
     }
   }
 
-  /** Yields after each object that it checked. */
   *#complete({
     revision,
     listed,

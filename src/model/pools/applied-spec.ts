@@ -7,9 +7,8 @@ type Container = TemplateSpec['containers'][number];
 type Resources = NonNullable<Container['resources']>;
 
 /**
- * The template as it applies to a pool: with its size and its overrides, which affect the first
- * container. Without a template, the image of the overrides runs unchanged. `instanceType` is the
- * type named by the source.
+ * The overrides affect the first container. Without a template, the image of the overrides runs
+ * unchanged.
  */
 export const appliedSpec = (
   template: TemplateSpec | undefined,
@@ -36,15 +35,14 @@ export const appliedSpec = (
   };
 };
 
-/** Whether the source names something to run: a template, or an image that the policy permits. */
 export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolSource): boolean =>
   templateName !== undefined || template !== undefined || imageOf(overrides) !== undefined;
 
 const UNNAMED: Container = { name: 'main', image: 'host' };
 
 /**
- * Sets each resource from the last layer that names it, request and limit alike. A request from
- * `inlineResources` keeps the lower layers' limit, or raises the limit to the request.
+ * The last layer that names a resource sets it. A request from `inlineResources` keeps the lower
+ * layers' limit, or raises it.
  */
 const resourcesOf = (
   template: Resources | undefined,
@@ -84,7 +82,6 @@ const resourcesOf = (
   return isEmpty(named) ? undefined : named;
 };
 
-/** The existing limit, if the request is below it. */
 const largerThan = (request: string | undefined, limit: string | undefined): string | undefined => {
   if (request === undefined || limit === undefined) return undefined;
   return (parseQuantity(limit) ?? 0) > (parseQuantity(request) ?? 0) ? limit : undefined;
@@ -95,7 +92,7 @@ const multiplied = (
   factor: number,
 ): Resources => ({ requests: times(requests, factor), limits: times(limits, factor) });
 
-/** Multiplies amounts. Leaves an invalid quantity unchanged, but the catalogue was validated. */
+/** Leaves an invalid quantity unchanged, but the catalogue was validated. */
 const times = ({ cpu, memory }: Readonly<Record<string, string>>, factor: number): CpuAndMemory => {
   const [cores, bytes] = [cpu, memory].map((text) =>
     text === undefined ? undefined : parseQuantity(text),

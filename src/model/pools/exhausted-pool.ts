@@ -1,19 +1,13 @@
 import type { PoolCounts } from './pool.ts';
 import { Refusal } from '../refusals.ts';
 
-/** A pool without an idle instance, as seen by the claimant. */
 export interface ExhaustedPool {
   readonly name: string;
-  /** The pool's env, if it is a member. */
   readonly env?: string;
-  /** `{team}/{user}` of its owner, if it is not the claimant. */
+  /** `{team}/{user}`, if it is not the claimant. */
   readonly of?: string;
 }
 
-/**
- * A reason why instances can't start: a code in CamelCase, the message, and the start (ms since the
- * epoch) if known.
- */
 interface Hindrance {
   readonly reason: string;
   readonly message: string;
@@ -22,14 +16,10 @@ interface Hindrance {
 
 type Counts = Omit<PoolCounts, 'unavailable'> & {
   readonly unavailable?: number;
-  /** Instances that the pool still lacks or that are not ready yet. */
   readonly missing?: number;
 };
 
-/**
- * Refusal of a claim without an idle instance. The hint only advises requests that this caller may
- * make for this pool.
- */
+/** The hint only advises requests that this caller may make. */
 export const noIdleInstance = (
   pool: ExhaustedPool,
   counts: Counts,
@@ -99,13 +89,12 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
 
-/** Names the request that changes the instances' definition. */
 const changing = ({ name, env, of }: ExhaustedPool): string => {
   const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
   return sentBy(of, request);
 };
 
-/** Names the request that changes the instances' size: members have a size, envs do not. */
+/** Members have a size, envs do not. */
 const resizing = ({ name, env, of }: ExhaustedPool): string =>
   sentBy(
     of,
@@ -119,7 +108,7 @@ const sentBy = (of: string | undefined, request: string): string =>
     ? `${request}, or in the template`
     : `${request}, which is for ${of} to send, or in the template`;
 
-/** Patterns in schedulers' messages: nodes that take no new Pods, and nodes without capacity. */
+/** Nodes that take no new Pods, and nodes without capacity. */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
 const CLOSED_NODES =

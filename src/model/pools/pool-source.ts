@@ -2,7 +2,6 @@ import { omitUndefined } from '../../lib/plain-data.ts';
 import { contentHash } from '../../lib/content-hash.ts';
 import type { TemplateSpec, VolumeMount } from '../templates/template.ts';
 
-/** Whether new instances use the template's image or that of the overrides. */
 export const IMAGE_POLICIES = ['PoolDefaultImage', 'EnvOverrideImage'] as const;
 export type ImagePolicy = (typeof IMAGE_POLICIES)[number];
 
@@ -11,42 +10,33 @@ export interface CpuAndMemory {
   readonly memory?: string;
 }
 
-/**
- * Credentials for one image registry. Secret: stored apart from records, never returned, logged or
- * hashed.
- */
+/** Secret: stored apart from records, never returned, logged or hashed. */
 export interface RegistryCredentials {
   readonly registry: string;
   readonly username: string;
   readonly password: string;
 }
 
-/** Differences from the template. */
 export interface PoolOverrides {
   readonly image?: string;
   readonly podCreationImagePolicy?: ImagePolicy;
-  /** Durations as text. */
   readonly defaultStartupTimeout?: string;
   readonly defaultIdleTimeout?: string;
-  /**
-   * Whether registry passwords are stored. They are stored elsewhere, and never part of a record.
-   */
+  /** The passwords are never part of a record. */
   readonly imagePullSecretConfigured?: boolean;
-  /** Whether endpoints are published; defaults to true. */
+  /** Defaults to true. */
   readonly gateway?: { readonly enabled?: boolean };
-  /** Whether Sandpool's own processes in a sandbox log more. */
   readonly envd?: { readonly verbose?: boolean };
   readonly volumes?: readonly VolumeMount[];
 }
 
 /**
- * A pool owner's request, unchanged: a template by name or inline, a size, and overrides. The most
- * specific value wins: `cpu` and `memory`, then `inlineResources`, then the instance type, then the
- * template.
+ * A pool owner's request, unchanged. The most specific value wins: `cpu` and `memory`, then
+ * `inlineResources`, then the instance type, then the template.
  */
 export interface PoolSource {
   readonly templateName?: string;
-  /** Pinned version of the named template; if unset, the current version. */
+  /** If unset, the current version. */
   readonly templateVersion?: string;
   readonly template?: TemplateSpec;
   readonly instanceType?: string;
@@ -58,11 +48,9 @@ export interface PoolSource {
   readonly overrides?: PoolOverrides;
 }
 
-/** The image that replaces the template's; undefined if the overrides keep it. */
 export const imageOf = ({ image, podCreationImagePolicy }: PoolOverrides): string | undefined =>
   podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image;
 
-/** Extracts the fields of a PoolSource. */
 export const sourceOf = ({
   templateName,
   templateVersion,
@@ -85,12 +73,10 @@ export const sourceOf = ({
   ...(overrides === undefined ? {} : { overrides }),
 });
 
-/** Hash of a source, equal for equivalent sources. */
+/** Equal for equivalent sources. */
 export const sourceHashOf = (source: PoolSource): string => contentHash(sourceOf(source));
 
-/**
- * Applies a change: absent fields stay. A named template and an inline template replace each other.
- */
+/** Absent fields stay. A named template and an inline template replace each other. */
 export const mergedSource = (before: PoolSource, change: PoolSource): PoolSource => {
   const kept: { -readonly [Field in keyof PoolSource]: PoolSource[Field] } = { ...before };
   if (change.templateName !== undefined || change.template !== undefined) {

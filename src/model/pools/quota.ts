@@ -4,23 +4,16 @@ import { formatCpu, parseQuantity } from '../quantities.ts';
 import type { InstanceDefinition } from '../templates/template.ts';
 import type { Tenant } from '../tenant.ts';
 
-/**
- * Resources that scale with a pool's size: requested replicas, and cpu and memory of that many
- * instances.
- */
 export const SIZED_RESOURCES = ['replicas', 'cpu', 'memory'] as const;
 export type SizedResource = (typeof SIZED_RESOURCES)[number];
 export type SizedAmounts = Readonly<Record<SizedResource, number>>;
 
-/**
- * Resources with a limit per user: claimed sandboxes, pools, and the sized resources of all pools.
- */
 export const QUOTA_RESOURCES = ['sandboxes', 'pools', ...SIZED_RESOURCES] as const;
 export type QuotaResource = (typeof QUOTA_RESOURCES)[number];
 
 /**
- * A whole number each, so that every store adds exactly: `cpu` in thousandths of a core, `memory`
- * in KiB. As a limit, Infinity means unlimited.
+ * Whole numbers, so that every store adds exactly: `cpu` in thousandths of a core, `memory` in KiB.
+ * Infinity means unlimited.
  */
 export type QuotaAmounts = Readonly<Record<QuotaResource, number>>;
 
@@ -37,7 +30,6 @@ export const eachResource = <T>(
   memory: of('memory'),
 });
 
-/** Highest limit that can be set. */
 export const HIGHEST_LIMIT: QuotaAmounts = {
   sandboxes: 1_000_000,
   pools: 100_000,
@@ -46,10 +38,6 @@ export const HIGHEST_LIMIT: QuotaAmounts = {
   memory: 2 ** 50 / BYTES_PER_MEMORY_UNIT,
 };
 
-/**
- * Parses a limit, such as `16` or `500m` of cpu and `64Gi` of memory; undefined if it is invalid,
- * or above the highest limit.
- */
 export const sizeLimitOf = (
   resource: keyof typeof NO_SIZE_LIMITS,
   text: string,
@@ -64,29 +52,26 @@ export const sizeLimitOf = (
   return units <= HIGHEST_LIMIT[resource] ? units : undefined;
 };
 
-/** Formats a limit as a quantity; inverse of `sizeLimitOf`. */
+/** Inverse of `sizeLimitOf`. */
 export const sizeLimitText = (resource: keyof typeof NO_SIZE_LIMITS, units: number): string =>
   resource === 'cpu' ? formatCpu(units / CPU_UNITS_PER_CORE) : `${units}Ki`;
 
-/** In cores and bytes, for output. */
+/** In cores and bytes. */
 export const plainAmount = (resource: QuotaResource, amount: number): number => {
   if (resource === 'cpu') return amount / CPU_UNITS_PER_CORE;
   return resource === 'memory' ? amount * BYTES_PER_MEMORY_UNIT : amount;
 };
 
-/** Default limits of cpu and memory: unlimited. */
 export const NO_SIZE_LIMITS = {
   cpu: Number.POSITIVE_INFINITY,
   memory: Number.POSITIVE_INFINITY,
 } as const;
 
-/** One user's own limits; the configured limits apply to absent fields. */
 export interface UserQuota extends Tenant {
   readonly revision: Revision;
   readonly limits: Partial<QuotaAmounts>;
 }
 
-/** A pool's share of its owner's quota. */
 export const amountsOfPool = ({
   replicas,
   definition,
@@ -95,7 +80,6 @@ export const amountsOfPool = ({
   return { replicas, cpu: replicas * cpu, memory: replicas * memory };
 };
 
-/** Number of further instances of a definition that fit. */
 export const roomFor = (definition: InstanceDefinition, left: SizedAmounts): number => {
   const { cpu, memory } = amountsOfInstance(definition);
   const within = (room: number, each: number): number =>

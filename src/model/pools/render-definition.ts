@@ -16,16 +16,13 @@ type Container = TemplateSpec['containers'][number];
 const DEFAULT_CPU = '1';
 const DEFAULT_MEMORY = '256Mi';
 const DEFAULT_COMMAND = ['/bin/sleep', 'infinity'];
-/** Home folder of every sandbox's user. */
 const HOME = '/home/sandbox';
 /** Read by Sandpool's own processes in a sandbox. */
 const LOG_LEVEL = 'SANDPOOL_LOG_LEVEL';
 const DEFAULT_STARTUP_MS = 30_000;
 
 /**
- * Renders an instance's definition with all defaults. The input is a template, or the result of
- * `appliedSpec` for a pool, with the overrides that a template lacks. Limits count, or requests if
- * limits are unset.
+ * Takes a template, or the result of `appliedSpec`. Limits count, or requests if limits are unset.
  */
 export const renderDefinition = (
   spec: TemplateSpec,
@@ -99,7 +96,6 @@ const requestsOf = ({ resources }: Container): Pick<ContainerDefinition, 'reques
     : { requests: { cpuCores, memoryBytes } };
 };
 
-/** The request, if it is below the limit. */
 const least = (request: string | undefined, limit: string | undefined): number | undefined => {
   if (request === undefined || limit === undefined) return undefined;
   const [asked = 0, most = 0] = [parseQuantity(request), parseQuantity(limit)];
@@ -174,7 +170,6 @@ const memoryOf = ({ resources }: Container): string =>
 const durationOr = (text: string | undefined, otherwise: number): number =>
   (text === undefined ? undefined : parseDuration(text)) ?? otherwise;
 
-/** Keeps the text of a single container as written. */
 const summed = (texts: readonly string[], format: (total: number) => string): string =>
   texts.length === 1
     ? texts[0]!

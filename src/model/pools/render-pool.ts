@@ -14,21 +14,15 @@ import {
 import { specOfVersion } from '../templates/template-versions.ts';
 import { updateRevisionOf } from './update-revision.ts';
 
-/** Lookups for the objects that a source names. */
 export interface RenderLookups {
-  /** The template's current record. */
   readonly template: (name: string) => TemplateRecord | undefined;
   readonly instanceType: (name: string) => InstanceType | undefined;
-  /**
-   * Limits on the source's own fields; absent to permit everything that needs no admin's template.
-   */
+  /** Absent to permit everything that needs no admin's template. */
   readonly terms?: SourceTerms;
 }
 
-/** The part of a pool's record that comes from its source and template. */
 export type RenderedPool = Pick<PoolRecord, 'templateVersion' | 'definition' | 'updateRevision'>;
 
-/** A source that can't be rendered. `field` is one of the source's fields. */
 export class SourceFault extends Error {
   override readonly name = 'SourceFault';
   readonly field: string;
@@ -41,7 +35,7 @@ export class SourceFault extends Error {
   }
 }
 
-/** Renders the current definition for a source. Throws SourceFault. */
+/** Throws SourceFault. */
 export const renderPool = (source: PoolSource, lookups: RenderLookups): RenderedPool => {
   const { spec, templateVersion } = poolSpecOf(source, lookups);
   const definition: InstanceDefinition = renderDefinition(spec, source.overrides);
@@ -52,9 +46,7 @@ export const renderPool = (source: PoolSource, lookups: RenderLookups): Rendered
   };
 };
 
-/**
- * Returns the record with a source and its rendered parts. A new revision resets the failure count.
- */
+/** A new revision resets the failure count. */
 export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(
   record: T,
   source: PoolSource,
@@ -74,7 +66,7 @@ export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(
   };
 };
 
-/** The source's template with overrides, and its version if it has one. Throws SourceFault. */
+/** Throws SourceFault. */
 export const poolSpecOf = (
   source: PoolSource,
   lookups: RenderLookups,
@@ -100,7 +92,6 @@ export const poolSpecOf = (
   };
 };
 
-/** Uses the template's default instance type, if that type exists and the source names none. */
 const withDefaults = (
   source: PoolSource,
   { instanceType, multiplier }: NonNullable<TemplateSpec['defaults']> = {},

@@ -2,26 +2,20 @@ import { fieldPath } from '../../lib/field-path.ts';
 import { grantedFieldIn } from '../templates/placement.ts';
 import { imageOf, type PoolSource } from './pool-source.ts';
 
-/** Limits on what pools may specify, beyond the templates that an admin stored. */
 export interface SourceTerms {
   readonly inlineTemplates: 'everyone' | 'nobody';
-  /** Permitted prefixes of a pool's own images; empty permits all. */
+  /** Prefixes of a pool's own images; empty permits all. */
   readonly images: readonly string[];
 }
 
-/** Permits any image and inline templates. */
 export const OPEN_TERMS: SourceTerms = { inlineTemplates: 'everyone', images: [] };
 
-/** A field of the source that its owner may not use. */
 export interface Ungranted {
   readonly field: string;
   readonly problem: string;
 }
 
-/**
- * The first field of a source that its owner may not use: a field reserved for admins' templates,
- * or excluded by the terms. Undefined if there is no such field. Does not check stored templates.
- */
+/** Does not check stored templates. */
 export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted | undefined => {
   const { template, overrides = {} } = source;
   if (template && terms.inlineTemplates === 'nobody') {
@@ -50,9 +44,8 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
 };
 
 /**
- * Whether a prefix matches the image's name, or there are no prefixes. A prefix must end at a
- * boundary of the name: `a.b/c` matches `a.b/c:1` and `a.b/c/d`, not `a.b/cd`. A colon begins a
- * tag: `a.b` does not match `a.b:5000/c`, which is another registry.
+ * A prefix must end at a boundary of the name: `a.b/c` matches `a.b/c:1` and `a.b/c/d`, not
+ * `a.b/cd`. A colon begins a tag: `a.b` does not match `a.b:5000/c`, which is another registry.
  */
 export const isAllowed = (image: string, prefixes: readonly string[]): boolean =>
   prefixes.length === 0 ||

@@ -2,8 +2,7 @@ import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from './pool.ts';
 import type { PoolSource } from './pool-source.ts';
 
 /**
- * Returns the record without these fields, as if they had never been set. Paths are in the API's
- * notation, such as `cpu` or `overrides.image`. Ignores fields that can't be unset.
+ * Paths are in the API's notation, such as `overrides.image`. Ignores fields that can't be unset.
  */
 export const withoutFields = (record: PoolRecord, paths: readonly string[]): PoolRecord => {
   if (paths.length === 0) return record;
@@ -33,7 +32,6 @@ export const withoutFields = (record: PoolRecord, paths: readonly string[]): Poo
 
 const UNSETTABLE = ['instanceType', 'multiplier', 'cpu', 'memory', 'inlineResources'] as const;
 
-/** Record fields that show stored registry passwords, by the API field that unsets them. */
 const PASSWORDS: Readonly<Record<string, string>> = {
   imagePullSecretConfigured: 'imagePullSecret',
 };

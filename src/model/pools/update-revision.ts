@@ -2,14 +2,11 @@ import { createHash } from 'node:crypto';
 import { isSameData } from '../../lib/plain-data.ts';
 import type { InstanceDefinition } from '../templates/template.ts';
 
-/** Hash of the rendered definition: instances with equal hashes are interchangeable. */
+/** Instances with equal hashes are interchangeable. */
 export const updateRevisionOf = (definition: InstanceDefinition): string =>
   createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
 
-/**
- * Whether instances of both definitions run the same. Ignores the timeouts of start, idleness and
- * lifetime, and whether endpoints are published.
- */
+/** Ignores the timeouts of start, idleness and lifetime, and whether endpoints are published. */
 export const runsTheSame = (one: InstanceDefinition, other: InstanceDefinition): boolean =>
   one === other || isSameData(runOf(one), runOf(other));
 

@@ -1,6 +1,5 @@
 import type { InstanceDefinition } from '../templates/template.ts';
 
-/** Replaces the image of the first container; all else stays, including its command. */
 export const withImage = (definition: InstanceDefinition, image: string): InstanceDefinition => {
   const [first, ...others] = definition.containers;
   if (!first) return definition;

@@ -1,6 +1,4 @@
-/**
- * A size for pools, times a multiplier. Quantities by resource, as in Kubernetes: `cpu`, `memory`.
- */
+/** Quantities as in Kubernetes. */
 export interface InstanceType {
   readonly name: string;
   readonly showName: string;
@@ -9,8 +7,6 @@ export interface InstanceType {
     readonly requests: Readonly<Record<string, string>>;
     readonly limits: Readonly<Record<string, string>>;
   };
-  /** Largest permitted multiplier, at least 1. */
   readonly maxMultiplier: number;
-  /** Opaque data. */
   readonly extensions: Readonly<Record<string, string>>;
 }

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { parseQuantity, QUANTITY_PATTERN } from '../quantities.ts';
 
 /**
- * Placement of a template's Pods, in Kubernetes' terms and syntax. Only stored templates, which are
- * an admin's, may have it. A driver refuses fields that it doesn't support; a missing class or node
- * shows at launch.
+ * Kubernetes' terms and syntax, only for stored templates, which are an admin's. A driver refuses
+ * fields that it doesn't support; a missing class or node shows at launch.
  */
 
 const SUBDOMAIN = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
@@ -20,7 +19,6 @@ const MAX_PREFIX = 253;
 const MAX_KEY = MAX_PREFIX + 64;
 const MAX_SECONDS = 2_147_483_647;
 
-/** A DNS subdomain, like the names of cluster-wide objects. */
 const objectName = z
   .string()
   .max(MAX_PREFIX)
@@ -32,7 +30,6 @@ const objectName = z
 export const isLabelKey = (text: string): boolean =>
   new RegExp(KEY_PATTERN).test(text) && text.lastIndexOf('/') <= MAX_PREFIX;
 
-/** Whether it is `NAME=VALUE`, a label in the syntax of `kubectl label`. */
 export const isLabelText = (text: string): boolean => {
   const [key = '', value, ...more] = text.split('=');
   return value !== undefined && more.length === 0 && isLabel(key, value);
@@ -43,7 +40,6 @@ const labelKey = z
   .max(MAX_KEY)
   .refine(isLabelKey, 'must be the key of a label: NAME or DOMAIN/NAME')
   .meta({ pattern: KEY_PATTERN });
-/** Whether Kubernetes accepts the key and value as a label. */
 export const isLabel = (key: string, value: string): boolean =>
   isLabelKey(key) && value.length <= 63 && new RegExp(VALUE_PATTERN).test(value);
 
@@ -70,10 +66,9 @@ const NodeSelector = z
   .meta({ maxProperties: MOST_LABELS });
 
 const MOST_ANNOTATION = 4_096;
-/** Domains whose labels and annotations have a meaning for the cluster or a daemon. */
+/** Domains with a meaning for the cluster or a daemon. */
 const RESERVED = /(^|\.)(kubernetes\.io|k8s\.io|sandpool\.dev|karpenter\.sh)\//;
 
-/** Labels or annotations of Pods, beside the daemon's own. */
 const podMetadata = (value: z.ZodString, what: string) =>
   z
     .record(z.string(), value)
@@ -155,7 +150,6 @@ const NodeAffinity = z.strictObject({
     .optional(),
 });
 
-/** Fields of a template's `spec`. */
 export const PlacementFields = {
   runtimeClassName: objectName.optional(),
   nodeSelector: NodeSelector.optional(),
@@ -200,7 +194,6 @@ const isStorage = (text: string): boolean => {
   return bytes !== undefined && bytes >= 2 ** 20 && bytes <= MAX_STORAGE;
 };
 
-/** Fields of a container. */
 export const DeviceFields = {
   /** Whole numbers by resource name: `nvidia.com/gpu`. */
   extendedResources: ExtendedResources.optional(),
@@ -216,14 +209,12 @@ const DEVICE_FIELDS = ['extendedResources', 'ephemeralStorage'] as const;
 const PlacementSchema = z.object(PlacementFields);
 type PlacementDocument = z.infer<typeof PlacementSchema>;
 
-/** Placement of a Pod: only the template's fields, and at least one. */
 export type Placement = {
   readonly [Field in keyof PlacementDocument]: NonNullable<PlacementDocument[Field]>;
 };
 
 const FIELDS = Object.keys(PlacementFields) as readonly (keyof PlacementDocument)[];
 
-/** Extracts the spec's placement in a fixed order; undefined if it is empty. */
 export const placementIn = (spec: PlacementDocument): Placement | undefined => {
   const given = FIELDS.flatMap((field) =>
     spec[field] === undefined ? [] : [[field, spec[field]]],
@@ -236,7 +227,7 @@ interface Granted extends PlacementDocument {
   readonly containers?: readonly { readonly [Field in (typeof DEVICE_FIELDS)[number]]?: unknown }[];
 }
 
-/** Path of the first field that only a stored template may have; undefined without such a field. */
+/** Only a stored template may have such a field. */
 export const grantedFieldIn = (spec: Granted): readonly (string | number)[] | undefined => {
   if (spec.network === 'host') return ['network'];
   const field = FIELDS.find((each) => spec[each] !== undefined);

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * `readinessProbe` of a container or an endpoint: Kubernetes' field names, defaults and bounds.
- * There is no `host`: a probe only queries the sandbox itself.
+ * Kubernetes' field names, defaults and bounds. There is no `host`: a probe only queries the
+ * sandbox itself.
  */
 
 const ASKED =
@@ -33,7 +33,7 @@ const HttpGet = z.strictObject({
     )
     .meta({ pattern: '^/[\\x21-\\x7e]*$' })
     .optional(),
-  /** In an endpoint's probe, defaults to the endpoint's port. */
+  /** Defaults to the endpoint's port in an endpoint's probe. */
   port: PortReference.optional(),
   scheme: z.enum(['HTTP', 'HTTPS']).optional(),
   httpHeaders: z
@@ -90,19 +90,16 @@ export type ProbeAction =
     }
   | { readonly kind: 'tcp'; readonly port: number };
 
-/** A probe with all defaults. */
 export interface ReadinessProbe {
   readonly action: ProbeAction;
   readonly initialDelayMs: number;
   readonly periodMs: number;
   readonly timeoutMs: number;
-  /** Consecutive passes after which it is ready. */
   readonly successThreshold: number;
-  /** Consecutive failures after which it is no longer ready. */
   readonly failureThreshold: number;
 }
 
-/** `portOf` resolves a port reference, or an unset reference; undefined if it is unknown. */
+/** `portOf` takes an unset reference too; undefined if it is unknown. */
 export const renderProbe = (
   probe: ReadinessProbeDocument,
   portOf: (reference: z.infer<typeof PortReference> | undefined) => number | undefined,

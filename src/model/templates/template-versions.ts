@@ -5,15 +5,12 @@ import type {
   TemplateVersion,
 } from './template.ts';
 
-/** Most kept versions of one template, including the current version. */
+/** Kept versions, including the current one. */
 export const MOST_VERSIONS = 20;
-/** Most characters of the earlier versions together; large templates keep fewer versions. */
+/** Large templates keep fewer earlier versions. */
 const MOST_CHARACTERS = 262_144;
 
-/**
- * Returns the record with another document as its next version. Keeps the previous version, and
- * drops the oldest beyond the limit.
- */
+/** Keeps the previous version, and drops the oldest beyond the limit. */
 export const nextVersion = (
   record: TemplateRecord,
   document: SandboxTemplateDocument,
@@ -24,10 +21,7 @@ export const nextVersion = (
   earlier: keptOf([versionOf(record.version, record.document.spec), ...(record.earlier ?? [])]),
 });
 
-/**
- * The template's spec in a version, without its docs; undefined if the version is no longer kept or
- * never existed.
- */
+/** Without its docs; undefined if the version is no longer kept or never existed. */
 export const specOfVersion = (
   { version: current, document, earlier = [] }: TemplateRecord,
   version: string,
@@ -42,7 +36,6 @@ export const versionOf = (version: string, spec: TemplateSpec): TemplateVersion 
   spec: JSON.stringify(withoutDocs(spec)),
 });
 
-/** Reduces earlier versions, newest first, to those within the limits. */
 export const keptOf = (earlier: readonly TemplateVersion[]): readonly TemplateVersion[] => {
   let characters = 0;
   const most = earlier.findIndex(

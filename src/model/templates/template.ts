@@ -20,7 +20,6 @@ const label = z
   .string()
   .refine(isDnsLabel, DNS_LABEL_FORM)
   .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
-/** A valid cpu quantity of an instance. */
 export const cpuAmount = z
   .string()
   .refine(
@@ -28,7 +27,6 @@ export const cpuAmount = z
     'must be a cpu quantity from 10m to 256',
   )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-/** A valid memory quantity of an instance. */
 export const memoryAmount = z
   .string()
   .refine(
@@ -36,7 +34,7 @@ export const memoryAmount = z
     'must be a memory quantity from 16Mi to 4Ti',
   )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-/** A duration as text; 0 means never. */
+/** 0 means never. */
 export const timeout = z
   .string()
   .refine(
@@ -99,7 +97,7 @@ const ContainerSchema = z.strictObject({
 const EndpointSchema = z.strictObject({
   name: label,
   port: PortReference,
-  /** Protocol of the port; the certificate of https is not verified. */
+  /** The certificate of https is not verified. */
   scheme: z.enum(['http', 'https']).optional(),
   readinessProbe: ReadinessProbeSchema.optional(),
 });
@@ -113,9 +111,7 @@ export const SandboxTemplateSchema = z.strictObject({
   spec: z
     .strictObject({
       description: text(1_024).optional(),
-      /** Long description for people; Markdown is possible. */
       docs: text(65_536).optional(),
-      /** Only displayed. */
       poolSizing: z.enum(POOL_SIZINGS).optional(),
       /**
        * Size of the first container in pools without an instance type; ignored if the type does not
@@ -213,21 +209,20 @@ const portFaults = ({
 };
 
 /**
- * Most bytes of a template as JSON: a pool's object on Kubernetes contains it twice, and is limited
- * to 1.5 MiB.
+ * JSON bytes: a pool's object on Kubernetes contains the template twice, and is limited to 1.5 MiB.
  */
 export const MAX_TEMPLATE_BYTES = 262_144;
 
 export type SandboxTemplateDocument = z.infer<typeof SandboxTemplateSchema>;
 export type TemplateSpec = SandboxTemplateDocument['spec'];
 
-/** An earlier version: its spec as JSON, without the docs, which don't affect rendering. */
+/** Its spec as JSON, without the docs, which don't affect rendering. */
 export interface TemplateVersion {
   readonly version: string;
   readonly spec: string;
 }
 
-/** A stored template. `version` is a whole number as text, which each change increments. */
+/** `version` is a whole number as text, which each change increments. */
 export interface TemplateRecord {
   readonly name: string;
   readonly revision: Revision;
@@ -236,18 +231,17 @@ export interface TemplateRecord {
   readonly document: SandboxTemplateDocument;
   /** Hash of the last document from a file; absent if it was created over the API or by kubectl. */
   readonly sourceHash?: string;
-  /** Kept earlier versions, newest first. */
   readonly earlier?: readonly TemplateVersion[];
   /** Id on all clusters of a fleet; never reused. */
   readonly globalId?: string;
   /**
    * Fingerprint of the manager, if this is a copy. Empty if this cluster left the manager: the
-   * template is the cluster's own until the manager returns.
+   * template is its own until the manager returns.
    */
   readonly managedBy?: string;
 }
 
-/** A rendered container with all defaults. Memory in bytes, cpu in cores. */
+/** Memory in bytes, cpu in cores. */
 export interface ContainerDefinition {
   readonly name: string;
   readonly image: string;
@@ -264,17 +258,15 @@ export interface ContainerDefinition {
   };
   readonly cpuCores: number;
   readonly memoryBytes: number;
-  /** Reserved resources, if they are less than the limits. */
+  /** Set if less than the limits. */
   readonly requests?: { readonly cpuCores: number; readonly memoryBytes: number };
-  /** Devices of the node, by resource name; absent if there are none. */
   readonly extendedResources?: Readonly<Record<string, number>>;
-  /** Limit of disk space on its node; defaults to its namespace's limit. */
+  /** Disk space on its node; defaults to its namespace's limit. */
   readonly ephemeralStorageBytes?: number;
   readonly ports: Readonly<Record<string, number>>;
   readonly readinessProbe?: ReadinessProbe;
 }
 
-/** A port that is published under a name. */
 export interface Endpoint {
   readonly port: number;
   readonly scheme: 'http' | 'https';
@@ -284,7 +276,6 @@ export interface EndpointDefinition extends Endpoint {
   readonly readinessProbe?: ReadinessProbe;
 }
 
-/** A volume of the owner's namespace, from `GET /volumes`, and its path in the sandbox. */
 export interface VolumeMount {
   readonly claimName: string;
   readonly mountPath: string;
@@ -292,21 +283,18 @@ export interface VolumeMount {
   readonly readOnly?: boolean;
 }
 
-/** The rendered definition of an instance. */
 export interface InstanceDefinition {
   readonly containers: readonly ContainerDefinition[];
   readonly network: 'none' | 'host';
-  /** By name; absent if there are none. */
   readonly endpoints?: Readonly<Record<string, EndpointDefinition>>;
   /** Set if the endpoints are not published; their probes still count. */
   readonly unpublished?: true;
   readonly volumes?: readonly VolumeMount[];
   /**
-   * Its images are pulled with the passwords of the pool's owner, or for a member's instance with
-   * those of the env with this uid.
+   * Images are pulled with the passwords of the pool's owner, or for a member's instance with those
+   * of the env with this uid.
    */
   readonly imagePullSecret?: true | string;
-  /** Placement of its Pod; absent for any node. */
   readonly placement?: Placement;
   readonly startupTimeoutMs: number;
   readonly idleTimeoutMs: number;

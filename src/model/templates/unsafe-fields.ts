@@ -1,12 +1,12 @@
-/** A field that would open the host or the cluster to a sandbox, and the reason of its refusal. */
+/** Opens the host or the cluster to a sandbox. */
 export interface UnsafeField {
   readonly path: readonly (string | number)[];
   readonly problem: string;
 }
 
 /**
- * Fields of Pods that no template may have, known or not. A `false` requests nothing and is ignored
- * here; the schema refuses it if it is unknown.
+ * No template may have these fields, known or not. A `false` requests nothing; the schema refuses
+ * it if it is unknown.
  */
 const REASONS: Readonly<Record<string, string>> = {
   privileged: 'a privileged container is not isolated from its host',
@@ -22,7 +22,6 @@ const REASONS: Readonly<Record<string, string>> = {
   automountServiceAccountToken: 'it would act as an account of the cluster',
 };
 
-/** Fields that contain a path. */
 const PATHS: ReadonlySet<string> = new Set([
   'path',
   'mountPath',
@@ -33,10 +32,7 @@ const PATHS: ReadonlySet<string> = new Set([
 
 const MOST_DEPTH = 64;
 
-/**
- * The first unsafe field within a value, in its order, or undefined. Does not look deeper than 64
- * levels.
- */
+/** The first unsafe field, at most 64 levels deep. */
 export const unsafeFieldIn = (
   value: unknown,
   path: readonly (string | number)[] = [],
