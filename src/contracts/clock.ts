@@ -1,8 +1,7 @@
 /**
- * The only source of time. `now()` is milliseconds since the epoch, and never runs backwards within
- * a process. `at()` calls back once, at or after the moment, and returns a function that cancels.
- * The delay may exceed the limit of a Node timer. Deliberately absent: intervals; a periodic task
- * sets its timer again.
+ * The only source of time. `now()` is ms since the epoch, and never runs backwards within a
+ * process. `at()` calls back once, at or after the moment, and returns a function that cancels; the
+ * delay may exceed the limit of a Node timer. Deliberately absent: intervals.
  */
 export interface Clock {
   now(): number;
@@ -22,7 +21,7 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener('abort', end, { once: true });
   });
 
-/** Settles like `work`; resolves with undefined if `work` takes longer. Drops a later result. */
+/** Resolves with undefined if `work` takes longer, and drops a later result. */
 export const within = async <T>(
   clock: Clock,
   withinMs: number,

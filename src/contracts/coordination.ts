@@ -11,10 +11,7 @@ import type { ClusterStarts } from './coordination/cluster-starts.ts';
 import type { ConsoleSessions } from './coordination/console-sessions.ts';
 import type { Inquiries } from './coordination/inquiries.ts';
 
-/**
- * `problems`: failures for which POSTs are refused. `warnings`: guarantees that it can't give. One
- * sentence each.
- */
+/** `problems`: failures for which POSTs are refused. `warnings`: guarantees that it can't give. */
 export interface CoordinationHealth {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];

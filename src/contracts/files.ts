@@ -1,31 +1,25 @@
 import type { Readable } from 'node:stream';
 import type { InstanceId } from '../model/identifiers.ts';
 
-/** Cause of a refused file operation: a code for each cause that a client can act on. */
+/** A code for each cause that a client can act on. */
 export type FileProblem =
-  /** The name, or a folder of its path, does not exist. */
+  /** Also for a folder of the path. */
   | 'not-found'
-  /** The name exists, and the request does not allow replacing it. */
   | 'exists'
   /** The file does not have a requested version, or no longer has it. */
   | 'changed'
-  /** The request needs a file, and the name is a folder. */
   | 'is-a-folder'
-  /**
-   * The request needs a folder, or the path passes through the name, and the name is not a folder.
-   */
   | 'not-a-folder'
   /** A device, a fifo or a socket, which is never opened. */
   | 'not-a-file'
-  /** The folder has entries, and the request does not remove them. */
   | 'not-empty'
   /** The sandbox's user lacks permission, or the mount is read-only. */
   | 'denied'
-  /** No space, inodes or quota left; nothing changed. */
+  /** Also inodes or quota; nothing changed. */
   | 'no-space'
-  /** A move to another file system, or of a folder into itself. */
+  /** To another file system, or a folder into itself. */
   | 'cannot-move'
-  /** In use, such as a mount point or a running program. */
+  /** Such as a mount point or a running program. */
   | 'busy'
   /** The path or a name in it is too long, or it has too many links. */
   | 'bad-path'
@@ -33,23 +27,20 @@ export type FileProblem =
   | 'bad-range'
   /** `list` did not return this cursor for this path. */
   | 'bad-cursor'
-  /**
-   * The archive is not a tar, is cut short, or has an entry that leads out; `message` names the
-   * entry.
-   */
+  /** Not a tar, cut short, or with an entry that leads out; `message` names the entry. */
   | 'bad-archive'
-  /** The request has metadata, and the file system keeps none. No file was written. */
+  /** The file system keeps no metadata. No file was written. */
   | 'no-metadata'
   /** The sandbox has its maximum of concurrent calls, or no process left for another. */
   | 'too-many'
   /** This driver has no files, or this container lacks a prerequisite; `message` names it. */
   | 'unsupported';
 
-/** A file operation was refused; `message` explains it to the client, without host paths. */
+/** `message` explains it to the client, without host paths. */
 export class FileRefused extends Error {
   override readonly name = 'FileRefused';
   readonly problem: FileProblem;
-  /** Size of the file in bytes, with `bad-range`. */
+  /** In bytes, with `bad-range`. */
   readonly size: number | undefined;
 
   constructor(problem: FileProblem, message: string, size?: number) {
@@ -60,8 +51,8 @@ export class FileRefused extends Error {
 }
 
 /**
- * A name in a sandbox. `path` is absolute, in the kernel's bytes, 1 to 4,095 of them. The caller
- * has checked that it has no NUL and no part `..`.
+ * `path` is absolute, in the kernel's bytes, 1 to 4,095 of them. The caller has checked that it has
+ * no NUL and no part `..`.
  */
 export interface FilePlace {
   readonly id: InstanceId;
@@ -72,7 +63,6 @@ export interface FilePlace {
 
 export type FileKind = 'file' | 'folder' | 'link' | 'other';
 
-/** Distinguishes two states of a file. */
 export interface FileVersion {
   readonly size: number;
   /**
@@ -83,21 +73,21 @@ export interface FileVersion {
 
 export interface FileStat extends FileVersion {
   readonly kind: FileKind;
-  /** Permission bits such as 0o644, including set-uid, set-gid and sticky. */
+  /** Permission bits, including set-uid, set-gid and sticky. */
   readonly mode: number;
   /** As seen inside the sandbox. */
   readonly uid: number;
   readonly gid: number;
-  /** Target of a link, in bytes; only for a link. */
+  /** In bytes; only for a link. */
   readonly target?: Buffer;
   /**
-   * Metadata of a file (not of a folder, a link or the result of `open`). Printable ASCII, at most
-   * 4,096 bytes, with 9 bytes of overhead per key. Programs inside the sandbox may have set it.
+   * Only of a file, except the result of `open`. Printable ASCII, at most 4,096 bytes, with 9 bytes
+   * of overhead per key. Programs inside the sandbox may have set it.
    */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Bytes from `start` to `end`, both inclusive, or the last `suffix` bytes. */
+/** Both ends are inclusive. */
 export type ByteRange =
   | { readonly start: number; readonly end?: number }
   | { readonly suffix: number };
@@ -107,10 +97,9 @@ export interface OpenRequest {
 }
 
 /**
- * A file that is open for reading. `content` has the bytes from `start` to `end` (exclusive) of the
- * opened file, even if its name now refers to another file. It has back-pressure, and fails with
- * OutcomeUnknown if the file became shorter or the link was lost. The caller must read or destroy
- * it.
+ * `content` has the bytes from `start` to `end` (exclusive) of the opened file, even if its name
+ * now refers to another file. It has back-pressure, and fails with OutcomeUnknown if the file
+ * became shorter or the link was lost. The caller must read or destroy it.
  */
 export interface OpenedFile {
   readonly stat: FileStat;
@@ -120,17 +109,16 @@ export interface OpenedFile {
 }
 
 export interface WriteRequest {
-  /** Permission bits. Defaults to those of the replaced file, else 0o644. */
+  /** Defaults to that of the replaced file, else 0o644. */
   readonly mode?: number;
-  /** If false, refuses with `exists` if the name exists, atomically with the creation. */
+  /** If false, refuses with `exists`, atomically with the creation. */
   readonly overwrite: boolean;
   /**
-   * Replaces only a file with one of these versions, else refuses with `changed`. The check is
-   * atomic with the rename with respect to other calls of `write`. `any` requires only that the
-   * name exists.
+   * Replaces only a file with one of these versions, else refuses with `changed`; atomic with
+   * respect to other calls of `write`. `any` requires only that the name exists.
    */
   readonly ifMatch?: readonly FileVersion[] | 'any';
-  /** Creates the missing parent folders, with 0o755. */
+  /** Created with 0o755. */
   readonly parents: boolean;
   /**
    * Replaces all metadata of the file; absent, removes it. Printable ASCII, keys of 1 to 246 bytes,
@@ -141,21 +129,20 @@ export interface WriteRequest {
 
 export interface WrittenFile {
   readonly stat: FileStat;
-  /** The name did not exist before. */
   readonly created: boolean;
 }
 
 export interface ListRequest {
   /** 1 lists only the folder's own entries; at most 16. */
   readonly depth: number;
-  /** Most entries, 1 to 10,000. Very long names reduce the number. */
+  /** 1 to 10,000. Very long names reduce the number. */
   readonly limit: number;
-  /** Continues a listing: a `next` that was returned for the same path and depth. */
+  /** A `next` that was returned for the same path and depth. */
   readonly cursor?: string;
 }
 
 export interface FileEntry {
-  /** Bytes, relative to the listed folder, without a leading `/`. */
+  /** Relative to the listed folder, without a leading `/`. */
   readonly path: Buffer;
   readonly stat: FileStat;
 }
@@ -168,7 +155,7 @@ export interface FilePage {
 
 export interface MoveRequest {
   readonly to: Buffer;
-  /** If false, refuses with `exists` if the name exists, atomically with the move. */
+  /** If false, refuses with `exists`, atomically with the move. */
   readonly overwrite: boolean;
 }
 
@@ -190,50 +177,43 @@ export interface WatchRequest {
  */
 export interface FileEvent {
   readonly type: 'created' | 'changed' | 'removed' | 'attributes' | 'overflow' | 'gone';
-  /** Bytes, relative to the watched path; empty for the path itself. */
+  /** Relative to the watched path; empty for the path itself. */
   readonly path: Buffer;
   readonly isFolder: boolean;
 }
 
 export interface WrittenTree {
-  /** Entries of the archive that were created. */
   readonly entries: number;
   readonly bytes: number;
 }
 
 /**
- * The files of running instances. Every operation runs inside the sandbox as its user, beneath its
- * own root. Links are followed there, and nothing in a sandbox leads to the host. Devices, fifos
- * and sockets are never opened, even if a name changes during a call. Calls have no time limit:
- * callers set deadlines by `signal`. An abort ends the work and rejects with its reason; completed
- * effects stay. An idle stream waits, and costs next to nothing. Each call rejects with
- * FileRefused; with InstanceGone, ContainerGone or NotJoinable (nothing was done); or with
- * OutcomeUnknown if the link was lost during the work. The operation may then have taken full
- * effect. These methods neither retry, count nor check access.
- *
- * Deliberately absent: owners (a file belongs to the sandbox's user), appending and writing in
- * place (a reader sees a file old or new, never half), and copying (two calls).
+ * Every operation runs inside the sandbox as its user, beneath its own root; nothing there leads to
+ * the host. Devices, fifos and sockets are never opened, even if a name changes during a call.
+ * Calls have no time limit: callers set deadlines by `signal`. An abort ends the work and rejects
+ * with its reason; completed effects stay. Each call rejects with FileRefused; with InstanceGone,
+ * ContainerGone or NotJoinable (nothing was done); or with OutcomeUnknown if the link was lost: the
+ * operation may then have taken full effect. These methods neither retry, count nor check access.
+ * Deliberately absent: owners, appending and writing in place (a reader sees a file old or new,
+ * never half), and copying.
  */
 export interface SandboxFiles {
   /** If false, each call rejects with `unsupported`. The feature gate `files`. */
   readonly provided: boolean;
   /**
-   * Prepares access to an instance's files for imminent calls, if that takes time here. Changes
-   * nothing visible in the instance, never throws, and may be repeated.
+   * For imminent calls, if access takes time here. Changes nothing visible in the instance, never
+   * throws, and may be repeated.
    */
   prepare(id: InstanceId): void;
   /** Does not follow the last link. */
   stat(place: FilePlace, signal: AbortSignal): Promise<FileStat>;
-  /**
-   * Refuses names that are not regular files, and refuses with `bad-range` a range that begins
-   * after the end.
-   */
+  /** Refuses names that are not regular files, and refuses with `bad-range`. */
   open(place: FilePlace, request: OpenRequest, signal: AbortSignal): Promise<OpenedFile>;
   /**
-   * Writes a temporary file and renames it once `content` has ended: a reader of the name sees all
-   * of the old or all of the new content. If `content`, the caller or the link fails, nothing
-   * changes and nothing is left behind. Follows a link, and replaces its target. Stops reading
-   * `content` once it settles, and destroys `content` if it rejects.
+   * Writes a temporary file and renames it once `content` has ended: a reader sees all of the old
+   * or all of the new content. If `content`, the caller or the link fails, nothing changes and
+   * nothing is left behind. Follows a link, and replaces its target. Destroys `content` if it
+   * rejects.
    */
   write(
     place: FilePlace,
@@ -241,8 +221,8 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<WrittenFile>;
   /**
-   * Removes a file, a link, an empty folder, or with `recursive` a folder with its contents. Never
-   * removes a link's target, nor files of another file system that is mounted below.
+   * A file, a link, an empty folder, or with `recursive` a folder with its contents. Never removes
+   * a link's target, nor files of another file system that is mounted below.
    */
   remove(
     place: FilePlace,
@@ -250,11 +230,11 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Lists a folder; links are entries, and are not followed. The order is arbitrary, but stable
-   * while nothing changes. An entry that exists throughout the listing appears once.
+   * Links are entries, and are not followed. The order is arbitrary, but stable while nothing
+   * changes. An entry that exists throughout the listing appears once.
    */
   list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage>;
-  /** Renames within one file system. Resolves with the stat at the new path. */
+  /** Within one file system. Resolves with the stat at the new path. */
   move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat>;
   mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile>;
   /**
@@ -268,17 +248,15 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly FileEvent[]>>;
   /**
-   * Reads a folder as a tar stream (POSIX pax) with its entries below `./`. Keeps links as links,
-   * and omits devices, fifos, sockets and unreadable files. The stream fails if it is cut off.
+   * A tar stream (POSIX pax) with entries below `./`. Keeps links as links, and omits devices,
+   * fifos, sockets and unreadable files. The stream fails if it is cut off.
    */
   readTree(place: FilePlace, signal: AbortSignal): Promise<Readable>;
   /**
-   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, and creates the folder
-   * if it is missing. Creates files, folders, links, and hard links to entries of the archive.
-   * Renames each file into its place, and leaves the permissions of an existing folder. Refuses
-   * with `bad-archive` an absolute name, a part `..`, a path through a link of the archive or the
-   * sandbox, a hard link out, or a device. Earlier entries then stay. If the archive is cut short
-   * or a step fails, earlier entries may exist or not, but each file is whole.
+   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is created if
+   * missing. Refuses with `bad-archive` an absolute name, a part `..`, a path through a link of the
+   * archive or the sandbox, a hard link out, or a device; earlier entries then stay. Renames each
+   * file into its place, so that each is whole, and leaves the permissions of an existing folder.
    */
   writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree>;
 }

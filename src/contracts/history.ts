@@ -14,49 +14,45 @@ export interface FinishedFilter {
   readonly since?: number;
 }
 
-/** Whether the filter can match nothing: its parts contradict its owner. */
+/** The filter's parts contradict its owner, so it matches nothing. */
 export const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean =>
   owner !== undefined &&
   ((namespace ?? owner.namespace) !== owner.namespace ||
     (team ?? owner.team) !== owner.team ||
     (user ?? owner.user) !== owner.user);
 
-/** An autoscaling group; its name is unique in its env. */
+/** The name is unique in its env. */
 export interface GroupKey {
   readonly envUid: string;
   readonly group: string;
 }
 
-/**
- * Finished sandboxes, events of claimed sandboxes and of pools, and decisions of autoscaling
- * groups. Kept for the retention time, then deleted in small steps.
- */
+/** Kept for the retention time, then deleted in small steps. */
 export interface History {
   /** Durable when it resolves. Idempotent by id: the first record of an id stands. */
   record(finished: FinishedSandbox): Promise<void>;
-  /** Undefined if there is no record with this id, or if it is no longer kept. */
+  /** Also undefined if it is no longer kept. */
   find(id: InstanceId): Promise<FinishedSandbox | undefined>;
   /**
-   * Durable when it resolves. Keeps the newest 50 events of each sandbox, as long as its finished
-   * record. Keeps the newest 50 of each pool name, while such a pool exists and for the retention
-   * time after. Per owner, keeps events of the 100 pools with the latest events. A known id counts
-   * as done.
+   * Durable when it resolves; a known id counts as done. Keeps the newest 50 events of each
+   * sandbox, as long as its finished record, and of each pool name, while such a pool exists and
+   * for the retention time after. Per owner, keeps events of the 100 pools with the latest events.
    */
   recordEvents(
     events: readonly { readonly id: number; readonly event: EventRecord }[],
   ): Promise<void>;
   /** By id, ascending. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
-  /** Events of all pools that have or had this name, under any owner; ids ascending. */
+  /** All pools that have or had this name, under any owner; ids ascending. */
   eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]>;
   /**
-   * Durable when it resolves. Keeps the newest 100 decisions of each group as long as its env, or
-   * for the retention time. Replaces a decision with the same id.
+   * Durable when it resolves. Keeps the newest 100 of each group as long as its env, or for the
+   * retention time. Replaces a decision with the same id.
    */
   recordDecision(of: GroupKey, decision: CompletedDecision): Promise<void>;
   /** Newest first. */
   decisionsOf(of: GroupKey): Promise<readonly CompletedDecision[]>;
-  /** Number of kept records by namespace; omits namespaces without records. */
+  /** Omits namespaces without records. */
   countByNamespace(): Promise<ReadonlyMap<string, number>>;
   /** Newest claim first, then by descending id; `total` is exact. */
   list(

@@ -1,6 +1,6 @@
 import type { InstanceType } from '../model/templates/instance-type.ts';
 
-/** The sizes that pools may name. Read once, at start. */
+/** Read once, at start. */
 export interface InstanceTypes {
   /**
    * If false, the gate `instanceType` is off, and naming a type is refused with FEATURE_DISABLED.

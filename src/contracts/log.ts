@@ -3,12 +3,9 @@ import type { LogEventCode } from './log-events.ts';
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/**
- * One JSON line per state change or refusal, by the code of its event. Contains neither secrets nor
- * bodies.
- */
+/** Contains neither secrets nor bodies. */
 export interface Log {
-  /** Whether lines below `info` are written. Callers skip work that serves only such lines. */
+  /** If false, callers skip work that serves only lines below `info`. */
   readonly detailed: boolean;
   /** Every event of an actor, every intent, the start of every request. */
   trace(fields: Readonly<Record<string, unknown>>, event: LogEventCode): void;
@@ -27,8 +24,7 @@ export const silentLog: Log = {
   error: () => {},
 };
 
-/** A process's log, with a level that may change at run time. */
+/** The level may change at run time. */
 export interface LevelledLog extends Log {
-  /** Lowest level that is written. */
   level: LogLevel;
 }

@@ -1,23 +1,22 @@
 import { MOST_CLUSTERS } from '../model/fleet/cluster.ts';
 
 /**
- * Every metric of Sandpool. Checks compare the dashboard and the alert rules with
- * this catalogue. Names end in their unit; times are in seconds. A label has few values, all
- * defined by Sandpool: a label never contains a sandbox, a path, a key or a user.
+ * The dashboard and the alert rules are checked against this catalogue. Names end in their unit;
+ * times are in seconds. A label has few values, all defined by Sandpool: never a sandbox, a path, a
+ * key or a user.
  */
 export interface MetricSpec {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Most combinations of labels; later combinations count under `other`. */
+  /** Later combinations of labels count under `other`. */
   readonly most: number;
-  /** A label that keeps its value in `other`; at most 40 values. */
+  /** Keeps its value in `other`; at most 40 values. */
   readonly stays?: string;
   /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
   /**
-   * Values of the only label that are exported as 0 from the start. Otherwise a monitor would not
-   * see the first count as an increase.
+   * Exported as 0 from the start: otherwise a monitor would not see the first count as an increase.
    */
   readonly known?: readonly string[];
 }

@@ -1,23 +1,19 @@
 import type { CounterName, GaugeName, HistogramName, LabelsOf } from './metric-catalogue.ts';
 
-/** Current value of one series. */
 export interface Sample<Name extends CounterName | GaugeName> {
   readonly labels: LabelsOf<Name>;
   readonly value: number;
 }
 
 /**
- * Counts the daemon's activity. Methods never reject, throw, wait or do I/O; each costs a
- * microsecond or two. Values that the daemon already knows are read on demand instead of counted.
- * Deliberately absent: gauges that are set, labels that are not in the catalogue.
+ * Methods never reject, throw, wait or do I/O; each costs a microsecond or two. Values that the
+ * daemon already knows are read on demand instead of counted. Deliberately absent: gauges that are
+ * set, labels that are not in the catalogue.
  */
 export interface Metrics {
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void;
-  /** Adds a value to a histogram. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void;
-  /**
-   * Reads the series at each scrape, so `read` must be quick. Several readers of one metric add up.
-   */
+  /** Called at each scrape, so `read` must be quick. Several readers of one metric add up. */
   read<Name extends CounterName | GaugeName>(name: Name, read: () => Iterable<Sample<Name>>): void;
 }
 

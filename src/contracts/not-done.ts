@@ -5,6 +5,5 @@
  */
 export abstract class NotDone extends Error {
   abstract readonly told: string;
-  /** Seconds until a retry, if known. */
   readonly retryAfterSeconds?: number;
 }

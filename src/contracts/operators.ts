@@ -1,37 +1,32 @@
 import type { ConsoleRole } from '../model/console-session.ts';
 
-/** A person with a password for the console. */
 export interface LocalOperator {
-  /** A DNS-1123 label that identifies the person. */
+  /** A DNS-1123 label. */
   readonly name: string;
   readonly role: ConsoleRole;
-  /** argon2id hash of the password, in the form that begins with `$argon2id$`. */
+  /** argon2id, in the form that begins with `$argon2id$`. */
   readonly passwordHash: string;
-  /** Users whose API keys belong to this person, beside the user of the same name. */
+  /** Their API keys belong to this person, beside those of the user of the same name. */
   readonly users: readonly string[];
   /** Distinguishes this person from an earlier holder of the name. */
   readonly addedAt: string;
 }
 
 /**
- * People who may log in with a password, and locked identities. Each answer reflects the file's
- * current content. All methods throw `unavailable` if the file can't be read or parsed, so nobody
- * can log in then.
+ * Each answer reflects the file's current content. All methods throw `unavailable` if the file
+ * can't be read or parsed, so nobody can log in then.
  */
 export interface Operators {
   find(name: string): LocalOperator | undefined;
   list(): readonly LocalOperator[];
-  /** Locked identities: names, and people of OpenID Connect. */
+  /** Names, and people of OpenID Connect. */
   locked(): readonly string[];
   isLocked(identity: string): boolean;
 }
 
-/** Changes operators, if the daemon itself maintains the file. */
+/** Present if the daemon itself maintains the file. */
 export interface OperatorsChange {
-  /**
-   * Adds the operator, or updates the role, password and users of the existing operator of that
-   * name.
-   */
+  /** Replaces the operator of that name. */
   put(operator: LocalOperator): void;
   /** False if it does not exist. */
   remove(name: string): boolean;
@@ -40,7 +35,7 @@ export interface OperatorsChange {
   unlock(identity: string): boolean;
 }
 
-/** Hashes passwords, a few at a time. Rejects with `unavailable` if too many calls wait. */
+/** A few at a time. Rejects with `unavailable` if too many calls wait. */
 export interface Passwords {
   hash(password: string): Promise<string>;
   /** Without a hash, takes the same time and returns false. */

@@ -1,27 +1,22 @@
 import type { InstanceId } from '../model/identifiers.ts';
 import type { ProcessOutput, ProcessFact, ProcessId, ProcessSignal } from '../model/process.ts';
 
-/** The sandbox has no such process, or no longer remembers it. */
+/** Also if the sandbox no longer remembers the process. */
 export class ProcessGone extends Error {
   override readonly name = 'ProcessGone';
 }
 
-/** The process has ended and takes no more signals or sizes. Its output can still be read. */
+/** It takes no more signals or sizes. Its output can still be read. */
 export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 }
 
-/**
- * The process takes no input: it was started without input, has closed it, or has ended. `message`
- * says which.
- */
+/** Started without input, closed, or ended; `message` says which. */
 export class InputClosed extends Error {
   override readonly name = 'InputClosed';
 }
 
-/**
- * The sandbox can't carry out the order; `message` gives the reason, `field` the field to change.
- */
+/** `message` gives the reason, `field` the field to change. */
 export class ProcessRefused extends Error {
   override readonly name = 'ProcessRefused';
   readonly field: 'command' | 'cwd' | 'env' | 'tty' | 'container';
@@ -33,8 +28,8 @@ export class ProcessRefused extends Error {
 }
 
 /**
- * The sandbox has its maximum of live processes, or the tenant's kept output leaves no room for
- * another. Nothing was started.
+ * The sandbox has its maximum of live processes, or the tenant's kept output leaves no room.
+ * Nothing was started.
  */
 export class ProcessesFull extends Error {
   override readonly name = 'ProcessesFull';
@@ -46,28 +41,25 @@ export class ProcessesFull extends Error {
   }
 }
 
-/** This driver runs no processes; `message` names the alternative. */
+/** `message` names the alternative. */
 export class ProcessesNotProvided extends Error {
   override readonly name = 'ProcessesNotProvided';
 }
 
 export interface ProcessOrder {
-  /**
-   * Names the process in its sandbox. The caller makes it from 1 to 64 letters, digits and dashes.
-   */
+  /** Made by the caller, from 1 to 64 letters, digits and dashes. */
   readonly processId: ProcessId;
-  /** Tenant that is charged for the kept output; see tenantKey. */
+  /** Charged for the kept output; see tenantKey. */
   readonly tenant: string;
   /** The program, searched in PATH, and its arguments. */
   readonly argv: readonly string[];
   readonly cwd?: string;
-  /** Added to the environment of the sandbox's commands, and overrides it. */
+  /** Overrides the environment of the sandbox's commands. */
   readonly env?: Readonly<Record<string, string>>;
   /** If set, the process has a terminal of this size, and prints only to `stdout`. */
   readonly tty?: { readonly cols: number; readonly rows: number };
   /**
-   * Keeps the input open until `closeInput`. Otherwise the process reads from /dev/null. With
-   * `tty`, the input is always open.
+   * Keeps the input open until `closeInput`; otherwise it is /dev/null. With `tty`, always open.
    */
   readonly stdin: boolean;
   /** Kills its process group after this time, in ms. Defaults to never. */
@@ -79,14 +71,13 @@ export interface ProcessOrder {
 
 export interface OutputRequest {
   /**
-   * Start position: a `next` of this process. If absent, reads from the beginning; `dropped` gives
-   * the bytes that are no longer kept. `latest` reads only new output. An invalid position counts
-   * as absent.
+   * A `next` of this process; an invalid one counts as absent. If absent, reads from the beginning;
+   * `dropped` gives the bytes that are no longer kept. `latest` reads only new output.
    */
   readonly from?: string;
   /**
-   * The process waits for this reader by back-pressure, and loses none of its further output.
-   * Otherwise a reader that falls behind the kept output receives `dropped`.
+   * The process waits for this reader by back-pressure. Otherwise a reader that falls behind the
+   * kept output receives `dropped`.
    */
   readonly pace: boolean;
 }
@@ -96,52 +87,43 @@ export interface ProcessInput {
   readonly signal: AbortSignal;
 }
 
-/** Result of `run`: the process, and the reading of its output that began with it. */
 export interface StartedReading {
   readonly fact: ProcessFact;
-  /** Like `output` of the driver. Call it once, unless `leave` was called. */
+  /** Call it once, unless `leave` was called. */
   readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
   /** Ends the reading if nobody uses it. Idempotent. */
   readonly leave: () => void;
 }
 
 /**
- * Processes in running instances that outlive their caller, until they end, are removed, or their
- * instance ends. An instance has at most 64 live processes. It remembers the latest 64 ended
- * processes, each for at least 10 minutes if they fit. The last 1 MiB of a process's output is
- * kept, both streams together, in order. Nobody has to read it. Two readers of one process are
- * independent, and a reader that leaves ends nothing.
- *
- * Every method rejects with InstanceGone if the instance does not exist, and with NotJoinable if
- * nothing can run in it now. It rejects with OutcomeUnknown if it may have taken or may still take
- * effect, and with ProcessesNotProvided if `provided` is false. Each method settles within about 30
- * s, also for a frozen instance or a hung node. A start that waits for others of its instance may
- * take another 60 s.
- *
- * Deliberately absent: waiting for an end without reading (a reader that begins at `latest` does
+ * Processes outlive their caller, until they end, are removed, or their instance ends. At most 64
+ * live ones an instance; the latest 64 ended ones are remembered for at least 10 minutes if they
+ * fit. The last 1 MiB of a process's output is kept, both streams together, in order; nobody has to
+ * read it. Every method rejects with InstanceGone if the instance does not exist, with NotJoinable
+ * if nothing can run in it now, with OutcomeUnknown if it may have taken or may still take effect,
+ * and with ProcessesNotProvided if `provided` is false. Each settles within about 30 s, also for a
+ * frozen instance or a hung node; a start that waits for others of its instance may take another 60
+ * s. Deliberately absent: waiting for an end without reading (a reader that begins at `latest` does
  * it), tenants' rights, and whether the instance counts as active.
  */
 export interface ProcessDriver {
-  /** Whether this driver runs processes. Never changes. */
+  /** Never changes. */
   readonly provided: boolean;
   /**
-   * Starts a process once per processId: a repeated start returns the fact of the existing process.
-   * Resolves once the program runs or has failed to start. A missing program exits with code 127, a
-   * program that can't be executed with 126. Rejects with ProcessRefused, ProcessesFull or
-   * ContainerGone; then nothing runs.
+   * Once per processId: a repeated start returns the existing process. Resolves once the program
+   * runs or has failed to start. A missing program exits with code 127, one that can't be executed
+   * with 126. Rejects with ProcessRefused, ProcessesFull or ContainerGone; then nothing runs.
    */
   start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact>;
-  /** Starts a process like `start` and reads it like `output`, in one step if possible. */
+  /** Like `start` and `output`, in one step if possible. */
   run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading>;
-  /** Lists the known processes, live and ended, latest start first. */
+  /** Live and ended, latest start first. */
   list(id: InstanceId): Promise<readonly ProcessFact[]>;
-  /** Undefined if there is no process with that id. */
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
-   * Reads past and further output: pieces in order, `dropped` in place of lost output, and finally
-   * one `end`. Reads ahead of its consumer by about 128 KiB at most. Ends without an `end` at an
-   * abort. Rejects with ProcessGone, also if the process is forgotten or lost during the reading.
-   * The reader may see the end of a removed process.
+   * Pieces in order, `dropped` in place of lost output, and finally one `end`; at an abort without
+   * it. Reads ahead of its consumer by about 128 KiB at most. Rejects with ProcessGone, also if the
+   * process is forgotten or lost during the reading.
    */
   output(
     id: InstanceId,
@@ -149,15 +131,15 @@ export interface ProcessDriver {
     request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncIterable<ProcessOutput>;
   /**
-   * Writes input, whole and in the order of the calls; at most 64 KiB a call. Resolves once the
-   * process has the input, or once it waits in the last buffer before the process (64 KiB at most).
-   * An abort before that discards the whole input and rejects with the signal's reason. Rejects
-   * with ProcessGone or InputClosed.
+   * Whole and in the order of the calls; at most 64 KiB a call. Resolves once the process has the
+   * input, or once it waits in the last buffer before the process (64 KiB at most). An abort before
+   * that discards the whole input and rejects with the signal's reason. Rejects with ProcessGone or
+   * InputClosed.
    */
   write(id: InstanceId, processId: ProcessId, input: ProcessInput): Promise<void>;
   /**
-   * Ends the process's input after all written input; on a terminal, types the end-of-file
-   * character. Idempotent. Rejects with ProcessGone or InputClosed.
+   * After all written input; on a terminal, types the end-of-file character. Idempotent. Rejects
+   * with ProcessGone or InputClosed.
    */
   closeInput(id: InstanceId, processId: ProcessId): Promise<void>;
   /**
@@ -170,18 +152,18 @@ export interface ProcessDriver {
     size: { readonly cols: number; readonly rows: number },
   ): Promise<void>;
   /**
-   * Signals its process group, or the foreground group of its terminal. Rejects with ProcessGone or
+   * To its process group, or the foreground group of its terminal. Rejects with ProcessGone or
    * ProcessEnded.
    */
   signal(id: InstanceId, processId: ProcessId, name: ProcessSignal): Promise<void>;
   /**
-   * Kills the process group of a live process, and forgets the process and its output. Resolves
-   * once the process has ended. Processes that left the group live on. Rejects with ProcessGone.
+   * Kills the process group, and forgets the process and its output. Resolves once the process has
+   * ended. Processes that left the group live on. Rejects with ProcessGone.
    */
   remove(id: InstanceId, processId: ProcessId): Promise<void>;
 }
 
-/** Starts a process and then reads it, for a driver that can't combine both steps. */
+/** For a driver that can't combine both steps. */
 export const startThenRead = async (
   driver: Pick<ProcessDriver, 'start' | 'output'>,
   id: InstanceId,

@@ -7,31 +7,29 @@ import type { PoolRecord } from '../model/pools/pool.ts';
 import type { UserQuota } from '../model/pools/quota.ts';
 import type { TemplateRecord } from '../model/templates/template.ts';
 
-/** The name is taken. Nothing was written. */
+/** Nothing was written. */
 export class RecordExists extends Error {
   override readonly name = 'RecordExists';
 }
 
-/**
- * `put`: created or changed, with the current record. `gone`: removed, with the last seen record.
- */
+/** `gone`: with the last seen record. */
 export interface RecordChange<T> {
   readonly kind: 'put' | 'gone';
   readonly record: T;
 }
 
 /**
- * The durable records of one kind. Every write is durable when it resolves, and moves the revision.
- * `update` and `remove` are conditional on the seen revision. They reject with RecordConflict (see
- * sandbox-driver.ts) if it moved, and with OutcomeUnknown if they may have landed. The store calls
- * `permitted` right before it sends a write. On false it writes nothing and rejects with LeaseLost.
- * A permitted write lands within WRITE_MS, or never.
+ * Every write is durable when it resolves, and moves the revision. `update` and `remove` are
+ * conditional on the seen revision. They reject with RecordConflict if it moved, and with
+ * OutcomeUnknown if they may have landed. The store calls `permitted` right before it sends a
+ * write; on false it writes nothing and rejects with LeaseLost. A permitted write lands within
+ * WRITE_MS, or never.
  */
 export interface Records<T extends { readonly revision: Revision }> {
   list(): Promise<readonly T[]>;
   /**
-   * Current stored record, uncached; undefined if there is no such record. Takes the first key that
-   * RecordStore names. Reports a change to watchers before it resolves.
+   * Uncached. Takes the first key that RecordStore names. Reports a change to watchers before it
+   * resolves.
    */
   get(key: string): Promise<T | undefined>;
   /** Rejects with RecordExists if the key is taken. */
@@ -41,9 +39,8 @@ export interface Records<T extends { readonly revision: Revision }> {
   /**
    * Reports every record once, then each change by anybody, including this process, until the store
    * is closed. Resolves when the first pass is complete. Per record, never reports an older state
-   * after a newer state or after its end, but may repeat a state. May report two quick changes as
-   * one. Reports the process's own change before the write resolves, so a watcher learns nothing
-   * from the write's result. The store logs what `report` throws.
+   * after a newer state or after its end, but may repeat a state or join two changes. Reports the
+   * process's own change before the write resolves. The store logs what `report` throws.
    */
   watch(report: (change: RecordChange<T>) => void): Promise<void>;
   /**
@@ -57,7 +54,7 @@ export interface Records<T extends { readonly revision: Revision }> {
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
  * and its `namespace/shortName`, of which `get` takes either; an approval's `namespace/id`; a
  * user's tenantKey; a worker cluster's id. A power failure may lose an approval that was created
- * and not changed since. Its requester then requests it again.
+ * and not changed since.
  */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
@@ -66,14 +63,10 @@ export interface RecordStore {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly approvals: Records<ApprovalRecord>;
   readonly quotas: Records<UserQuota>;
-  /**
-   * Worker clusters of a manager. A worker keeps a record of itself here if its admin cut off its
-   * managers.
-   */
+  /** A worker keeps a record of itself here if its admin cut off its managers. */
   readonly clusters: Records<ClusterRecord>;
 }
 
-/** Kinds of records with a published status. */
 export type PublishedKind = 'pool' | 'env';
 
 export interface PublishedCondition {
@@ -84,9 +77,7 @@ export interface PublishedCondition {
   readonly message: string;
 }
 
-/**
- * Status of a record, for readers of its object in the Kubernetes cluster rather than of the API.
- */
+/** For readers of the record's object in the Kubernetes cluster rather than of the API. */
 export interface PublishedStatus {
   readonly namespace: string;
   readonly name: string;
@@ -98,18 +89,15 @@ export interface PublishedStatus {
   readonly pending: boolean;
 }
 
-/**
- * Returns the status of a record; undefined if this replica does not lead it, or if it does not
- * exist.
- */
+/** Undefined if this replica does not lead the record, or if it does not exist. */
 export type StatusSource = (kind: PublishedKind, uid: string) => PublishedStatus | undefined;
 
 /**
- * Publishes statuses in the background and reports no result. After a fault it retries until the
- * published status matches the source.
+ * In the background; reports no result. After a fault it retries until the published status matches
+ * the source.
  */
 export interface StatusPublisher {
-  /** Sets the source of statuses. Called once, before `changed`. */
+  /** Called once, before `changed`. */
   publish(source: StatusSource): void;
   /** The status may have changed. Called often, returns at once. */
   changed(kind: PublishedKind, uid: string): void;

@@ -2,35 +2,33 @@ import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { Clock } from './clock.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Options of every history. */
 export interface RetentionOptions {
   readonly clock: Clock;
-  /** Retention of a finished sandbox after its end, in ms. */
+  /** In ms, from a sandbox's end. */
   readonly retentionMs: number;
-  /** Limits for finished sandboxes; beyond them, records are deleted early. */
+  /** Beyond them, finished sandboxes are deleted early. */
   readonly bounds: ByteBounds;
   readonly metrics: Metrics;
 }
 
 export interface RetentionSteps {
-  /** Deletes some records that ended before the moment; returns whether there may be more. */
+  /** Returns whether there may be more that ended before the moment. */
   forget(before: number): Promise<boolean>;
   /**
    * If one tenant or all tenants together exceed the bounds, deletes the oldest records of the
    * largest tenant. Returns the number of deleted records.
    */
   trim(bounds: ByteBounds): Promise<number>;
-  /** A step rejected; the next step runs on schedule. */
+  /** The next step runs on schedule. */
   failed(error: unknown): void;
 }
 
 const STEP_PAUSE_MS = 50;
 export const SWEEP_PAUSE_MS = 60_000;
-/** Number of records that triggers an early step. */
+/** Triggers an early step. */
 const LOOK_RECORDS = 200;
 
 /**
- * Deletes from a history the records beyond retention or the bounds, from `start()` to `stop()`.
  * Runs one step at a time. The next step follows soon if there is more, else in a minute, or after
  * 200 records.
  */
@@ -53,7 +51,6 @@ export class Retention {
     this.#stepIn(0);
   }
 
-  /** Counts each record. */
   recorded(): void {
     this.#recorded += 1;
     if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // otherwise a step is in progress

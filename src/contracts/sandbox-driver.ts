@@ -19,43 +19,40 @@ export class OutcomeUnknown extends Error {
   override readonly name: string = 'OutcomeUnknown';
 }
 
-/**
- * The permission to write ended before a write. Earlier writes of the same call stand; nothing else
- * was written.
- */
+/** The permission to write ended before a write. Earlier writes of the same call stand. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
 /**
- * The requested location has no capacity for the instance now. Nothing was made, and the definition
- * is not at fault. `message` gives the reason.
+ * No capacity for the instance now. Nothing was made, and the definition is not at fault. `message`
+ * gives the reason.
  */
 export class NoPlace extends Error {
   override readonly name = 'NoPlace';
 }
 
-/** The driver can't run this definition at all; `message` names the field. */
+/** `message` names the field. */
 export class DefinitionRefused extends Error {
   override readonly name = 'DefinitionRefused';
 }
 
-/** The instance lives, but nothing can run in it now. Nothing ran. `message` gives the reason. */
+/** The instance lives. Nothing ran. `message` gives the reason. */
 export class NotJoinable extends Error {
   override readonly name = 'NotJoinable';
 }
 
-/** The instance lives, but the requested container has ended and will not start again. */
+/** The instance lives, but the container will not start again. */
 export class ContainerGone extends Error {
   override readonly name = 'ContainerGone';
 }
 
-/** The instance ended or never started, so nothing can join it. */
+/** It ended or never started. */
 export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
 }
 
-/** No process of the sandbox accepted the connection; `message` gives the reason. */
+/** `message` gives the reason. */
 export class PortUnreachable extends Error {
   override readonly name = 'PortUnreachable';
 }
@@ -67,11 +64,11 @@ export interface ExecRequest {
   readonly stdin?: string;
   readonly container?: string;
   readonly timeoutMs: number;
-  /** Bytes kept of each stream. The driver reads and drops the rest. */
+  /** The driver reads and drops the rest. */
   readonly outputLimit: number;
   /**
-   * Receives each kept piece of either stream before the next piece arrives. An exception ends the
-   * command, and is the rejection.
+   * Receives each kept piece before the next one arrives. An exception ends the command, and is the
+   * rejection.
    */
   readonly gathered?: (bytes: Buffer) => void;
 }
@@ -95,7 +92,7 @@ export interface TerminalRequest {
   readonly container?: string;
 }
 
-/** A pty inside a sandbox. Its stream carries bytes, with back-pressure in both directions. */
+/** Its stream carries bytes, with back-pressure in both directions. */
 export interface Terminal {
   readonly stream: Duplex;
   resize(cols: number, rows: number): void;
@@ -104,20 +101,19 @@ export interface Terminal {
    * USR2.
    */
   signal(name: string): void;
-  /** Settles once, with the shell's exit code, or null if the link to the shell was lost. */
+  /** Null if the link to the shell was lost. */
   readonly exit: Promise<number | null>;
-  /** Set after the end: the kernel killed the shell because the sandbox had no memory left. */
+  /** The kernel killed the shell because the sandbox had no memory left. */
   readonly outOfMemory?: boolean;
-  /** Hangs up: the shell gets SIGHUP, and processes that remain are killed. Idempotent. */
+  /** The shell gets SIGHUP, and processes that remain are killed. Idempotent. */
   close(): void;
 }
 
-/** The instance's output is no longer kept. `message` says where else to look, if anywhere. */
+/** The output is no longer kept. `message` says where else to look, if anywhere. */
 export class LogsGone extends Error {
   override readonly name = 'LogsGone';
 }
 
-/** A line, or a part of a line, that an instance wrote to stdout or stderr. */
 export interface LogLine {
   /** ISO 8601 in UTC, with nanoseconds. */
   readonly time: string;
@@ -125,26 +121,23 @@ export interface LogLine {
   readonly text: Buffer;
   /** The line goes on in the next one. */
   readonly partial: boolean;
-  /** Position in the log after this line. Opaque, one word, valid as long as the log exists. */
+  /** Position after this line. Opaque, one word, valid as long as the log exists. */
   readonly next: string;
 }
 
 export interface LogRequest {
   readonly container?: string;
-  /** Number of last lines; whole lines count. */
+  /** Whole lines count. */
   readonly tailLines: number;
   /** Ms since the epoch; omits all earlier lines. */
   readonly since?: number;
-  /** Most bytes of text. Beyond the limit, the end of the log is returned. */
+  /** Beyond the limit, the end of the log is returned. */
   readonly limitBytes: number;
 }
 
 export interface LogTail {
   readonly lines: readonly LogLine[];
-  /**
-   * Older lines were requested than were returned, because of their number, the limit, or
-   * retention.
-   */
+  /** Older requested lines are missing. */
   readonly truncated: boolean;
   /** For `followLogs`: position at the end of the log at that moment. */
   readonly next: string;
@@ -155,28 +148,24 @@ export interface LogFollowing {
   readonly after: string;
 }
 
-/** Lines printed since the last batch. `skipped` if earlier output is no longer kept. */
+/** `skipped` if earlier output is no longer kept. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   readonly skipped: boolean;
 }
 
 /**
- * Runs instances. Callers may repeat a call: the same instance id never makes a second instance,
- * and a completed step counts as done. Drivers report facts, and machines interpret them. Drivers
- * neither retry nor decide.
- *
- * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record
- * carries them as data).
+ * Callers may repeat a call: the same instance id never makes a second instance, and a completed
+ * step counts as done. Drivers report facts, and machines interpret them; drivers neither retry nor
+ * decide. Deliberately absent: listing, pools and tenants (a record carries them as data).
  */
 export interface SandboxDriver
   extends InstanceFacts, InstanceWrites, InsideInstances, InstanceLogs {
   stop(): Promise<void>;
 }
 
-/** The driver's reports about instances, and uncached reads. */
 export interface InstanceFacts {
-  /** The isolation in force, for readiness: its name and its gaps. */
+  /** The isolation in force: its name and its gaps. */
   describe(): DriverDescription;
   /**
    * Reports every instance once, then every change, in order per instance. Resolves when the first
@@ -191,39 +180,31 @@ export interface InstanceFacts {
    * long.
    */
   caughtUp(): Promise<void>;
-  /**
-   * Reads record and process, uncached. The result is never older than an answer that another call
-   * gave before this call.
-   */
+  /** Uncached; never older than an answer that another call gave before this call. */
   read(id: InstanceId): Promise<InstanceFact>;
   /**
-   * `read`, if reports may lag behind writes from before this call; undefined if reports can't lag.
-   * Callers check every answer by id from reports with this, unless the answer is good news.
-   * `namespace` locates an instance that was never reported.
+   * `read`, if reports may lag behind writes from before this call; undefined if they can't.
+   * Callers check every answer by id with this, unless the answer is good news. `namespace` locates
+   * an instance that was never reported.
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Idle instances of the pool that reports may not have shown yet, from a bounded uncached read
-   * that starts after this call. The read may stop once it has found `atLeast`. Concurrent callers
-   * share a read. Empty if reports never lag.
+   * Those that reports may not have shown yet, from a bounded uncached read that starts after this
+   * call and may stop once it has found `atLeast`. Concurrent callers share a read. Empty if
+   * reports never lag.
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
-   * Finds instances that a request with an Idempotency-Key claimed in the namespace, by the key of
-   * its fingerprint. Reads the fingerprint on the records, uncached and bounded, after this call.
-   * Empty if reports never lag.
+   * By the fingerprint on the records, uncached and bounded, after this call. Empty if reports
+   * never lag.
    */
   findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
 }
 
-/** Writes records of instances, and starts and ends their processes. */
 export interface InstanceWrites {
   /** Throws DefinitionRefused if this driver can't run it. No I/O. */
   check(definition: InstanceDefinition): void;
-  /**
-   * Announces a launch, so that the driver may prepare its needs in the background. Faults show at
-   * launch.
-   */
+  /** The driver may prepare a launch's needs in the background. Faults show at launch. */
   expect(definition: InstanceDefinition): void;
   /**
    * Writes the record, then starts the process. Resolves with the record once both are in progress;
@@ -233,46 +214,40 @@ export interface InstanceWrites {
    */
   launch(launchOrder: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord>;
   /**
-   * Resolves with the record once the claim is durable. Rejects with RecordConflict if the record
-   * moved since `seen`, or with OutcomeUnknown. Calls `permitted` right before sending the write,
-   * and rejects with LeaseLost on false. A permitted write lands within WRITE_MS, or never.
+   * Resolves once the claim is durable. Rejects with RecordConflict if the record moved since
+   * `seen`, or with OutcomeUnknown. Calls `permitted` right before sending the write, and rejects
+   * with LeaseLost on false. A permitted write lands within WRITE_MS, or never.
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /**
    * Changes the idle timeout of a claimed record, or pauses or resumes the instance. No process of
-   * a paused instance runs. Its memory is kept across restarts of the daemon, and `release` ends it
-   * as usual. Resolves once the change is in force and durable. Rejects with RecordConflict or
-   * OutcomeUnknown. A pause also rejects with InstanceGone, with NotJoinable if pausing is
-   * impossible now, and with DefinitionRefused if this driver can't pause. Idempotent.
+   * a paused instance runs; its memory is kept across restarts of the daemon. Resolves once the
+   * change is in force and durable. Rejects with RecordConflict or OutcomeUnknown; a pause also
+   * with InstanceGone, NotJoinable, or DefinitionRefused if this driver can't pause. Idempotent.
    */
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**
-   * Moves the revision of an unclaimed record and changes nothing else. So an earlier write that
-   * has not landed never will. Rejects with RecordConflict or OutcomeUnknown.
+   * Changes nothing but the revision of an unclaimed record, so that an earlier write that has not
+   * landed never will. Rejects with RecordConflict or OutcomeUnknown.
    */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /**
    * Deletes the record of an unclaimed instance if it has not moved, then ends the process.
-   * Resolves when the record is gone, so nobody can claim it any more; `gone` follows as a fact.
-   * Rejects with RecordConflict or OutcomeUnknown. `namespace` locates the record if the driver's
-   * mirror may not show it.
+   * Resolves when the record is gone, so nobody can claim it any more. Rejects with RecordConflict
+   * or OutcomeUnknown. `namespace` locates the record if the driver's mirror may not show it.
    */
   retire(id: InstanceId, seen: Revision, namespace: string): Promise<void>;
   /**
-   * Records durably that the claimed instance ends, at any revision, and ends the process. Resolves
-   * once the end is durable; `gone` follows as a fact. The first recorded end stands. An unknown id
-   * counts as done.
+   * At any revision. Resolves once the end is durable; `gone` follows as a fact. The first recorded
+   * end stands. An unknown id counts as done.
    */
   release(id: InstanceId, end: End): Promise<void>;
-  /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
+  /** The process must be gone. An unknown id counts as done. */
   forget(id: InstanceId): Promise<void>;
 }
 
-/** Runs commands in running instances, and reaches their files and ports. */
 export interface InsideInstances {
-  /** Processes in running instances that outlive their caller. */
   readonly processes: ProcessDriver;
-  /** Reads and writes files of running instances. */
   readonly files: SandboxFiles;
   /**
    * Rejects with InstanceGone, ContainerGone, NotJoinable, or with OutcomeUnknown if the command
@@ -282,41 +257,37 @@ export interface InsideInstances {
   /** Rejects with InstanceGone, ContainerGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   /**
-   * Runs the readiness probes of the instance (container and endpoints) once, now. Concurrent
-   * callers may share a run. Does not change the reported status. Rejects with InstanceGone,
-   * NotJoinable or OutcomeUnknown.
+   * Runs each readiness probe once, now; concurrent callers may share a run. Does not change the
+   * reported status. Rejects with InstanceGone, NotJoinable or OutcomeUnknown.
    */
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
   /**
-   * Connects to a TCP port on the sandbox's own loopback. On the host's network, refuses a port on
-   * which another process listens. The stream has back-pressure in both directions, and ends with
-   * the sandbox. The stream may open before the port accepts; it buffers writes until then. Rejects
-   * with InstanceGone, NotJoinable or OutcomeUnknown. Rejects or fails with PortUnreachable if
-   * nothing accepts, or with the signal's reason.
+   * Connects to a port on the sandbox's own loopback. On the host's network, refuses a port on
+   * which another process listens. The stream has back-pressure in both directions, ends with the
+   * sandbox, and may open before the port accepts. Rejects with InstanceGone, NotJoinable or
+   * OutcomeUnknown; rejects or fails with PortUnreachable if nothing accepts, or with the signal's
+   * reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
 }
 
-/** Reads the output of instances. */
 export interface InstanceLogs {
   /**
-   * End of the instance's output, also after the instance is gone, for as long as the output is
-   * kept; empty if it printed nothing. Lines are whole, however they were written. Rejects with
-   * LogsGone, or with NotJoinable if the log can't be read now. Checks neither access nor whether
-   * the instance ever existed.
+   * Also after the instance is gone, for as long as the output is kept; empty if it printed
+   * nothing. Lines are whole, however they were written. Rejects with LogsGone, or with NotJoinable
+   * if the log can't be read now. Checks neither access nor whether the instance ever existed.
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * Follows the instance's output from `after` (a `next` of its container), in order and with
-   * little delay. Ends after the last line of a gone instance, or at an abort. Reads no faster than
-   * its consumer. Rejects with LogsGone. An invalid `after` counts as the beginning.
+   * From `after` (a `next` of its container; an invalid one counts as the beginning), in order.
+   * Ends after the last line of a gone instance, or at an abort. Reads no faster than its consumer.
+   * Rejects with LogsGone.
    */
   followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
 }
 
 export type PortConnection = Duplex & Partial<PortTraits>;
 
-/** Optional members of a connection, beside its stream. */
 export interface PortTraits {
   /**
    * Resolves once the port accepts; rejects with the error of the stream. Absent if the port has
@@ -333,21 +304,21 @@ export interface PortTraits {
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 
-/** Outcome of one probe; of the container's probe if `endpoint` is absent. */
+/** `endpoint` is absent for the container's probe. */
 export interface ProbeOutcome {
   readonly endpoint?: string;
-  /** Reason of the failure; absent if the probe passed. */
+  /** Absent if the probe passed. */
   readonly failure?: string;
 }
 
 export interface DriverDescription {
   /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
-  /** Whether this driver can pause instances; not meaningful while there are problems. */
+  /** Not meaningful while there are problems. */
   readonly pauses: boolean;
   /** Counts of current objects and work, by name, for debugging. */
   readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];
-  /** Failures that keep the driver from its work now, one sentence each; empty if all is well. */
+  /** They keep the driver from its work now, one sentence each. */
   readonly problems: readonly string[];
 }

@@ -1,14 +1,10 @@
-/** An unparsed template document. */
 export interface TemplateFile {
-  /** Location, for messages. */
+  /** For messages. */
   readonly file: string;
   readonly text: string;
 }
 
-/**
- * Source of templates that is read at start, in a stable order. Rejects if the source can't be
- * read.
- */
+/** Read at start, in a stable order. Rejects if the source can't be read. */
 export interface TemplateSource {
   read(): Promise<readonly TemplateFile[]>;
 }

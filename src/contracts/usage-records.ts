@@ -3,8 +3,7 @@ import type { QuotaResource } from '../model/pools/quota.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /**
- * A record's share of its owner's usage. `revision` is the first revision with this amount, if
- * revisions are compared (Quotas.confirm).
+ * `revision` is the first revision with this amount, if revisions are compared (Quotas.confirm).
  */
 export interface RecordedPart {
   readonly name: string;
@@ -14,13 +13,12 @@ export interface RecordedPart {
 
 export type TenantUsage = Readonly<Record<QuotaResource, readonly RecordedPart[]>>;
 
-/** Reads tenants' usage from the records. */
 export interface UsageRecords {
   /**
    * By tenantKey; tenants without usage may be omitted. Read uncached after the call. Many tenants
    * cost little more than one.
    */
   of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>>;
-  /** Tenants with usage, as far as is known without I/O. */
+  /** As far as is known without I/O. */
   tenants(): Iterable<Tenant>;
 }

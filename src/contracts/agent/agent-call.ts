@@ -7,56 +7,46 @@ import { ByteInflow } from '../../lib/streams/byte-queue.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { strange } from './agent-stats.ts';
 
-/** Idle timeout of an agent that must act, in ms. */
+/** In ms, if the agent must act. */
 const SILENCE_MS = 60_000;
-/** Bytes of content buffered for its reader. */
 const MOST_WAITING = 256 * 1024;
 
 export interface AgentCallTerms {
-  /**
-   * Connection to the agent: written bytes reach it, and back-pressure (`drain`, `pause`) works.
-   */
+  /** Written bytes reach the agent, and back-pressure (`drain`, `pause`) works. */
   readonly connection: Duplex;
-  /** Command, then names and values alternately; without NUL. */
+  /** The command, then names and values alternately; without NUL. */
   readonly tokens: readonly (string | Buffer)[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /**
-   * Reads from the head the number of content bytes after it, and throws if the head is malformed.
-   * Absent if content comes in frames.
+   * Returns the number of content bytes that follow the head; throws if it is malformed. Absent if
+   * content comes in frames.
    */
   readonly rawBytes?: (head: Buffer) => number;
-  /** Sent right after the request, before the agent asks for it. */
+  /** Sent before the agent asks for it. */
   readonly body?: Buffer;
-  /** Acknowledges the answer to the agent, which otherwise keeps it for a repeated question. */
+  /** The agent otherwise keeps its answer for a repeated question. */
   readonly acknowledges?: boolean;
-  /** Maps the code of a refusal to an error. Defaults to the file errors. */
+  /** Defaults to the file errors. */
   readonly refused?: (word: string) => Error;
-  /**
-   * Sets the number of content bytes held. Throws if the number is too large; absent if nobody
-   * counts.
-   */
+  /** Throws if the number of content bytes held is too large; absent if nobody counts. */
   readonly hold?: (bytes: number) => void;
 }
 
-/** No agent took the request: the agent is gone, and nothing was done. */
+/** Nothing was done. */
 export class AgentAway extends Error {
   override readonly name = 'AgentAway';
 }
 
-/** The agent exists but does not answer; nothing was done. */
+/** Nothing was done. */
 export class AgentSilent extends NotJoinable {}
 
 /**
- * One request to a sandbox's agent, about its files or a Pod's processes; native/README.md
- * describes the protocol. The agent's messages are not trusted, because it runs among the sandbox's
- * own processes.
+ * One request to a sandbox's agent (native/README.md describes the protocol). The agent is not
+ * trusted: it runs among the sandbox's own processes.
  */
 export class AgentCall {
-  /**
-   * Streams the agent's content of a file, a tree or a list. Fails when the call fails after its
-   * head.
-   */
+  /** Fails when the call fails after its head. */
   readonly content: Readable;
   readonly #inflow = new ByteInflow((bytes) => this.content.push(bytes), MOST_WAITING);
   readonly #socket: Duplex;
@@ -122,7 +112,7 @@ export class AgentCall {
     return this.#head.promise;
   }
 
-  /** Resolves once the call is done; rejects like `head`. */
+  /** Rejects like `head`. */
   answer(): Promise<Buffer> {
     return this.#answer.promise;
   }
@@ -132,7 +122,7 @@ export class AgentCall {
     this.#terms.hold?.(bytes);
   }
 
-  /** Sends the content after the request, to its end. Rejects if sending or the call fails. */
+  /** Rejects if sending or the call fails. */
   send(content: Readable): Promise<void> {
     if (this.#over) return this.#answer.promise.then(() => {});
     return new Promise((resolve, reject) => {
@@ -171,7 +161,7 @@ export class AgentCall {
     });
   }
 
-  /** Sends one more byte; native/README.md gives its meaning for each request. */
+  /** Sends one byte, with a meaning that depends on the request. */
   nudge(): void {
     if (!this.#over) this.#socket.write(NUL);
   }
@@ -245,7 +235,6 @@ export class AgentCall {
     this.#heardAt = this.#terms.clock.now();
   }
 
-  /** Whether the agent must act next. */
   get #owed(): boolean {
     return this.#sending ? this.#socket.writableNeedDrain : !this.#socket.isPaused();
   }
@@ -304,17 +293,16 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'too-many': 'too many file operations of this sandbox are in progress',
 };
 
-/** Control characters, which a name in the sandbox may contain. */
+/** A name in the sandbox may contain them. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const MOST_DETAIL = 400;
 
-/** Returns the code of a refusal. */
 const wordOf = (payload: Buffer): string => {
   const end = payload.indexOf(0);
   return payload.toString('latin1', 0, end < 0 ? payload.length : end);
 };
 
-/** Parses an agent's refusal: a code, then a NUL and a detail. */
+/** A code, then a NUL and a detail. */
 const refusalOf = (payload: Buffer): Error => {
   const end = payload.indexOf(0);
   const word = wordOf(payload);

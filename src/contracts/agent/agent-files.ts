@@ -24,18 +24,16 @@ import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader, strange } from './agent-stats.ts';
 
 const EVENTS_AT_ONCE = 256;
-/** Most bytes of a page of a list; agents send less than half of it. */
+/** Agents send less than half of it. */
 const MOST_PAGE = 4 << 20;
 
 type Tokens = readonly (string | Buffer)[];
 
-/** Options of a call beside its tokens. */
 export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body' | 'acknowledges'>;
 
 /**
- * The files of sandboxes through their agents. Each call is a connection to an agent, which is one
- * of the sandbox's processes and has only their rights (native/README.md). Subclasses define how to
- * reach an agent.
+ * Each call is a connection to an agent, which is one of the sandbox's processes and has only their
+ * rights. Subclasses define how to reach an agent.
  */
 export abstract class AgentFiles implements SandboxFiles {
   readonly provided = true;
@@ -43,8 +41,8 @@ export abstract class AgentFiles implements SandboxFiles {
   abstract prepare(id: InstanceId): void;
 
   /**
-   * The link to an agent may be lost while the agent lives. It then keeps its answers to changes,
-   * and this class asks again.
+   * True if the link to an agent may be lost while the agent lives: then it keeps its answers to
+   * changes, and lost ones are asked for again.
    */
   protected readonly keepsAnswers: boolean = false;
 
@@ -184,10 +182,7 @@ export abstract class AgentFiles implements SandboxFiles {
     return await (await this.#begin(place, tokens, { signal })).answer();
   }
 
-  /**
-   * Sends a request with a body. Does not read the body before the agent asks for it, and destroys
-   * it on failure.
-   */
+  /** Does not read the body before the agent asks for it, and destroys it on failure. */
   async #sent(
     place: FilePlace,
     tokens: Tokens,
@@ -249,7 +244,6 @@ const writtenFrom = (answer: Buffer): WrittenFile => {
   return { stat: reader.stat(), created: reader.flag() };
 };
 
-/** Clients receive the range before the content. */
 const openedFrom = (head: Buffer): Omit<OpenedFile, 'content'> => {
   const reader = new StatReader(head);
   const opened = { stat: reader.stat(), start: reader.number(), end: reader.number() };
@@ -279,7 +273,6 @@ const rangeTokens = (range: OpenRequest['range']): Tokens => {
 
 const MOST_CURSOR = 8_192;
 
-/** A cursor encodes the last returned path. */
 const pathOfCursor = (cursor: string): Buffer => {
   const path = Buffer.from(cursor, 'base64url');
   const parts = path.toString('latin1').split('/');

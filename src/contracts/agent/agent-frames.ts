@@ -1,31 +1,27 @@
-/** Most bytes of a buffered frame. */
 const MOST_GATHERED = 64 * 1024;
 const HEAD_BYTES = 5;
 
-/** Kinds of frames, see native/README.md. */
+/** See native/README.md. */
 export type AgentFrame = 'H' | 'E' | 'X';
 const GATHERED: ReadonlySet<string> = new Set(['H', 'E', 'X', 'K']);
 
 export interface FrameEvents {
-  /** Receives the agent's first byte: 0 if it takes the request. */
+  /** 0 if the agent takes the request. */
   readonly greeted: (code: number) => void;
   readonly frame: (type: AgentFrame, payload: Buffer) => void;
-  /** Content, in pieces as it arrives. */
   readonly data: (bytes: Buffer) => void;
-  /** All bytes announced by `raw` have arrived. */
   readonly rawEnded: () => void;
   readonly malformed: () => void;
 }
 
-/** Parses a file agent's messages, in pieces of any size. Buffers at most 64 KiB. */
+/** Accepts pieces of any size, and buffers at most 64 KiB. */
 export class AgentFrames {
   readonly #events: FrameEvents;
   #greeted = false;
   #over = false;
   #raw = false;
-  /** Type of the current frame; empty while its head is read. */
+  /** Empty while a frame's head is read. */
   #type = '';
-  /** Bytes of the frame, or of raw content, that are still to come. */
   #left = 0;
   #gathered: Buffer[] = [];
   #bytes = 0;
@@ -34,14 +30,13 @@ export class AgentFrames {
     this.#events = events;
   }
 
-  /** To be called from `frame`: the rest of the stream is this number of content bytes. */
+  /** Call it from `frame`: the rest of the stream is this number of content bytes. */
   raw(bytes: number): void {
     this.#raw = true;
     this.#left = bytes;
     if (bytes === 0) this.#events.rawEnded();
   }
 
-  /** Reports nothing further. */
   stop(): void {
     this.#over = true;
   }

@@ -30,25 +30,22 @@ import { followOutput, piecesOf, type BegunReading } from './process-output.ts';
 import { readProcess } from './process-record.ts';
 
 export interface AgentProcessesDeps<Target> extends ProcessCallsDeps<Target> {
-  /**
-   * Runs `way` with the possible targets of the instance's processes; rejects with InstanceGone.
-   */
+  /** Rejects with InstanceGone. */
   readonly enter: <T>(
     id: InstanceId,
     way: (targets: readonly Target[]) => Promise<T>,
   ) => Promise<T>;
-  /** Unique key of a target. */
   readonly keyOf: (target: Target) => string;
 }
 
 /**
- * Processes that each have a *holder* (native/README.md), which keeps the record and the end of the
- * output. So any replica that finds the holder can answer for the process.
+ * Each process has a *holder* (native/README.md) with its record and the end of its output, so any
+ * replica that finds the holder can answer for the process.
  */
 export abstract class AgentProcesses<Target> implements ProcessDriver {
   readonly provided = true;
   protected readonly calls: ProcessCalls<Target>;
-  /** Queues of starts per sandbox, and of inputs per process. */
+  /** Starts per sandbox, and inputs per process. */
   protected readonly turns = new CallTurns();
   readonly #deps: AgentProcessesDeps<Target>;
 
@@ -117,7 +114,6 @@ export abstract class AgentProcesses<Target> implements ProcessDriver {
     return this.#deps.enter(id, way);
   }
 
-  /** Sends a question that returns the record of one process. */
   protected async factOf(
     place: ProcessPlace<Target>,
     question: ProcessQuestion,
@@ -127,7 +123,6 @@ export abstract class AgentProcesses<Target> implements ProcessDriver {
     return fact;
   }
 
-  /** Begins a reading by a question that returns the record and then the output. */
   protected async read(
     place: ProcessPlace<Target>,
     question: ProcessQuestion,
@@ -212,7 +207,7 @@ const factsIn = (records: readonly Buffer[]): readonly ProcessFact[] =>
 const unsaid = (): OutcomeUnknown =>
   new OutcomeUnknown('the sandbox does not report the state of the process');
 
-/** Sorts by start, latest first, and drops the oldest ended processes beyond the limit. */
+/** Latest start first, without the oldest ended processes beyond the limit. */
 export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] => {
   const ended = facts.filter(({ status }) => status === 'Exited');
   const forgotten = new Set(
@@ -223,7 +218,7 @@ export const listOf = (facts: readonly ProcessFact[]): readonly ProcessFact[] =>
     .sort((one, other) => other.startedAt - one.startedAt);
 };
 
-/** Throws ProcessRefused if an order contains a NUL, which the protocol can't carry. */
+/** The protocol can't carry a NUL. */
 export const requireWithoutNul = ({ argv, cwd, env }: ProcessOrder): void => {
   const has = (texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'));
   if (has(argv)) throw new ProcessRefused('command', 'an argument contains a NUL');

@@ -2,9 +2,9 @@ import type { FileEntry, FileEvent, FileKind, FileStat } from '../files.ts';
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
-/** Bytes before the path: kind, mode, uid, gid, size, modification time. */
+/** Kind, mode, uid, gid, size and modification time, before the path. */
 const FIXED_BYTES = 29;
-/** Marks that metadata follows. Agents of earlier builds, which upgrades keep, never send it. */
+/** Agents of earlier builds, which upgrades keep, never send it. */
 const WITH_METADATA = 'F';
 const KINDS: Readonly<Record<string, FileKind>> = {
   f: 'file',
@@ -16,7 +16,6 @@ const KINDS: Readonly<Record<string, FileKind>> = {
 const NOTHING = Buffer.alloc(0);
 const METADATA_BYTES = 4_096;
 
-/** Parses an agent's file stats, one after another (native/README.md). */
 export class StatReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -106,10 +105,9 @@ const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {
 };
 const EVENT_HEAD = 4;
 
-/** Parses events that come in pieces of any size. */
+/** Accepts pieces of any size. */
 export class EventReader {
   readonly #rest = new ByteQueue();
-  /** Bytes until the next event may be complete. */
   #missing = EVENT_HEAD;
 
   feed(chunk: Buffer): readonly FileEvent[] {

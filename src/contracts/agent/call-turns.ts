@@ -1,13 +1,12 @@
 import { NotJoinable } from '../sandbox-driver.ts';
 
-/** Most waiting calls of one key. */
+/** For one key. */
 const MOST_WAITING = 128;
-/** Longest wait of a call in ms. */
+/** In ms. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Runs calls of one key one after another. Each call has its own deadline. Calls behind a hung call
- * are rejected before they begin.
+ * Each call of a key has its own deadline. Calls behind a hung call are rejected before they begin.
  */
 export class CallTurns {
   readonly #patienceMs: number;
@@ -18,8 +17,8 @@ export class CallTurns {
   }
 
   /**
-   * Settles like the work. Rejects with NotJoinable if too many calls wait, or if the wait is too
-   * long. An abort during the wait rejects with the signal's reason.
+   * Settles like the work. Rejects with NotJoinable if too many calls wait, or too long; with the
+   * signal's reason on an abort.
    */
   take<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(key);

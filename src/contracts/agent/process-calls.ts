@@ -12,24 +12,21 @@ import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
 import { AgentAway, AgentCall, type AgentCallTerms } from './agent-call.ts';
 import { PieceReader } from './process-pieces.ts';
 
-/** A connection to an agent or a holder, as in `AgentStream`. */
 export type AgentWay = Duplex & {
-  /** Sets the number of received bytes held; throws if the number is too large. */
+  /** Throws if the number of received bytes held is too large. */
   readonly hold: (bytes: number) => void;
 };
 
 export interface ProcessCallsDeps<Target> {
   readonly open: (place: ProcessPlace<Target>) => Promise<AgentWay>;
-  /** Further names and values of a request. */
   readonly names: (place: ProcessPlace<Target>) => readonly string[];
-  /** Error for a connection on which no agent took the request, from its cause. */
+  /** From the cause. */
   readonly notBegun: (why: unknown) => unknown;
   /** Resolves with false, at once, during shutdown. */
   readonly pause: (ms: number) => Promise<boolean>;
   readonly clock: Clock;
 }
 
-/** Target of a question, and the process that it concerns, if any. */
 export interface ProcessPlace<Target> {
   readonly target: Target;
   readonly processId?: string;
@@ -39,30 +36,26 @@ export interface ProcessQuestion {
   /** The command, then names and values alternately. */
   readonly tokens: readonly string[];
   readonly body?: Buffer;
-  /** Most bytes of the answer; a longer answer is an error. */
+  /** A longer answer is an error. */
   readonly limit?: number;
-  /** An abort cancels work that has not begun; otherwise the call may take its full time. */
+  /** An abort cancels only work that has not begun. */
   readonly unless?: AbortSignal;
-  /** The call ends the process. If an earlier answer was lost, a missing process is a success. */
+  /** The call ends the process: if an earlier answer was lost, a missing process is a success. */
   readonly removes?: boolean;
 }
 
 /** Including the steps before and after, an answer takes at most 30 s. */
 const WITHIN_MS = 25_000;
 const LIMIT = 2 << 20;
-/** Most records kept of an answer; a sandbox may send more records than it has processes. */
+/** A sandbox may send more records than it has processes. */
 const MOST_RECORDS = 2 * (LIVE_PROCESSES + ENDED_PROCESSES);
-/** Most attempts at a question with a lost answer, and the delay between attempts. */
 export const MOST_TRIES = 6;
 export const TRY_AGAIN_MS = 500;
 
-/** Nothing was done, because the caller cancelled. */
+/** The caller cancelled before anything was done. */
 class TakenBack extends Error {}
 
-/**
- * Queries the holders of processes, or the agents that reach them. Every question is repeatable,
- * and is repeated if its answer is lost.
- */
+/** Every question is repeatable, and is repeated if its answer is lost. */
 export class ProcessCalls<Target> {
   readonly #deps: ProcessCallsDeps<Target>;
 
@@ -70,7 +63,7 @@ export class ProcessCalls<Target> {
     this.#deps = deps;
   }
 
-  /** Begins one call, without a retry. Resolves when the agent has taken it. */
+  /** Without a retry. Resolves when the agent has taken the call. */
   async begin(
     place: ProcessPlace<Target>,
     { tokens, body }: Pick<ProcessQuestion, 'tokens' | 'body'>,
@@ -83,7 +76,7 @@ export class ProcessCalls<Target> {
     return call;
   }
 
-  /** Resolves with the returned records. Rejects with OutcomeUnknown after 25 s. */
+  /** Rejects with OutcomeUnknown after 25 s. */
   async ask(place: ProcessPlace<Target>, question: ProcessQuestion): Promise<readonly Buffer[]> {
     // Later attempts ignore `unless`: an earlier attempt may have taken effect.
     question.unless?.throwIfAborted();
@@ -132,7 +125,6 @@ export class ProcessCalls<Target> {
     }
   }
 
-  /** See `ProcessCallsDeps.pause`. */
   pause(ms: number): Promise<boolean> {
     return this.#deps.pause(ms);
   }

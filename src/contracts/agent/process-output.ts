@@ -8,7 +8,6 @@ import { readProcess } from './process-record.ts';
 
 const POSITION = /^\d{1,15}$/;
 
-/** A reading that began with its process: its further pieces, and a function to end it. */
 export interface BegunReading {
   readonly pieces: AsyncGenerator<ProcessPiece, void, undefined>;
   readonly leave: () => void;
@@ -19,10 +18,7 @@ export interface OutputTerms extends OutputRequest {
   readonly begun?: BegunReading;
 }
 
-/**
- * Follows a process's output, as `ProcessDriver.output` promises, by one call of the agent. If the
- * link is lost, continues by another call from the last position.
- */
+/** If the link is lost, continues by another call from the last position. */
 export async function* followOutput<Target>(
   calls: ProcessCalls<Target>,
   place: ProcessPlace<Target>,
@@ -49,7 +45,7 @@ export async function* followOutput<Target>(
 }
 
 class Reading<Target> {
-  /** Position of the reading: bytes of both streams since the process began. */
+  /** Bytes of both streams since the process began. */
   position: number | undefined;
   readonly #calls: ProcessCalls<Target>;
   readonly #place: ProcessPlace<Target>;
@@ -61,7 +57,7 @@ class Reading<Target> {
     this.#pace = pace;
   }
 
-  /** Continues by one call. Throws OutcomeUnknown if its link is lost. */
+  /** Throws OutcomeUnknown if the call's link is lost. */
   async *once(
     from: string | undefined,
     signal: AbortSignal,
@@ -108,7 +104,7 @@ class Reading<Target> {
 /** Consumed bytes after which a paced reader requests as many again. */
 const TAKEN_BYTES = 64 << 10;
 
-/** Parses a call's answer to its end. Throws like the call. */
+/** Throws like the call. */
 export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, void, undefined> {
   const reader = new PieceReader();
   let taken = 0;
@@ -121,10 +117,7 @@ export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, v
   await call.answer();
 }
 
-/**
- * Parses a record. Throws ProcessGone if the record is malformed: nothing is known of the process
- * then.
- */
+/** Throws ProcessGone if the record is malformed. */
 const factIn = (record: Buffer): ProcessFact => {
   const fact = readProcess(record);
   if (!fact) throw new ProcessGone('the record of the process cannot be read');

@@ -1,7 +1,7 @@
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
-/** A holder's message about its process; native/README.md describes the format. */
+/** Described in native/README.md. */
 export type ProcessPiece =
   | { readonly kind: 'begins'; readonly at: number }
   | {
@@ -19,13 +19,10 @@ const [BEGINS, STDOUT, STDERR, RECORD, WANTS] = ['a', 'o', 'e', 'r', 'm'].map((k
   kind.charCodeAt(0),
 );
 const LONGEST_OUTPUT = 64 << 10;
-/** Most bytes of a record, including the process's arguments. */
+/** Includes the process's arguments. */
 const LONGEST_RECORD = 2 << 20;
 
-/**
- * Parses an agent's messages about processes, in pieces of any size. Code in the sandbox can forge
- * them, so no length is trusted.
- */
+/** Accepts pieces of any size. Code in the sandbox can forge them, so no length is trusted. */
 export class PieceReader {
   readonly #gathered = new ByteQueue();
   #bytes = 0;

@@ -2,10 +2,7 @@ import { signalOf } from '../../lib/signal-names.ts';
 import type { ProcessOrder } from '../processes.ts';
 import type { ProcessFact } from '../../model/process.ts';
 
-/**
- * Returns the JSON that a holder keeps for its process and returns unchanged. With `tenant`,
- * includes the process's owner.
- */
+/** A holder keeps this JSON and returns it unchanged. `tenant` is the process's owner. */
 export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string): string =>
   JSON.stringify({
     tenant,
@@ -16,7 +13,7 @@ export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string):
     stdin: order.stdin || order.tty !== undefined,
   });
 
-/** Bytes before the id: whether it has ended, its pid, its exit code, ms since its start. */
+/** Before the id: whether it has ended, its pid, its exit code, ms since its start. */
 const FIXED_BYTES = 17;
 const RUNNING = 'R'.charCodeAt(0);
 const OUT_OF_MEMORY = 'M'.charCodeAt(0);
@@ -26,10 +23,7 @@ const MOST_CODE = 255;
 /** Latest time that a Date can represent. */
 const LATEST = 8.64e15;
 
-/**
- * Parses a holder's record; undefined if it is malformed. Code in the sandbox can forge it, so it
- * is validated like any other input.
- */
+/** Undefined if malformed: code in the sandbox can forge it. */
 export const readProcess = (record: Buffer): ProcessFact | undefined => {
   const end = record.indexOf(0, FIXED_BYTES);
   if (record.length < FIXED_BYTES || end < 0) return undefined;
@@ -53,7 +47,6 @@ export const readProcess = (record: Buffer): ProcessFact | undefined => {
   };
 };
 
-/** Returns the process's tenant, as stored by its holder. */
 export const tenantIn = (record: Buffer): string | undefined => {
   const { tenant } = JSON.parse(toldIn(record)) as { readonly tenant?: unknown };
   return typeof tenant === 'string' ? tenant : undefined;

@@ -5,35 +5,33 @@ export type Expiry =
   | { readonly expired: true }
   | { readonly expired: false; readonly activeAt: number };
 
-/** Time of the last activity of each sandbox, and the sandboxes that ended recently. */
 export interface Activity {
   /**
-   * Records activity now. All replicas see it within seconds, and within a third of the idle
-   * timeout. Cheap to call often. Never throws.
+   * All replicas see it within seconds, and within a third of the idle timeout. Cheap to call
+   * often. Never throws.
    */
   touch(id: InstanceId, idleTimeoutMs: number): void;
   /**
-   * Records that work begins in the sandbox, or ends, on this replica. A working sandbox does not
-   * expire on any replica. If the replica dies, its work ends within a minute. Never throws.
+   * A sandbox with work in progress does not expire on any replica. If the replica dies, its work
+   * ends within a minute. Never throws.
    */
   work(id: InstanceId, goesOn: boolean): void;
   /**
    * Decides atomically whether the sandbox had no activity for `idleTimeoutMs`. The claim counts as
-   * activity. The time since which activity is known counts too: after a loss of data, sandboxes
-   * count as active just now.
+   * activity. After a loss of data, sandboxes count as active just now.
    */
   expire(
     id: InstanceId,
     of: { readonly idleTimeoutMs: number; readonly claimedAt: number },
   ): Promise<Expiry>;
   /**
-   * Records the final end: every replica sees it before the call resolves, for a minute. Forgets
-   * the sandbox's activity.
+   * Every replica sees the end before the call resolves, for a minute. Forgets the sandbox's
+   * activity.
    */
   markEnded(id: InstanceId, end: End): Promise<void>;
   /**
-   * The end that was recorded within the last minute, if any. Rejects with `unavailable` also if
-   * data of that minute was lost.
+   * Recorded within the last minute. Rejects with `unavailable` also if data of that minute was
+   * lost.
    */
   ended(id: InstanceId): Promise<End | undefined>;
 }

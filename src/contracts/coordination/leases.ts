@@ -1,20 +1,15 @@
-/**
- * A held lease. `epoch` grows each time the lease is won; work of an older epoch must not be
- * carried out.
- */
+/** `epoch` grows each time the lease is won; work of an older epoch must not be carried out. */
 export interface Lease {
   readonly epoch: number;
-  /** Whether this replica holds the lease at this moment. */
   held(): boolean;
 }
 
-/** Called after each change, in order per shard. Exceptions are logged. */
+/** In order per shard. Exceptions are logged. */
 export interface LeaseListener {
   gained(shard: number): void;
   /**
-   * `gone`: the lease has ended. `wanted-elsewhere`: another replica is to have it. This replica
-   * then still holds it until `giveUp`, which must come soon; the lease ends by itself after some
-   * seconds.
+   * `wanted-elsewhere`: another replica is to have the lease. This replica holds it until `giveUp`,
+   * which must come soon; the lease ends by itself after some seconds.
    */
   lost(shard: number, because: 'gone' | 'wanted-elsewhere'): void;
 }
@@ -24,27 +19,24 @@ export interface LeaseListener {
  * never depends on it.
  */
 export interface Leases {
-  /** The shard's lease, if this replica holds it. */
+  /** Undefined if this replica does not hold it. */
   lease(shard: number): Lease | undefined;
   /**
-   * Reports each held lease at once, then each change. Returns a function that unsubscribes. Takes
-   * leases only while there is a listener.
+   * Reports each held lease at once. Returns a function that unsubscribes. Takes leases only while
+   * there is a listener.
    */
   follow(listener: LeaseListener): () => void;
   /**
-   * Releases the lease, so that another replica can take it at once. Does nothing if this replica
-   * does not hold it. Never rejects.
+   * Another replica can take it at once. Does nothing if this replica does not hold it. Never
+   * rejects.
    */
   giveUp(shard: number): Promise<void>;
-  /**
-   * Takes no more leases, and offers the held ones to other replicas, for an orderly handover.
-   * Idempotent.
-   */
+  /** Takes no more leases, and offers the held ones to other replicas. Idempotent. */
   leave(): void;
-  /** Takes leases again after `leave`. Idempotent. */
+  /** Idempotent. */
   join(): void;
-  /** Last seen live replicas, including this replica; sorted. */
+  /** As last seen, including this replica; sorted. */
   replicas(): readonly string[];
-  /** Last seen holder of each shard; omits shards without a holder. */
+  /** As last seen; omits shards without a holder. */
   holders(): ReadonlyMap<number, string>;
 }

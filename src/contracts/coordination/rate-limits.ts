@@ -1,7 +1,7 @@
 export interface RateLimits {
   /**
-   * Counts one call; false if the name exceeds `limit` in the window, which begins with its first
-   * call. Never rejects: if the store is unreachable, this replica counts by itself.
+   * The window begins with the name's first call. Never rejects: if the store is unreachable, this
+   * replica counts by itself.
    */
   countWithin(
     name: string,

@@ -2,7 +2,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Tenant for whom a request under an Idempotency-Key is kept, and for how long from now. */
+/** For how long from now a tenant's request is kept. */
 export interface RequestOwner {
   readonly tenant: Tenant;
   readonly ttlMs: number;
@@ -18,11 +18,11 @@ export type OpenedRequest =
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
-/** Possible effects of earlier requests of the key that were given up or lost. */
+/** Earlier requests of the key that were given up or lost. */
 export interface EarlierRequest {
   /** A request may have claimed this instance, or may still claim it. */
   readonly instance?: InstanceId;
-  /** A request was sent to this location, or was about to be: see `placeRequest`. */
+  /** A request was sent here, or was about to be: see `placeRequest`. */
   readonly place?: string;
   /**
    * Requests were lost recently, so one of this key may have claimed an instance that mirrors don't
@@ -31,29 +31,27 @@ export interface EarlierRequest {
   readonly isUnsure?: true;
 }
 
-/** Longest answer that is kept, in characters. */
+/** In characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
-/** Bytes that an answer counts beside its text, for its index. */
+/** Bytes of the index, beside the text. */
 export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {
   /**
-   * Opens a request under an Idempotency-Key. `new`: the caller must carry it out, and the request
-   * stays in flight until it is answered or given up. A request of a dead replica becomes new
-   * again. `reused`: the key has another body, whether in flight, answered or placed.
+   * `new`: the caller must carry it out, and the request stays in flight until it is answered or
+   * given up. A request of a dead replica becomes new again. `reused`: the key has another body.
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
   /**
-   * Returns whether this replica still owns a request that it opened, and extends the ownership by
-   * some seconds. False: another replica may own it now. Rejects if the store is unreachable.
+   * True extends the ownership by some seconds. False: another replica may own the request now.
+   * Rejects if the store is unreachable.
    */
   confirmRequest(mark: RequestFingerprint): Promise<boolean>;
   /**
-   * Records the destination of a request in flight before the request is sent there, for the next
-   * opener. A place is a short text; undefined means that it was not sent and never will be. A
-   * place is durable when the call resolves, and is kept for `ttlMs`. Resolves with false and
-   * records nothing if another replica owns the request: it must not be sent.
+   * Records the destination before the request is sent there, for the next opener; undefined means
+   * that it was not sent and never will be. Durable when the call resolves, and kept for `ttlMs`.
+   * False if another replica owns the request: it must not be sent.
    */
   placeRequest(
     mark: RequestFingerprint,
@@ -61,16 +59,15 @@ export interface Requests {
     place: string | undefined,
   ): Promise<boolean>;
   /**
-   * Ends a request in flight and keeps its answer for `ttlMs` from now: a text without NUL of at
-   * most MAX_KEPT_ANSWER. Durable when it resolves, and ordered before any later write of this
-   * replica. Beyond a tenant's bytes, evicts its oldest answers early; beyond the bytes of all, the
-   * oldest of the largest tenant. Idempotent. Resolves with false if the answer was not kept: it is
-   * too long, or another replica owns the request, and its answer stands.
+   * Keeps the answer for `ttlMs` from now: a text without NUL of at most MAX_KEPT_ANSWER. Durable
+   * when it resolves, and ordered before any later write of this replica. Evicts a tenant's oldest
+   * answers beyond its bytes, and the largest tenant's beyond the bytes of all. Idempotent. False
+   * if the answer is too long, or another replica owns the request.
    */
   keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean>;
   /**
-   * Ends a request in flight without an answer. A repeated request is carried out again. Its opener
-   * receives the place, and the instance that was admitted for a claim under it. Idempotent.
+   * A repeated request is carried out again; its opener receives the place, and the instance that
+   * was admitted for a claim under it. Idempotent.
    */
   giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void>;
 }

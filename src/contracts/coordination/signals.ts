@@ -1,23 +1,20 @@
-/**
- * Recent revocations of API keys. The records show them too, perhaps later, and also those that
- * were not published.
- */
+/** The records show revocations too, perhaps later, and also those that were not published. */
 export interface Revocations {
   /**
-   * Publishes the revocation to every replica, including this replica, as soon as possible; drops
-   * it during an outage. Called once the record is gone. Never throws or waits.
+   * Every replica, including this one, gets it as soon as possible; an outage drops it. Call it
+   * once the record is gone. Never throws or waits.
    */
   publishRevocation(keyId: string): void;
   /**
-   * Reports further revocations. Calls `missed` if some may be missing; the records then show them.
-   * Returns a function that unsubscribes. Neither callback may throw.
+   * Calls `missed` if some may be missing; the records then show them. Returns a function that
+   * unsubscribes. Neither callback may throw.
    */
   subscribeRevocations(report: (keyId: string) => void, missed?: () => void): () => void;
 }
 
 /**
- * State of a claim that found no idle instance: it waits or was refused, or a refused claimant has
- * been served since. `principal` is the claimant.
+ * A claim found no idle instance: it waits or was refused, or a refused claimant has been served
+ * since. `principal` is the claimant.
  */
 export interface DemandSignal {
   readonly kind: 'waits' | 'refused' | 'served';
@@ -25,16 +22,13 @@ export interface DemandSignal {
   readonly principal: string;
 }
 
-/**
- * Reports unmet demand of claims to the code that sizes pools. Later claims make up for a lost
- * signal.
- */
+/** For the code that sizes pools. Later claims make up for a lost signal. */
 export interface DemandSignals {
   /**
-   * Publishes to every replica, including this replica, as soon as possible and in any order; drops
-   * the signal during an outage. Never throws or waits.
+   * Every replica, including this one, gets it as soon as possible, in any order; an outage drops
+   * it. Never throws or waits.
    */
   publishDemand(word: DemandSignal): void;
-  /** Reports further signals. Returns a function that unsubscribes. `report` must not throw. */
+  /** Returns a function that unsubscribes. `report` must not throw. */
   subscribeDemand(report: (word: DemandSignal) => void): () => void;
 }

@@ -1,12 +1,12 @@
 import type { Role } from '../../model/tenant.ts';
 import type { ToldCopies, ToldSource, ToldVisit } from './told-records.ts';
 
-/** Most keys of a manager that count on all its clusters. */
+/** They count on all clusters of a manager. */
 export const MOST_PROMOTED = 1_000;
 
 /**
- * A promoted key as a manager sends it to its workers. It never has the secret, nor the manager's
- * pepper or a value derived from the pepper. Times in ms, by the manager's clock.
+ * Never has the secret, nor the manager's pepper or a value derived from it. Times in ms, by the
+ * manager's clock.
  */
 export interface PromotedKey {
   readonly keyId: string;
@@ -23,25 +23,22 @@ export interface PromotedKey {
   readonly expiresAt: number;
 }
 
-/** Publishes a manager's valid promoted keys to its links, by `keyId`. */
+/** Valid keys only, by `keyId`. */
 export type PromotedKeySource = ToldSource<PromotedKey>;
 
-/** A manager's message about its promoted keys. */
 export interface PromotedChange {
   readonly keys: readonly PromotedKey[];
-  /** Ids of keys that are no longer promoted or valid. */
+  /** No longer promoted or valid. */
   readonly gone: readonly string[];
   /** The manager's time in ms. */
   readonly now: number;
 }
 
-/** A worker's copies of promoted keys. */
 export type PromotedKeyCopies = ToldCopies<PromotedChange>;
 
 /**
- * Applies the messages of one link about promoted keys. A change is in force when `take` resolves,
- * also for requests in progress. It is durable once the store accepts it; until then it is retried.
- * Once caught up, the copies are up to date. If the manager no longer knows the cluster, all its
+ * A change is in force when `take` resolves, also for requests in progress. It is durable once the
+ * store accepts it; until then it is retried. If the manager no longer knows the cluster, all its
  * keys become invalid, durably when `left` resolves.
  */
 export type PromotedKeyVisit = ToldVisit<PromotedChange>;

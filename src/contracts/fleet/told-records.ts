@@ -1,33 +1,28 @@
-/** Publishes to a manager's links the records of which workers keep copies. */
+/** Workers keep copies of these records. */
 export interface ToldSource<T> {
-  /** Every such record now; no older than the call. Rejects if the records are unknown. */
+  /** No older than the call. Rejects if the records are unknown. */
   list(): Promise<readonly T[]>;
-  /** Undefined if there is no such record, or if it is no longer published. */
+  /** Also undefined if it is no longer published. */
   find(id: string): T | undefined;
-  /** Calls `changed` with an id each time `find` returns something else for it. */
+  /** Called each time `find` returns something else for the id. */
   follow(changed: (id: string) => void): () => void;
 }
 
-/** A worker's copies of its managers' records. */
 export interface ToldCopies<Change> {
   /**
-   * A manager proved its identity at one of the addresses that the worker dials. Once every address
-   * has its manager, copies of unlinked other managers end. `manager` is the fingerprint of its
-   * key.
+   * A manager proved its identity at one of the addresses that the worker dials; `manager` is the
+   * fingerprint of its key. Once every address has its manager, copies of unlinked other managers
+   * end.
    */
   leadsTo(address: string, manager: string): void;
-  /**
-   * Begins a session for a link whose manager proved its identity. `manager` is the fingerprint of
-   * its key.
-   */
+  /** For a link whose manager proved its identity; `manager` is the fingerprint of its key. */
   begin(manager: string): ToldVisit<Change>;
 }
 
-/** Applies the messages of one link. */
 export interface ToldVisit<Change> {
-  /** Number of copies rebuilt because they were kept with another pepper; absent if none. */
+  /** Copies rebuilt because they were kept with another pepper; absent if none. */
   readonly remade?: number;
-  /** Puts the change into force here. */
+  /** The change is in force here when this resolves. */
   take(change: Change): Promise<void>;
   /** Ends all copies of this manager except these ids, which are complete. */
   caughtUp(ids: ReadonlySet<string>): Promise<void>;
