@@ -1,17 +1,16 @@
 import type { TemplateState } from '../model/fleet/cluster.ts';
 import type { Caller } from '../model/tenant.ts';
 
-/** A worker's managers, and whether they are cut off. */
 export interface ManagersView {
-  /** Addresses from the settings. */
+  /** From the settings. */
   readonly addresses: readonly string[];
-  /** Time of the cut-off in ms; undefined if they are not cut off. */
+  /** In ms; undefined if the managers are not cut off. */
   readonly cutOffAt: number | undefined;
-  /** Number of the answering replica's links. */
+  /** Counts those of the answering replica. */
   readonly links: number;
 }
 
-/** Use cases of a worker's managers, for its own admins. */
+/** For a worker's own admins. */
 export interface ManagersOperations {
   readonly getManagers: () => ManagersView;
   /** Durable when it resolves. */
@@ -21,11 +20,10 @@ export interface ManagersOperations {
   ) => Promise<ManagersView>;
 }
 
-/** A cluster's state of a global template of its manager. */
 export interface TemplateClusterView {
   readonly clusterId: string;
   readonly state: TemplateState;
-  /** Version on the cluster; undefined if it has none or does not report it. */
+  /** Undefined if the cluster has none or does not report it. */
   readonly version: string | undefined;
   readonly message: string | undefined;
   /**

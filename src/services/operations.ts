@@ -10,10 +10,7 @@ import type { PoolOperations } from '../actors/pool/commands/pool-operations.ts'
 import type { EnvOperations } from '../actors/env/commands/env-operations.ts';
 import type { TemplateOperations } from './templates/template-operations.ts';
 
-/**
- * Every use case, each in a file beside this one; the HTTP layer calls nothing else. Each rejects
- * with a Refusal for an expected "no".
- */
+/** The HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
 export interface Operations
   extends
     ApprovalOperations,
@@ -29,13 +26,13 @@ export interface Operations
     ManagersOperations,
     TemplateOperations {
   readonly readiness: () => Readiness;
-  /** State of a global template on each cluster of a manager. */
+  /** On each cluster of a manager. */
   readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
 }
 
 export interface Readiness {
   readonly ready: boolean;
-  /** `PART: PROBLEM`; empty if all is well. */
+  /** `PART: PROBLEM`. */
   readonly problems: readonly string[];
   /** Degraded parts that still work. */
   readonly warnings: readonly string[];

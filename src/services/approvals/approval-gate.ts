@@ -18,7 +18,6 @@ import { Grant, type GrantDeps } from './grant.ts';
 import type { SealedContents } from './sealed-contents.ts';
 import { Permits } from '../../lib/permits.ts';
 
-/** A request that a rule gates, as it is bound and displayed. */
 export interface HeldRequest extends Pick<
   ApprovalRecord,
   | 'operation'
@@ -48,23 +47,21 @@ export interface ApprovalGateDeps extends GrantDeps {
   readonly terms: ApprovalTerms;
 }
 
-/** Most pending requests of one user. */
 export const MOST_PENDING = 20;
-/** Most pending requests of all users, plus unused grants. */
+/** Includes unused grants. */
 const MOST_OPEN = 500;
 /** A repeat soon after use comes from a client that missed the answer. */
 const USED_LATELY_MS = 10_000;
 
 /**
- * Holds requests until a person has approved them: finds the grant for a request, or creates a
- * pending approval. If the store is unreachable, refuses; passes only requests that are known to be
- * granted.
+ * Finds the grant for a request, or creates a pending approval. If the store is unreachable, passes
+ * only requests that are known to be granted.
  */
 export class ApprovalGate {
   readonly waits: ApprovalWaits;
   readonly #deps: ApprovalGateDeps;
   readonly #rules = new Map<string, readonly PolicyRule[]>();
-  /** By user: serializes the requests of each user. */
+  /** Serializes the requests of each user. */
   readonly #asking = new Map<string, Promise<unknown>>();
 
   constructor(deps: ApprovalGateDeps) {
@@ -72,7 +69,7 @@ export class ApprovalGate {
     this.waits = new ApprovalWaits(deps);
   }
 
-  /** The rules that may apply to requests of an operation, in order. */
+  /** In order. */
   rulesFor(operation: string, method: string): readonly PolicyRule[] {
     const key = `${method} ${operation}`;
     const known = this.#rules.get(key);
@@ -82,10 +79,7 @@ export class ApprovalGate {
     return rules;
   }
 
-  /**
-   * The grant for the request, if there is one. Refuses with APPROVAL_DENIED a request that was
-   * denied recently.
-   */
+  /** Refuses with APPROVAL_DENIED a request that was denied recently. */
   find(request: HeldRequest): Grant | undefined {
     const { mirror, clock, terms } = this.#deps;
     const now = clock.now();
@@ -103,9 +97,8 @@ export class ApprovalGate {
   }
 
   /**
-   * Requests a grant, shared by equal requests, and waits for it up to `waitMs`. Refuses with
-   * APPROVAL_REQUIRED if the wait ends without a grant, and with RATE_LIMITED beyond 20 pending
-   * requests.
+   * Equal requests share a grant. Refuses with APPROVAL_REQUIRED if the wait ends without one, and
+   * with RATE_LIMITED beyond 20 pending requests.
    */
   async ask(request: HeldRequest, waitMs: number, signal: () => AbortSignal): Promise<Grant> {
     const asked = await this.#inTurn(tenantKey(request.caller), () => this.#pendingFor(request));
@@ -198,16 +191,15 @@ export class ApprovalGate {
   }
 }
 
-/** Approved for one use, and unused or used so recently that the same request may continue. */
+/** Unused, or used so recently that the same request may continue. */
 const isGrantedOnce = ({ status, scope, use }: ApprovalRecord, now: number): boolean =>
   (status === 'approved' && scope === 'once') ||
   (use !== undefined && (!use.settled || now < use.at + USED_LATELY_MS));
 
-/** Whether the approval is for exactly this request. */
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
   binding === request.binding && route === request.route;
 
-/** Most requests that wait on one replica: of one tenant, and of all. */
+/** On one replica. */
 const MOST_OF_TENANT = 16;
 const MOST = 1_024;
 
@@ -217,12 +209,11 @@ interface WaitTerms {
   readonly signal: () => AbortSignal;
 }
 
-/** Lets requests wait for a decision, without reading the store. */
+/** Does not read the store. */
 class ApprovalWaits {
   readonly #mirror: ApprovalMirror;
   readonly #clock: Clock;
   readonly #places = new Permits({ all: MOST, tenant: MOST_OF_TENANT });
-  /** Callbacks by approval. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
   constructor({ mirror, clock }: { readonly mirror: ApprovalMirror; readonly clock: Clock }) {

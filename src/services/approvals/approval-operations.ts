@@ -7,7 +7,7 @@ import type {
 import type { Caller } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** The viewer: a key, or a person at the console. */
+/** A key, or a person at the console. */
 export type ApprovalViewer = Caller | ConsoleSession;
 
 export interface ApprovalDecision {
@@ -17,7 +17,7 @@ export interface ApprovalDecision {
 }
 
 export interface ApprovalOperations {
-  /** Lists the viewer's own approvals, newest first; admins and sessions see all. */
+  /** The viewer's own, newest first; admins and sessions see all. */
   readonly listApprovals: (
     viewer: ApprovalViewer,
     status: ApprovalStatus | undefined,
@@ -26,8 +26,8 @@ export interface ApprovalOperations {
   /** Refuses with APPROVAL_NOT_FOUND if the approval is missing or belongs to another user. */
   readonly getApproval: (viewer: ApprovalViewer, id: string) => Promise<ApprovalRecord>;
   /**
-   * Returns the request's content, byte for byte. Undefined if the approval is over, had no
-   * content, or the session may not decide: the content may hold secrets.
+   * Byte for byte. Undefined if the approval is over, had no content, or the session may not
+   * decide: the content may hold secrets.
    */
   readonly approvalContent: (session: ConsoleSession, id: string) => Promise<Buffer | undefined>;
   /** Durable when it resolves. Refuses with ALREADY_DECIDED if the approval is decided or over. */

@@ -20,7 +20,6 @@ export interface ApprovalPartsDeps {
   readonly severalDecide: () => boolean;
 }
 
-/** The gate for requests and the operations that decide on them, over one mirror. */
 export interface ApprovalParts {
   readonly mirror: ApprovalMirror;
   readonly gate: ApprovalGate;

@@ -3,7 +3,6 @@ import { expired, isExpired, settled } from '../../model/approvals/approval-chan
 
 type Amending = Pick<ApprovalMirror, 'amend'>;
 
-/** Expires an approval after its deadline. */
 export const expireApproval =
   (mirror: Amending, now: () => number) =>
   async (id: string, permitted: () => boolean): Promise<void> => {
@@ -15,8 +14,8 @@ export const expireApproval =
   };
 
 /**
- * Records that the effect of a grant exists, or that nobody will attempt it again. `answeredAt` is
- * the time of its answer, if any.
+ * The effect exists, or nobody will attempt it again. `answeredAt` is the time of its answer, if
+ * any.
  */
 export const settleApproval =
   (mirror: Amending, answeredAt?: number) =>

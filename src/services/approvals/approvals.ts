@@ -20,14 +20,13 @@ export interface ApprovalsDeps {
   readonly contents: SealedContents;
   readonly clock: Clock;
   readonly terms: ApprovalTerms;
-  /** Whether more than one person decides. */
   readonly severalDecide: () => boolean;
 }
 
-/** Age of a login in ms after which deciding requires a new login. */
+/** Deciding requires a login that is at most this old, in ms. */
 export const STEP_UP_MS = 15 * 60_000;
 
-/** Lists, shows and decides approvals (operations on `/approvals`). */
+/** Operations on `/approvals`. */
 export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
   const { mirror, contents, clock } = deps;
   const shown = (record: ApprovalRecord): ApprovalRecord =>

@@ -19,18 +19,17 @@ export interface GrantDeps {
 }
 
 export interface EffectUnderGrant {
-  /** An earlier attempt began: its effect may exist, or may have existed. */
+  /** An earlier attempt's effect may exist, or may have existed. */
   readonly mayBeDone: boolean;
 }
 
 /** For an effect that may happen any number of times. */
 export const NOT_FOR_ONCE: EffectUnderGrant = { mayBeDone: false };
 
-/** Carries out the effect of a grant. */
 export interface GrantedWork<T> {
   /**
-   * A repeat under the approval's id has the same effect. Work that is not repeatable is attempted
-   * once, whatever its outcome.
+   * A repeat under the approval's id has the same effect. Other work is attempted once, whatever
+   * its outcome.
    */
   readonly isRepeatable: boolean;
   readonly carryOut: (use: EffectUnderGrant) => Promise<T> | T;
@@ -38,7 +37,6 @@ export interface GrantedWork<T> {
   readonly hadNoEffect: (error: unknown) => boolean;
 }
 
-/** The approval that was found for a request. */
 export class Grant {
   readonly #deps: GrantDeps;
   readonly #record: ApprovalRecord;
@@ -52,16 +50,14 @@ export class Grant {
     return this.#record.id;
   }
 
-  /** Whether the grant allows only one effect. */
   get isForOnce(): boolean {
     return this.#record.scope !== 'session';
   }
 
   /**
-   * Uses up the grant and carries out its effect. The use is durable before the effect begins.
-   * After a crash between the two, the work is repeated under the same id, so the effect happens
-   * once. Callers of repeatable work call `settle` once its answer is stored. Refuses with CONFLICT
-   * if another request used the grant.
+   * The use is durable before the effect begins. After a crash between the two, the work is
+   * repeated under the same id, so the effect happens once. Callers of repeatable work call
+   * `settle` once its answer is stored. Refuses with CONFLICT if another request used the grant.
    */
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
     if (!this.isForOnce) {
@@ -80,10 +76,7 @@ export class Grant {
     }
   }
 
-  /**
-   * Records that the effect exists and its answer is known. Never rejects: a repeat finds the
-   * effect, too.
-   */
+  /** The effect exists and its answer is known. Never rejects: a repeat finds the effect, too. */
   async settle(): Promise<void> {
     if (!this.isForOnce) return;
     try {

@@ -5,10 +5,10 @@ import type { ApprovalGate } from './approval-gate.ts';
 
 type Gate = Pick<ApprovalGate, 'rulesFor'>;
 
-/** The requests that correspond to a connection, or to a call of another protocol. */
+/** Requests that a connection, or a call of another protocol, stands for. */
 export interface StoodFor {
   readonly operations: readonly string[];
-  /** Path parameters of the requests, without unknown ones. */
+  /** Without unknown ones. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +25,7 @@ export const refuseHeld = (gate: Gate, caller: Caller, { operations, params }: S
   }
 };
 
-/** Whether the rules can pass one of the requests, depending on its unknown parameters. */
+/** Depends on the requests' unknown parameters. */
 export const mayAnyPass = (gate: Gate, caller: Caller, { operations, params }: StoodFor): boolean =>
   operations.some((operation) => {
     const subject = subjectOf(operation, params, caller);

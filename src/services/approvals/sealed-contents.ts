@@ -3,8 +3,8 @@ import { seal, unseal } from '../keys/sealed-box.ts';
 import { unavailable } from '../../model/refusals.ts';
 
 /**
- * Seals the content of a pending request, because it may hold a secret and is stored until the
- * decision. The key is derived from the pepper, and the seal is bound to the approval.
+ * Content may hold a secret and is stored until the decision. The key is derived from the pepper,
+ * and the seal is bound to the approval.
  */
 export class SealedContents {
   readonly #key: Buffer;
@@ -17,7 +17,7 @@ export class SealedContents {
     return seal(this.#key, id, content);
   }
 
-  /** Returns the content byte for byte. Throws a Refusal if it was not sealed for this approval. */
+  /** Throws a Refusal if it was not sealed for this approval. */
   open(id: string, text: string): Buffer {
     const content = unseal(this.#key, id, text);
     if (!content) throw unavailable('the contents of this request cannot be read; deny it');

@@ -8,8 +8,7 @@ import { withPipes } from '../../lib/processes.ts';
 import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 /**
- * Sends a line, without line end, to the destination of the machine's owner. Rejects on failure. An
- * abort of `signal` ends the program that it runs.
+ * The line has no line end. Rejects on failure. An abort of `signal` ends the program that it runs.
  */
 export type AnchorPlace = (line: string, signal: AbortSignal) => Promise<void>;
 
@@ -20,7 +19,7 @@ export interface AuditAnchorOptions {
   readonly log: Log;
 }
 
-/** Interval between lines while the chain grows, also before a retry. */
+/** While the chain grows, also before a retry. */
 const ANCHOR_MS = 60_000;
 const TELL_MS = 10_000;
 const STOP_MS = 2_000;
@@ -28,10 +27,9 @@ const MOST_STDERR = 500;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Reports the end of the audit chain to a destination that the audit's owner chose. It reports at
- * start, once a minute while the chain grows, and at the end. A later rewrite of the chain can't
- * change these reports. A line is `TIME REPLICA NUMBER:HASH`, and its line of the chain is already
- * on disk.
+ * Reports the end of the audit chain to a destination that the audit's owner chose, so that a later
+ * rewrite of the chain shows. At start, once a minute while the chain grows, and at the end. A line
+ * is `TIME REPLICA NUMBER:HASH`, and its line of the chain is already on disk.
  */
 export class AuditAnchor {
   readonly #options: AuditAnchorOptions;
@@ -41,14 +39,13 @@ export class AuditAnchor {
   #problem: string | undefined;
   #cancel: (() => void) | undefined;
   #telling: Promise<void> | undefined;
-  /** Cancels the report in progress. */
   #giveUp: (afterMs: number) => void = () => {};
 
   constructor(options: AuditAnchorOptions) {
     this.#options = options;
   }
 
-  /** Reason why the last report failed; undefined if it succeeded. */
+  /** Undefined if the last report succeeded. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -68,7 +65,7 @@ export class AuditAnchor {
     await this.#telling;
   }
 
-  /** Reports the end of the chain; takes at most 2 s. */
+  /** Takes at most 2 s. */
   async stop(): Promise<void> {
     const { clock } = this.#options;
     const until = clock.now() + STOP_MS;
@@ -117,10 +114,9 @@ export class AuditAnchor {
   }
 }
 
-/** Socket of the machine's syslog. */
 const SYSLOG = '/dev/log';
 
-/** Parses a setting: `file:/PATH`, `syslog`, `command:/PATH`. */
+/** `file:/PATH`, `syslog`, `command:/PATH`. */
 export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
   if (setting === 'syslog') return told('logger', loggerArgs(syslog));
   const path = setting.slice(setting.indexOf(':') + 1);
@@ -131,8 +127,8 @@ export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
 };
 
 /**
- * Arguments with which `logger` fails if nothing listens. Otherwise it drops the line and exits
- * with 0 if systemd is not the init process, as in a container.
+ * With these, `logger` fails if nothing listens. Otherwise it drops the line and exits with 0 if
+ * systemd is not the init process, as in a container.
  */
 const loggerArgs = (socket: string): readonly string[] => [
   ...['--socket', socket, '--socket-errors=on'],
@@ -140,8 +136,8 @@ const loggerArgs = (socket: string): readonly string[] => [
 ];
 
 /**
- * Runs a program that reads the line from stdin and exits with 0. The program gets the system's
- * PATH and no variable of the daemon. If it takes too long, its process group is killed.
+ * The program reads the line from stdin, and gets the system's PATH and no variable of the daemon.
+ * If it takes too long, its process group is killed.
  */
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>

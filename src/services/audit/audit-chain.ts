@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { AuditLine } from '../../contracts/audit.ts';
 
 /**
- * End of the chain. Each line is JSON that ends with the previous line's hash and its own,
- * `…,"prev":"<hex>","hash":"<hex>"}`. A line's own hash is the SHA-256 of the line without
- * `,"hash":"<hex>"`. So a changed line requires changes of all later lines.
+ * Each line is JSON that ends with the previous line's hash and its own,
+ * `…,"prev":"<hex>","hash":"<hex>"}`: the SHA-256 of the line without `,"hash":"<hex>"`. So a
+ * changed line requires changes of all later lines.
  */
 export interface ChainEnd {
   readonly seq: number;
@@ -19,10 +19,8 @@ export interface ChainedLine extends ChainEnd {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The end before the first line of a chain. */
 export const CHAIN_START: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
 
-/** The next line of the chain, and the new end. */
 export const chainLine = (
   end: ChainEnd,
   fields: Readonly<Record<string, unknown>>,

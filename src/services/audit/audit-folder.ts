@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { AuditLine } from '../../contracts/audit.ts';
 import { CHAIN_START, type ChainEnd, type ChainedLine, readChainLine } from './audit-chain.ts';
 
-/** Names a file by the number of its first line, so that names sort in order. */
+/** Names sort in order. */
 export const auditFileName = (firstSeq: number): string =>
   `audit-${String(firstSeq).padStart(16, '0')}.jsonl`;
 export const firstSeqOf = (name: string): number | undefined => {
@@ -11,15 +11,12 @@ export const firstSeqOf = (name: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits);
 };
 
-/**
- * The file with the end of the chain. It reveals lines that were cut off the end, unless this file
- * was changed too.
- */
+/** It reveals lines that were cut off the end, unless this file was changed too. */
 export const HEAD_FILE = 'head';
 export const headText = ({ seq, hash }: ChainEnd): string =>
   `${String(seq).padStart(16, '0')} ${hash}\n`;
 
-/** Paths of an audit's files, in order. */
+/** In order. */
 export const auditFiles = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => FILE_NAME.test(name))
@@ -39,21 +36,18 @@ export const readHead = (folder: string): ChainEnd | undefined => {
 };
 
 export interface AuditTail {
-  /** Last valid line; CHAIN_START for an empty audit. */
+  /** CHAIN_START for an empty audit. */
   readonly end: ChainEnd;
   readonly endKind: string | undefined;
-  /**
-   * The file to continue. Undefined to begin a new file, because no file exists or the last file
-   * does not end with `end`.
-   */
+  /** To continue. Undefined if there is no file, or the last one does not end with `end`. */
   readonly file: { readonly path: string; readonly bytes: number } | undefined;
-  /** Number in the last file's name; 0 if there is no file. */
+  /** From its name; 0 if there is no file. */
   readonly lastFileSeq: number;
-  /** The last lines, oldest first. */
+  /** Oldest first. */
   readonly lines: readonly AuditLine[];
 }
 
-/** Reads the end of an earlier run's files: TAIL_BYTES, over as many files as necessary. */
+/** Reads TAIL_BYTES, over as many files as necessary. */
 export const readAuditTail = (folder: string): AuditTail => {
   const files = auditFiles(folder);
   let lines: AuditLine[] = [];

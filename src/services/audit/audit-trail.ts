@@ -22,46 +22,42 @@ export interface AuditTrailOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly recent: RecentAudit;
-  /** Receives the end of the chain on disk. */
   readonly anchor?: AuditAnchor;
   /** Receives complete lines, each once, after they are in the file. It must not wait. */
   readonly copy?: (text: string) => void;
 }
 
-/** Delay in ms to batch lines into one write, so that a request costs no write of its own. */
+/** In ms. Batches lines into one write, so that a request costs no write of its own. */
 export const WRITE_DELAY_MS = 50;
-/** Time in ms after which lines are on disk. */
+/** In ms, until lines are on disk. */
 const SYNC_MS = 1_000;
 const AGAIN_MS = 1_000;
 const MOST_UNWRITTEN = 10_000;
 const WRITTEN_AT_ONCE = 500;
 const STOP_MS = 2_000;
 
-/**
- * Reads the boot id of the machine; together with pid and start time it identifies a run of the
- * daemon.
- */
+/** With pid and start time it identifies a run of the daemon. */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Outcome of the lines of one run, including its own `begin` and `end`. */
+/** Includes the run's own `begin` and `end`. */
 export interface AuditCounts {
   readonly written: number;
-  /** Dropped because the queue was full. */
+  /** Because the queue was full. */
   readonly lost: number;
   /** Lines of earlier runs that the files lacked at start. */
   readonly missing: number;
   readonly waiting: number;
-  /** Time in ms since writing began to fail; 0 if it works. */
+  /** In ms; 0 if writing works. */
   readonly unwritableMs: number;
 }
 
 /**
- * The audit of one daemon: every write is a line of a chain, in files of a folder that only this
- * process uses. Requests do not wait for it. Lines are in the file about 50 ms later, and on disk
- * within about a second. Up to 10,000 lines wait and are retried while writing fails; beyond that,
- * the chain records only their number.
+ * Every write is a line of a chain, in files of a folder that only this process uses. Requests do
+ * not wait: lines are in the file about 50 ms later, and on disk within about a second. Up to
+ * 10,000 lines wait and are retried while writing fails; beyond that, the chain records only their
+ * number.
  */
 export class AuditTrail implements AuditSink {
   readonly #options: AuditTrailOptions;
@@ -69,7 +65,6 @@ export class AuditTrail implements AuditSink {
   #writer: AuditWriter | undefined;
   #end: ChainEnd = CHAIN_START;
   #unwritten: Fields[] = [];
-  /** Number of dropped lines, and since when. */
   #lost: { count: number; readonly since: number } | undefined;
   #failing: { readonly why: string; readonly since: number } | undefined;
   readonly #counts = { written: 0, lost: 0, missing: 0 };
@@ -86,10 +81,7 @@ export class AuditTrail implements AuditSink {
     });
   }
 
-  /**
-   * Reason why lines can't be written, with the number of waiting lines, or why the anchor fails;
-   * undefined if all is well.
-   */
+  /** Names the number of waiting lines. Undefined if lines and anchor are all right. */
   get problem(): string | undefined {
     if (this.#failing === undefined) return this.#options.anchor?.problem;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
@@ -164,7 +156,7 @@ export class AuditTrail implements AuditSink {
     await this.#writing;
   }
 
-  /** Ends the chain in order; waits at most 2 s for unwritten lines. Idempotent. */
+  /** Waits at most 2 s for unwritten lines. Idempotent. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -266,10 +258,7 @@ export class AuditTrail implements AuditSink {
     return { lines, end };
   }
 
-  /**
-   * Records the number of dropped lines once there is space, in the position that they would have
-   * had.
-   */
+  /** Once there is space, in the position that the lines would have had. */
   #tellOfLost(): void {
     if (!this.#lost || this.#unwritten.length >= MOST_UNWRITTEN) return;
     const { count, since } = this.#lost;

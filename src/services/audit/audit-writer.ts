@@ -6,15 +6,15 @@ import type { ChainEnd } from './audit-chain.ts';
 
 export interface AuditFiles {
   readonly folder: string;
-  /** Size in bytes at which a new file begins. */
+  /** In bytes, after which a new file begins. */
   readonly fileBytes: number;
-  /** Number of kept files; older files are deleted. */
+  /** Older files are deleted. */
   readonly files: number;
 }
 
 /**
- * The files of one audit. Each call appends all of its lines to the last file, or none. One call at
- * a time. After a rejection, the next call continues at the end of the last successful call.
+ * Each call appends all of its lines to the last file, or none. One call at a time. After a
+ * rejection, the next call continues at the end of the last successful call.
  */
 export class AuditWriter {
   readonly #options: AuditFiles;
@@ -27,7 +27,7 @@ export class AuditWriter {
     this.#head = head;
   }
 
-  /** Continues the given file at its given length. */
+  /** At its given length. */
   static async open(
     options: AuditFiles,
     last: { readonly path: string; readonly bytes: number } | undefined,

@@ -4,26 +4,23 @@ import type { Clock } from '../../contracts/clock.ts';
 type Who = NonNullable<AuditEntry['caller']>;
 type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
 
-/** Counts of a key's refusals and reads in one minute. */
 interface OfKey {
   readonly who: Who | undefined;
   refused: number;
   /** By the fields that share a line. */
   readonly counted: Map<string, { readonly fields: Omit<CountedEntry, 'caller'>; count: number }>;
-  /** Reads that do not fit in `counted`. */
   uncounted: number;
 }
 
 /**
- * Audit lines per minute for the refusals of one key, and the same for its reads. Callers without a
- * valid key share one limit.
+ * For the refusals of one key, and the same for its reads. Callers without a valid key share one
+ * limit.
  */
 const MOST_A_MINUTE = 60;
 /** Keys per minute with a limit of their own; further keys share one. */
 const MOST_KEYS = 1_000;
 /**
- * Lines for reads per minute over all keys, so that the end of a minute never writes more than the
- * queue holds.
+ * For reads per minute over all keys: the end of a minute never writes more than the queue holds.
  */
 const MOST_COUNTED = 2_000;
 const MINUTE_MS = 60_000;
@@ -45,7 +42,7 @@ export class MinuteLines {
     this.#tell = tell;
   }
 
-  /** Whether the caller's refusal gets a line of its own. */
+  /** If false, the refusal is only counted. */
   letIn(caller: AuditEntry['caller']): boolean {
     const key = this.#of(caller);
     key.refused += 1;
@@ -66,7 +63,6 @@ export class MinuteLines {
     }
   }
 
-  /** Writes the current counts. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -109,7 +105,6 @@ export class MinuteLines {
 
 const SHARED = ' ';
 
-/** Returns the fields that identify a caller in an audit line. */
 export const whoOf = ({
   namespace,
   team,

@@ -5,10 +5,9 @@ import {
   RECENT_AUDIT_LINES,
 } from '../../contracts/audit.ts';
 
-/** Recent lines of a daemon without replicas. */
 export class RecentAuditRing implements RecentAudit {
   #lines: AuditLine[] = [];
-  /** Number of the first line in `#lines`, as used in cursors. */
+  /** As used in cursors. */
   #number = 0;
 
   add(lines: readonly AuditLine[]): void {

@@ -5,14 +5,13 @@ import { readChainLine } from './audit-chain.ts';
 import { firstSeqOf } from './audit-folder.ts';
 
 /**
- * `cut`: the end is missing. `changed`: a line was altered. `missing`: lines are missing.
- * `reordered`: a line or file is out of order. `lost`: the daemon recorded that it could not write
- * some lines.
+ * `cut`: the end is missing. `changed`: a line was altered. `reordered`: a line or file is out of
+ * order. `lost`: the daemon recorded that it could not write some lines.
  */
 export interface AuditFinding {
   readonly kind: 'cut' | 'changed' | 'missing' | 'reordered' | 'lost';
   readonly file: string;
-  /** Counts from 1. */
+  /** From 1. */
   readonly line: number;
   readonly problem: string;
 }
@@ -20,10 +19,7 @@ export interface AuditFinding {
 export interface AuditReport {
   readonly files: number;
   readonly lines: number;
-  /**
-   * Number of the first line read. If it is more than 1, earlier lines were rotated away or
-   * removed.
-   */
+  /** If it is more than 1, earlier lines were rotated away or removed. */
   readonly first?: number;
   readonly last?: ChainEnd;
   /** Runs without an orderly end: their last actions may have no line. */
@@ -35,9 +31,8 @@ export interface AuditReport {
 const MOST_FINDINGS = 1_000;
 
 /**
- * Reads the files of one chain in the given order. `known` has earlier ends of the chain, as from
- * the file `head` or the anchor's lines: a chain that does not reach them was cut. Rejects if a
- * file can't be read.
+ * Files of one chain, in order. `known` has earlier ends of the chain, as from the file `head` or
+ * the anchor's lines: a chain that does not reach them was cut. Rejects if a file can't be read.
  */
 export const verifyAudit = async (
   files: readonly string[],
@@ -51,11 +46,9 @@ export const verifyAudit = async (
   return verifier.report(files);
 };
 
-/** Length of the longest valid line. */
 const MOST_LINE = 65_536;
 
 class Verifier {
-  /** Known hashes by line number. */
   readonly #known = new Map<number, readonly string[]>();
   #furthest = 0;
   readonly #findings: AuditFinding[] = [];
@@ -65,7 +58,7 @@ class Verifier {
   #crashes = 0;
   #first: number | undefined;
   #last: ChainEnd | undefined;
-  /** The previous line was invalid, so the number of missing lines is unknown. */
+  /** The number of missing lines is then unknown. */
   #afterGarbage = false;
 
   constructor(known: readonly ChainEnd[]) {

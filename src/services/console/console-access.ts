@@ -29,9 +29,8 @@ export interface ConsoleAccessDeps {
   readonly operators: Operators;
   readonly passwords: Passwords;
   readonly limits: LoginLimits;
-  /** Absent if OpenID Connect is not configured. */
   readonly provider: IdentityProvider | undefined;
-  /** Key to seal the browser's state during a login at the provider. */
+  /** For the browser's state during a login at the provider. */
   readonly sealKey: Buffer;
   readonly clock: Clock;
   readonly audit: AuditSink | undefined;
@@ -40,13 +39,13 @@ export interface ConsoleAccessDeps {
 const IDLE_MS = 30 * 60_000;
 const LIFE_MS = 12 * 60 * 60_000;
 const LINK_MS = 5 * 60_000;
-/** User of the keys that the daemon makes; the owner of its folder has them. */
+/** The owner of the daemon's folder has the keys of this user, which the daemon makes. */
 const OWNERS_USERS = ['default'];
 const LINK_PREFIX = 'console-login ';
 const LONGEST_NAME = 63;
 const LONGEST_PASSWORD = 256;
 
-/** Stored part of a session; the other fields of a local operator are read again at each use. */
+/** The other fields of a local operator are read again at each use. */
 interface SessionValue extends Pick<ConsolePerson, 'name' | 'role' | 'users' | 'authenticatedAt'> {
   readonly method: LoginMethod;
   readonly address: string;
@@ -54,7 +53,6 @@ interface SessionValue extends Pick<ConsolePerson, 'name' | 'role' | 'users' | '
   readonly of?: string;
 }
 
-/** People at the console, and their sessions. */
 export class ConsoleAccess implements ConsoleOperations {
   readonly #deps: ConsoleAccessDeps;
   readonly #answers: ExpectedAnswers;
@@ -98,8 +96,8 @@ export class ConsoleAccess implements ConsoleOperations {
   };
 
   /**
-   * Issues a link's token for the owner of the data folder, or for an operator if there are any.
-   * Refuses a missing or locked operator.
+   * For the owner of the data folder, or for an operator if there are any. Refuses a missing or
+   * locked operator.
    */
   async issueLink(as: string | undefined): Promise<string> {
     const { operators, tokens } = this.#deps;
@@ -336,7 +334,7 @@ const pick = (operator: OperatorLike): Pick<SessionValue, 'name' | 'role' | 'use
 const markOf = ({ passwordHash, addedAt }: OperatorLike): string =>
   idOf(`${passwordHash} ${addedAt}`);
 
-/** A session as listed, without any credential. */
+/** Without any credential. */
 export const listed = ({
   id,
   operator,

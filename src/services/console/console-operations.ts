@@ -4,7 +4,6 @@ import type { LoginSource } from './login-limits.ts';
 
 export type LoginMethod = 'password' | 'link' | 'openid';
 
-/** A successful login. */
 export interface LoggedIn {
   /** For the session's cookie; only the browser knows it. */
   readonly token: string;
@@ -15,15 +14,13 @@ export interface LoggedIn {
   readonly person: ConsolePerson;
 }
 
-/** Options of a login, beside its credentials. */
 export interface LoginTerms {
   readonly requestId: string;
   readonly from: LoginSource;
-  /** Token of the browser's previous session, which ends. */
+  /** The browser's previous session, which ends. */
   readonly replaces: string | undefined;
 }
 
-/** The session of a cookie. */
 export interface OpenSession {
   readonly person: ConsolePerson;
   /** Required with every write of this session, beside the cookie. */
@@ -32,7 +29,6 @@ export interface OpenSession {
   readonly isFresh: boolean;
 }
 
-/** A session as listed. */
 export interface ListedSession extends Pick<
   KeptConsoleSession,
   'openedAt' | 'seenAt' | 'endsAt' | 'operator'
@@ -43,15 +39,13 @@ export interface ListedSession extends Pick<
   readonly address: string;
 }
 
-/** The provider's URL for the browser, and the sealed state that must come back. */
+/** The sealed state must come back. */
 export interface OpenIdStart {
   readonly url: string;
   readonly sealed: string;
 }
 
-/** People at the console, and their sessions. */
 export interface ConsoleOperations {
-  /** Whether password logins and an OpenID Connect provider are configured. */
   readonly loginWays: () => { readonly password: boolean; readonly openId: boolean };
   /** Refuses with FORBIDDEN, which is the same for every cause, and with RATE_LIMITED. */
   readonly loginByPassword: (
@@ -59,7 +53,7 @@ export interface ConsoleOperations {
     password: string,
     terms: LoginTerms,
   ) => Promise<LoggedIn>;
-  /** Whether the link is still valid. Does not use up the link. */
+  /** Does not use up the link. */
   readonly isLinkGood: (link: string) => Promise<boolean>;
   /** Each link works once. Refuses with FORBIDDEN. */
   readonly loginByLink: (link: string, terms: LoginTerms) => Promise<LoggedIn>;
@@ -78,16 +72,13 @@ export interface ConsoleOperations {
     callback: URL,
     terms: Omit<LoginTerms, 'replaces'>,
   ) => Promise<LoggedIn>;
-  /**
-   * Returns the session and records its use; undefined if it does not exist or is no longer
-   * permitted.
-   */
+  /** Records the session's use; undefined if it is no longer permitted. */
   readonly openSession: (token: string) => Promise<OpenSession | undefined>;
   readonly logOut: (token: string) => Promise<void>;
-  /** All sessions for an admin, else the person's own; latest first. */
+  /** All for an admin, else the person's own; latest first. */
   readonly listSessions: (person: ConsolePerson) => Promise<readonly ListedSession[]>;
   /** Refuses with NOT_FOUND a session that the person can't see. */
   readonly endSession: (person: ConsolePerson, sessionId: string) => Promise<void>;
-  /** Ends all sessions of the person; returns their number. */
+  /** Returns their number. */
   readonly endSessionsOf: (person: ConsolePerson) => Promise<number>;
 }

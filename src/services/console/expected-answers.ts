@@ -2,23 +2,22 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
 import type { ExpectedAnswer } from '../../contracts/identity-provider.ts';
 
-/** Longest login at the provider, in ms. */
+/** In ms. */
 const WAIT_MS = 10 * 60_000;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A browser's login at the provider that is in progress. */
 export interface WaitedAnswer {
   readonly expected: ExpectedAnswer;
-  /** The browser's session at the start, which the login ends. */
+  /** The login ends it. */
   readonly replaces: string | undefined;
   /** The person's destination page. */
   readonly next?: string;
 }
 
 /**
- * Seals the expected values of a provider's answer into text that the browser carries. So any
- * replica may accept the answer, and only from the browser that began.
+ * The browser carries the sealed values of a provider's answer, so any replica may accept it, and
+ * only from the browser that began.
  */
 export class ExpectedAnswers {
   readonly #key: Buffer;

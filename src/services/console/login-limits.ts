@@ -2,7 +2,6 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import { Refusal } from '../../model/refusals.ts';
 
-/** Origin of a login attempt. */
 export interface LoginSource {
   /** An address, or an equivalent. */
   readonly address: string;
@@ -17,22 +16,21 @@ const ATTEMPTS: readonly (readonly [number, number])[] = [
   [15, 15 * MINUTE_MS],
   [40, 4 * 60 * MINUTE_MS],
 ];
-/** Over all addresses together, without browsers that logged in before. */
+/** Over all addresses, without browsers that logged in before. */
 const ATTEMPTS_ON_ACCOUNT = [200, 60 * MINUTE_MS] as const;
 const ATTEMPTS_OF_ADDRESS = [60, 15 * MINUTE_MS] as const;
 const ANSWERS = [5, 15 * MINUTE_MS] as const;
 /** Longer than a login at a provider may take. */
 const ONCE = [1, 15 * MINUTE_MS] as const;
-/** Account for browsers that logged in at a provider; no operator has this name. */
+/** No operator has this name. */
 const AT_PROVIDER = 'at a provider';
-/** Number of counters that unknown accounts share, so that made-up names evict no counter. */
+/** Unknown accounts share these counters, so that made-up names evict none. */
 const UNKNOWN_ACCOUNTS = 64;
 
 /**
- * Counts login attempts before their password is checked, over all replicas: by account and
- * address, by address, and by account. Each browser that logged in to an account before has its own
- * counter for it (device cookies, in OWASP's term). So strangers who try an account never lock its
- * owner out.
+ * Counts attempts before their password is checked, over all replicas: by account and address, by
+ * address, and by account. A browser that logged in to an account before has its own counter for it
+ * (device cookies, in OWASP's term), so strangers who try an account never lock its owner out.
  */
 export class LoginLimits {
   readonly #limits: RateLimits;
@@ -44,8 +42,8 @@ export class LoginLimits {
   }
 
   /**
-   * Counts an attempt; refuses with RATE_LIMITED beyond the limit. `mark` changes with the
-   * account's password; undefined if the account does not exist.
+   * Refuses with RATE_LIMITED. `mark` changes with the account's password; undefined if the account
+   * does not exist.
    */
   async count(
     account: string,
@@ -66,34 +64,31 @@ export class LoginLimits {
     await this.#countAll(counts);
   }
 
-  /** Counts an invalid link; refuses like `count`. */
+  /** For an invalid link; refuses like `count`. */
   async countLink({ address }: LoginSource): Promise<void> {
     await this.#countAll([[`login-link/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Counts the start of a login at a provider, by browser or address; refuses like `count`. */
+  /** For a login that begins at a provider; by browser or address. Refuses like `count`. */
   async countBegun({ address, device }: LoginSource): Promise<void> {
     const known = this.#deviceIn(AT_PROVIDER, device);
     const own = known === undefined ? address : `device ${hashOf(known)}`;
     await this.#countAll([[`login-provider/${own}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Counts an answer to a login, by its `state`; refuses like `count`. */
+  /** By the login's `state`; refuses like `count`. */
   async countAnswer(state: string): Promise<void> {
     await this.#countAll([[`login-answer/${hashOf(state)}`, ...ANSWERS]]);
   }
 
-  /**
-   * Whether this is the first proof of the login with this `state`. A login is valid once, even if
-   * the provider accepts its codes twice.
-   */
+  /** A login is valid once, even if the provider accepts its codes twice. */
   async isFirst(state: string): Promise<boolean> {
     return (await this.#limits.countWithin(`login-proven/${hashOf(state)}`, ...ONCE)).within;
   }
 
   /**
-   * Makes the token for the browser's next login to the account, or at a provider. It becomes
-   * invalid when the account's password changes.
+   * For the browser's next login to the account, or at a provider. Becomes invalid when the
+   * account's password changes.
    */
   deviceOf(account?: { readonly name: string; readonly mark: string }): string {
     const id = randomBytes(16).toString('base64url');
@@ -108,7 +103,7 @@ export class LoginLimits {
     }
   }
 
-  /** The key for the browser's counter. Only one spelling of a token is valid. */
+  /** Only one spelling of a token is valid. */
   #deviceIn(account: string, device: string | undefined): string | undefined {
     const [id = ''] = (device ?? '').split('.', 1);
     const right = Buffer.from(`${id}.${this.#sealOf(account, id)}`);

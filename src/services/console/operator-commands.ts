@@ -8,7 +8,7 @@ export interface OperatorCommandsDeps {
   readonly operators: Operators;
   /** Absent if the daemon must not write the file. */
   readonly change: OperatorsChange | undefined;
-  /** Validates and builds an operator entry from input; refuses invalid input. */
+  /** Refuses invalid input. */
   readonly entryOf: (given: unknown) => Promise<LocalOperator>;
   readonly sessions: Pick<ConsoleSessions, 'endConsoleSessionsOf'>;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface ShownOperator {
   readonly locked: boolean;
 }
 
-/** Commands about operators from the owner of the data folder. */
+/** From the owner of the data folder. */
 export class OperatorCommands {
   readonly #deps: OperatorCommandsDeps;
 
@@ -29,7 +29,7 @@ export class OperatorCommands {
     this.#deps = deps;
   }
 
-  /** Operators by name, then locked identities that are not operators. */
+  /** By name, then locked identities that are not operators. */
   list(): { readonly operators: readonly ShownOperator[]; readonly locked: readonly string[] } {
     const { operators } = this.#deps;
     const known = operators.list();
@@ -41,10 +41,7 @@ export class OperatorCommands {
     };
   }
 
-  /**
-   * Adds an operator, or changes an existing operator's password, role and users. Ends the
-   * sessions.
-   */
+  /** Also changes an existing operator; ends the sessions. */
   async add(given: unknown): Promise<{ readonly name: string; readonly replaced: boolean }> {
     const change = this.#change();
     const addedAt = new Date(this.#deps.clock.now()).toISOString();
@@ -62,7 +59,7 @@ export class OperatorCommands {
     return { name, sessionsEnded: await this.#deps.sessions.endConsoleSessionsOf(name) };
   }
 
-  /** Locks out an operator by name, or anybody by identity, and ends their sessions. */
+  /** By name, or anybody by identity; ends their sessions. */
   async lock(identity: string): Promise<object> {
     if (identity === '') throw invalidArgument('identity', 'is required');
     this.#change().lock(identity);

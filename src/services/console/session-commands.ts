@@ -3,7 +3,7 @@ import { Refusal } from '../../model/refusals.ts';
 import { listed } from './console-access.ts';
 import type { ListedSession } from './console-operations.ts';
 
-/** Commands about console sessions from the owner of the data folder. */
+/** From the owner of the data folder. */
 export class SessionCommands {
   readonly #sessions: ConsoleSessions;
 
@@ -11,20 +11,20 @@ export class SessionCommands {
     this.#sessions = sessions;
   }
 
-  /** Lists the sessions of all people, newest first. */
+  /** Newest first. */
   async list(): Promise<{ readonly sessions: readonly ListedSession[] }> {
     const kept = await this.#sessions.consoleSessions();
     return { sessions: kept.map(listed).toSorted((a, b) => b.openedAt - a.openedAt) };
   }
 
-  /** Ends a session; refuses with NOT_FOUND if it does not exist. */
+  /** Refuses with NOT_FOUND. */
   async end(sessionId: string): Promise<object> {
     if (!(await this.#sessions.endConsoleSession(sessionId)))
       throw new Refusal('NOT_FOUND', `there is no session ${sessionId}`);
     return { sessionId };
   }
 
-  /** Ends all sessions of a person, or of everybody. A login during the call may survive. */
+  /** Defaults to everybody. A login during the call may survive. */
   async endAll(operator: string | undefined): Promise<{ readonly sessionsEnded: number }> {
     const whose =
       operator === undefined

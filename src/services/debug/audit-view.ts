@@ -11,7 +11,7 @@ export interface AuditRequest {
   readonly outcome?: 'done' | 'refused' | 'failed';
 }
 
-/** A line of the audit as its replica wrote it: see the schema of the API. */
+/** As its replica wrote it: see the schema of the API. */
 export interface AuditRecord {
   readonly seq: number;
   readonly time: string;
@@ -42,7 +42,7 @@ export interface AuditRecord {
   readonly hash: string;
 }
 
-/** `cursor` continues with the lines before this line. */
+/** `cursor` continues with the lines before this one. */
 export type ListedAuditRecord = AuditRecord & { readonly cursor: string };
 
 export interface AuditList {

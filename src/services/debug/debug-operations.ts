@@ -15,35 +15,26 @@ import type { Caller } from '../../model/tenant.ts';
 import type { AuditList, AuditRequest } from './audit-view.ts';
 import type { LogLevels } from './log-levels.ts';
 
-/**
- * Views for debugging, for keys with the admin role. Each shows this replica's own view unless
- * stated otherwise.
- */
+/** For keys with the admin role. Each shows this replica's own view unless stated otherwise. */
 export interface DebugOperations {
-  /**
-   * A page of actors; there are more pages while `next` is set. An actor that changes during the
-   * listing may appear twice or not at all.
-   */
+  /** An actor that changes during the listing may appear twice or not at all. */
   readonly listActors: (caller: Caller, request: ActorsRequest) => ActorsPage;
   /**
-   * Shows the actor as seen by its leader or by the given replica. If that replica does not answer,
-   * shows this replica's view. Refuses with NOT_FOUND.
+   * As seen by the actor's leader or by the given replica; if that one does not answer, by this
+   * replica. Refuses with NOT_FOUND.
    */
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
-  /**
-   * Rebuilds the actor from its facts, then shows it. Refuses with NOT_FOUND, with CONFLICT while
-   * an answer is pending, or with UNAVAILABLE.
-   */
+  /** Refuses with NOT_FOUND, with CONFLICT while an answer is pending, or with UNAVAILABLE. */
   readonly rebuildActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /**
-   * Follows each transition after this resolves, as its leader sees them. Refuses with NOT_FOUND or
+   * Each transition after this resolves, as the actor's leader sees it. Refuses with NOT_FOUND or
    * TOO_MANY_STREAMS.
    */
   readonly followActor: (caller: Caller, name: ActorName) => Promise<ActorFollow>;
   readonly getMachine: (kind: ActorKind) => MachineView;
   /**
-   * These three report on any replica; default is this replica. They refuse with INVALID_ARGUMENT
-   * if the replica is not alive, and with UNAVAILABLE if it does not answer.
+   * These three default to this replica. They refuse with INVALID_ARGUMENT if the replica is not
+   * alive, and with UNAVAILABLE if it does not answer.
    */
   readonly getQueues: (replica?: string) => Promise<QueuesReport>;
   readonly getDriver: (replica?: string) => Promise<DriverReport>;
@@ -53,15 +44,14 @@ export interface DebugOperations {
 export interface ActorsRequest {
   /** Defaults to all kinds, one after another. */
   readonly kind?: ActorKind;
-  /** A state and its substates. */
+  /** Includes its substates. */
   readonly state?: string;
-  /** The uid of a pool, its name, or `{namespace}/{name}`. */
+  /** A uid, a name, or `{namespace}/{name}`. */
   readonly pool?: string;
   readonly limit: number;
   readonly after?: ActorsCursor;
 }
 
-/** Position at the end of the last page. */
 export interface ActorsCursor {
   readonly kind: ActorKind;
   readonly group: string;
@@ -91,8 +81,8 @@ export interface ActorView {
   readonly paused?: true;
   readonly why: readonly string[];
   /**
-   * `replica` is the holder of its shard's lease, if known. `epoch` is the lease's, if the
-   * answering replica holds it.
+   * `replica` is the holder of its shard's lease, if known; `epoch`, the lease's if the answering
+   * replica holds it.
    */
   readonly leader: { readonly shard: number; readonly replica?: string; readonly epoch?: number };
   readonly context: ShownFields;
@@ -100,9 +90,8 @@ export interface ActorView {
   readonly transitions: readonly Transition[];
   readonly pending: readonly PendingIntent[];
   readonly record: {
-    /** The actor's own view. */
     readonly known: ShownFields;
-    /** Stored value; absent if there is no record, or if it could not be read. */
+    /** Absent if there is no record, or if it could not be read. */
     readonly stored?: ShownFields;
     readonly unread?: string;
     readonly differs: readonly {
@@ -119,9 +108,9 @@ export interface ActorView {
 }
 
 /**
- * `seen-by`: the replica whose view follows, sent at the start and after each change. `note`:
- * reason why the view is not the leader's, or why nothing follows. `missed`: some transitions at
- * this point are lost. `ended`: the actor has ended, and nothing follows.
+ * `seen-by`: the replica whose view follows, at the start and after each change. `note`: reason why
+ * the view is not the leader's, or why nothing follows. `missed`: some transitions at this point
+ * are lost. `ended`: nothing follows.
  */
 export type ActorNews =
   | { readonly kind: 'transition'; readonly transition: Transition }
@@ -132,7 +121,7 @@ export type ActorNews =
 export interface ActorFollow {
   /** Call it once; ends when the actor ends, or at an abort. */
   readonly news: (signal: AbortSignal) => AsyncIterable<ActorNews>;
-  /** Releases the permit. Idempotent. */
+  /** Idempotent. */
   readonly close: () => void;
 }
 
@@ -145,7 +134,6 @@ export interface MachineView {
 
 export interface QueuesReport {
   readonly replica: string;
-  /** Shards that the replica leads, with the epoch. */
   readonly shards: readonly { readonly shard: number; readonly epoch: number }[];
   readonly outboxes: Readonly<Record<'sandboxesAndPools' | 'members' | 'groups', OutboxReport>>;
   readonly deadlines: { readonly count: number; readonly next?: number };
@@ -167,11 +155,9 @@ export interface ReflectorsReport {
   readonly reflectors: readonly MirrorReport[];
 }
 
-/** The audit, and the answering replica's reports about itself. */
 export interface ReplicaOperations {
   /** Refuses with FEATURE_DISABLED if there is no audit. */
   readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
-  /** Log level of the answering replica. */
   readonly getLogLevel: LogLevels['getLogLevel'];
   readonly setLogLevel: LogLevels['setLogLevel'];
   readonly shards: () => ShardReport;

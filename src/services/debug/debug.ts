@@ -32,7 +32,7 @@ export type DebugDeps = ListActorsDeps &
     >;
   };
 
-/** Views for operators. Also answers questions of other replicas from now on. */
+/** Also answers questions of other replicas from now on. */
 export const debug = (deps: DebugDeps): DebugOperations => {
   const { kinds, coordination, replica: own } = deps;
   const sessions = new TransitionSubscriptions(deps);
@@ -104,10 +104,7 @@ const leaderOf = (
   return coordination.lease(shard) ? replica : coordination.holders().get(shard);
 };
 
-/**
- * The leader's view of the actor; this replica's if the leader does not answer, or does not know
- * the actor yet.
- */
+/** This replica's view if the leader does not answer, or does not know the actor yet. */
 const leadersView = async (deps: DebugDeps, actor: KeyedActor): Promise<ActorView> => {
   const leader = leaderOf(deps, actor);
   if (leader === undefined || leader === deps.replica) return await showActor(deps, actor);

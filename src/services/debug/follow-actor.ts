@@ -21,21 +21,19 @@ import {
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
-/** Interval in ms between polls of another replica, and between checks for a new leader. */
+/** In ms, between polls of another replica, and between checks for a new leader. */
 export const LOOK_MS = 250;
 
 export interface FollowActorDeps {
   readonly kinds: InspectedKinds;
   readonly coordination: Pick<Coordination, 'askReplica' | 'replicas' | 'lease' | 'holders'>;
   readonly clock: Clock;
-  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * Follows an actor's transitions (operation `GET /debug/actors/{kind}/{key}/inspect`), as its
- * leader sees them. Follows at once if this replica leads, and polls another leader every 250 ms.
- * At most 16 streams for one tenant's admins.
+ * Follows at once if this replica leads, and polls another leader every 250 ms (operation `GET
+ * /debug/actors/{kind}/{key}/inspect`). At most 16 streams for one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
   const followers = new Permits({ tenant: MOST_STREAMS_OF_TENANT });
@@ -74,7 +72,7 @@ function* newsOf(page: TransitionPage | undefined): Generator<ActorNews, void, u
   if (page?.ended) yield { kind: 'ended' };
 }
 
-/** One stream. After a change of leader it continues at its last position. */
+/** After a change of leader it continues at its last position. */
 class Following {
   readonly #deps: FollowActorDeps;
   readonly #actor: KeyedActor & { readonly shard: number };
@@ -90,7 +88,7 @@ class Following {
     this.#actor = actor;
   }
 
-  /** Subscribes: the stream includes all transitions after this resolves. */
+  /** The stream includes all transitions after this resolves. */
   async begin(): Promise<void> {
     const { kinds, clock, replica } = this.#deps;
     const { kind, key } = this.#actor;
@@ -203,7 +201,6 @@ class Following {
     this.#wake();
   }
 
-  /** Waits until there is a local change, or the next poll is due. */
   async #pause(signal: AbortSignal): Promise<void> {
     if (this.#changed || signal.aborted) return;
     const { clock } = this.#deps;

@@ -22,8 +22,8 @@ export interface ListActorsDeps {
 }
 
 /**
- * A page of actors (operation `GET /debug/actors`), read from ordered indexes at the end of the
- * last page. So its cost does not grow with the number of actors.
+ * Read from ordered indexes at the end of the last page: the cost does not grow with the number of
+ * actors (operation `GET /debug/actors`).
  */
 export const listActors =
   ({ kinds, supervisor, replica }: ListActorsDeps): DebugOperations['listActors'] =>
@@ -82,7 +82,6 @@ const pageOf = (
   };
 };
 
-/** The cursor before the first page of a kind. */
 const startOf = (kind: ActorKind): ActorsCursor => ({ kind, group: '', state: '' });
 
 const summary = (actor: InspectedActor | undefined): readonly ActorSummary[] =>

@@ -3,10 +3,7 @@ import { featureDisabled } from '../../model/refusals.ts';
 import type { AuditRecord, ListedAuditRecord } from './audit-view.ts';
 import type { ReplicaOperations } from './debug-operations.ts';
 
-/**
- * Recent changes on all replicas, newest first (operation `GET /admin/audit`). Reads at most 5,000
- * lines.
- */
+/** Newest first, of all replicas (operation `GET /admin/audit`). Reads at most 5,000 lines. */
 export const listAudit =
   ({ recent }: { readonly recent: RecentAudit | undefined }): ReplicaOperations['listAudit'] =>
   async (_caller, { limit, cursor, outcome, ...named }) => {

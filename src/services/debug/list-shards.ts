@@ -4,8 +4,8 @@ import { SHARDS } from '../../model/shards.ts';
 import type { ReplicaOperations } from './debug-operations.ts';
 
 /**
- * Leaders of shards (operation `GET /debug/shards`), as this replica knows them. Data about other
- * holders is as old as their last heartbeat.
+ * As this replica knows them (operation `GET /debug/shards`). Data about other holders is as old as
+ * their last heartbeat.
  */
 export const listShards =
   ({
@@ -15,7 +15,6 @@ export const listShards =
   }: {
     readonly supervisor: Pick<Supervisor, 'shards'>;
     readonly coordination: Pick<Coordination, 'replicas' | 'holders'>;
-    /** This replica's name. */
     readonly replica: string;
   }): ReplicaOperations['shards'] =>
   () => {

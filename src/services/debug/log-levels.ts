@@ -22,10 +22,7 @@ export interface LogLevels {
   readonly setLogLevel: (caller: Caller, request: LogLevelRequest) => LogLevelView;
 }
 
-/**
- * The level of this replica's log (operations `GET` and `PUT /debug/log-level`). A restart restores
- * the configured level.
- */
+/** A restart restores the configured level (operations `GET` and `PUT /debug/log-level`). */
 export const logLevels = ({
   log,
   clock,

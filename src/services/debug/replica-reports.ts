@@ -14,7 +14,6 @@ export interface ReplicaReportsDeps {
   readonly replica: string;
 }
 
-/** Shows this replica's queues. */
 export const queuesReport = ({
   supervisor,
   coordination,

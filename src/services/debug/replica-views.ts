@@ -3,10 +3,9 @@ import { type ActorKind, replicaSilent } from '../../model/inspection.ts';
 import { invalidArgument, Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
-/** Timeout of a question to a replica, in ms. */
+/** In ms. */
 const ASKED_MS = 1_000;
 
-/** A question from one replica to another. */
 export type ReplicaQuestion =
   | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
   | TransitionQuestion
@@ -18,13 +17,12 @@ type Answered<T> =
 
 export interface ReplicaViewsDeps {
   readonly coordination: Pick<Coordination, 'askReplica' | 'replicas'>;
-  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * Queries the given replica, this or another. Refuses as that replica does. Also refuses with
- * INVALID_ARGUMENT if it is not alive, and with UNAVAILABLE if it does not answer within a second.
+ * Refuses as that replica does, with INVALID_ARGUMENT if it is not alive, and with UNAVAILABLE if
+ * it does not answer within a second.
  */
 export const viewOf = async <T>(
   { coordination, replica: own }: ReplicaViewsDeps,
@@ -47,10 +45,7 @@ export const viewOf = async <T>(
   return answered.value;
 };
 
-/**
- * The text of an answer to another replica. Rejects on unexpected errors that the question did not
- * cause.
- */
+/** Rejects on unexpected errors that the question did not cause. */
 export const answerText = async (look: () => unknown): Promise<string> => {
   try {
     return JSON.stringify({ value: await look() });

@@ -16,14 +16,12 @@ export interface ShowActorDeps {
   readonly kinds: InspectedKinds;
   readonly coordination: Pick<Coordination, 'lease' | 'holders'>;
   readonly clock: Clock;
-  /** This replica's name. */
   readonly replica: string;
 }
 
-/** An actor by its key, as this replica sees it. */
 export type KeyedActor = Pick<ActorName, 'kind'> & { readonly key: string };
 
-/** The actor with its record, which is read uncached. Refuses with NOT_FOUND. */
+/** Reads the record uncached. Refuses with NOT_FOUND. */
 export const showActor = async (
   deps: ShowActorDeps,
   { kind, key }: KeyedActor,
@@ -56,7 +54,7 @@ export const showActor = async (
   };
 };
 
-/** Rebuilds the actor, then shows it. Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
+/** Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
 export const rebuildActor = async (
   deps: ShowActorDeps,
   { kind, key }: KeyedActor,

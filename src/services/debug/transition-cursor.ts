@@ -1,12 +1,11 @@
 import type { InspectedActors } from '../../actors/inspection/inspected-actors.ts';
 import type { Transition } from '../../model/inspection.ts';
 
-/** Most transitions of one page. */
 export const MOST_OF_PAGE = 50;
-/** Most unread transitions of one cursor; beyond this the oldest are dropped. */
+/** Unread transitions of one cursor; beyond this the oldest are dropped. */
 const MOST_KEPT = 1_000;
 
-/** Last reported transition of an actor, with the number and time of replica `by`. */
+/** With the number and time of replica `by`. */
 export interface TransitionPosition extends Pick<Transition, 'number' | 'at' | 'to'> {
   readonly by: string;
 }
@@ -15,9 +14,9 @@ export interface TransitionPage {
   readonly transitions: readonly Transition[];
   /** Some transitions before these are lost. */
   readonly missed: boolean;
-  /** The actor has ended, and this is the last page. */
+  /** This is the last page. */
   readonly ended: boolean;
-  /** Mark for the next page. */
+  /** For the next page. */
   readonly mark: TransitionPosition;
 }
 
@@ -30,10 +29,7 @@ export interface TransitionCursorOptions {
   readonly changed?: () => void;
 }
 
-/**
- * An actor's transitions from now on, page by page. Keeps unread transitions up to a limit, also
- * after the actor has ended. Must be closed.
- */
+/** Keeps unread transitions up to a limit, also after the actor has ended. Must be closed. */
 export class TransitionCursor {
   readonly #by: string;
   readonly #start: TransitionPosition;
@@ -54,8 +50,8 @@ export class TransitionCursor {
   }
 
   /**
-   * Returns the transitions after the mark, which may come from another replica; without a mark,
-   * nothing yet. A caller may repeat the latest mark, but not an older one.
+   * The mark may come from another replica; without one, returns nothing yet. A caller may repeat
+   * the latest mark, but not an older one.
    */
   page(mark: TransitionPosition | undefined): TransitionPage {
     if (!mark) return { transitions: [], missed: false, ended: false, mark: this.#start };
@@ -77,7 +73,7 @@ export class TransitionCursor {
   }
 }
 
-/** Position at the actor's current state. */
+/** At the actor's current state. */
 export const positionIn = ({
   transitions,
   key,
@@ -98,9 +94,8 @@ const positionOf = ({ number, at, to }: Transition, by: string): TransitionPosit
 
 /**
  * Each replica numbers transitions itself, and dates them by its own clock. So after a change of
- * replica or a restart of numbering, transitions with a later time than the mark follow it. The
- * first is omitted if it leads to the last seen state, because both replicas recorded the same
- * move.
+ * replica or a restart of numbering, those with a later time than the mark follow it. The first is
+ * omitted if it leads to the last seen state, because both replicas recorded the same move.
  */
 const restAfter = (
   kept: readonly Transition[],

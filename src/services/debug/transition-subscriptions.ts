@@ -8,18 +8,18 @@ import {
   type TransitionPage,
 } from './transition-cursor.ts';
 
-/** A question that a replica repeats while it has a reader. */
+/** Repeated while it has a reader. */
 export interface TransitionQuestion {
   readonly about: 'transitions';
   readonly kind: ActorKind;
   readonly key: string;
   /** Id of the reading stream. */
   readonly follower: string;
-  /** Last reported position; absent at the start. */
+  /** Absent at the start. */
   readonly mark?: TransitionPosition;
 }
 
-/** Time in ms after which an unused session ends. */
+/** In ms, after which an unused session ends. */
 export const SESSION_MS = 5_000;
 const MOST_SESSIONS = 256;
 
@@ -31,13 +31,12 @@ interface Session {
 export interface TransitionSubscriptionsDeps {
   readonly kinds: InspectedKinds;
   readonly clock: Clock;
-  /** This replica's name. */
   readonly replica: string;
 }
 
 /**
- * Sessions for readers on other replicas. A session buffers transitions between two questions, so
- * that it also reports an actor's last moves.
+ * For readers on other replicas. A session buffers transitions between two questions, so that it
+ * also reports an actor's last moves.
  */
 export class TransitionSubscriptions {
   readonly #deps: TransitionSubscriptionsDeps;

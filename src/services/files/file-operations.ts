@@ -14,7 +14,7 @@ import type {
 } from '../../contracts/files.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** A file of a sandbox: `path` is bytes that `filePathOf` accepted. */
+/** `path` is bytes that `filePathOf` accepted. */
 export interface FileTarget {
   readonly sandboxId: string;
   readonly container?: string;
@@ -23,7 +23,7 @@ export interface FileTarget {
 
 export interface OpenFileRequest {
   readonly range?: ByteRange;
-  /** The requested kind: a file, a folder as an archive, or either. */
+  /** A file, a folder as an archive, or either. */
   readonly as: 'file' | 'tree' | 'either';
 }
 
@@ -41,7 +41,7 @@ export interface WriteFileRequest {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A request whose work ends with the signal. */
+/** The work ends with the signal. */
 export type Abortable<T> = T & { readonly signal: AbortSignal };
 
 export interface FilesFollow {
@@ -50,12 +50,11 @@ export interface FilesFollow {
 }
 
 /**
- * Use cases of files in the caller's running sandboxes. Each call counts as activity of the
- * sandbox, and rejects with a Refusal. A tenant has at most 128 calls in progress, a sandbox 32; a
- * read counts until its content ends.
+ * In the caller's running sandboxes. Each call counts as activity, and rejects with a Refusal. A
+ * tenant has at most 128 calls in progress, a sandbox 32; a read counts until its content ends.
  */
 export interface FileOperations {
-  /** Returns the stat of the path; does not follow the last link. */
+  /** Does not follow the last link. */
   readonly statFile: (caller: Caller, target: FileTarget, signal: AbortSignal) => Promise<FileStat>;
   readonly openFile: (
     caller: Caller,
@@ -93,7 +92,7 @@ export interface FileOperations {
     target: FileTarget,
     request: Abortable<FolderRequest>,
   ) => Promise<WrittenFile>;
-  /** Follows further changes; `close` releases the permit. */
+  /** `close` releases the permit. */
   readonly watchFiles: (
     caller: Caller,
     target: FileTarget,

@@ -4,7 +4,6 @@ import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { requireContainer, runningSandbox } from '../../actors/sandbox/commands/exec-in-sandbox.ts';
 import type { FileDeps } from './files.ts';
 
-/** Adapts the supervisor's sandboxes for file operations. */
 export const filesInSandboxes = ({
   supervisor,
   driver,

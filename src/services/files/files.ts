@@ -31,11 +31,10 @@ export interface FileDeps {
   readonly begin: (sandboxId: string) => () => void;
 }
 
-/** Most concurrent file requests of one sandbox, and of one tenant. */
 const MOST_OF_SANDBOX = 32;
 const MOST_OF_TENANT = 128;
 
-/** Composes the operations of `/sandboxes/{sandboxId}/files`. */
+/** Operations of `/sandboxes/{sandboxId}/files`. */
 export const fileOperations = (deps: FileDeps): FileOperations => {
   const { files } = deps;
   const turns = new FileTurns(deps);
@@ -88,9 +87,7 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
   };
 };
 
-/**
- * Opens a file, or a folder as an archive, as requested; the permit lasts as long as its content.
- */
+/** The permit lasts as long as the content. */
 const openedContent = async (
   files: SandboxFiles,
   place: FilePlace,
@@ -134,7 +131,6 @@ const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
   container,
 });
 
-/** Limits concurrent file requests. */
 class FileTurns {
   readonly #deps: FileDeps;
   readonly #permit = sandboxPermits(
@@ -146,9 +142,7 @@ class FileTurns {
     this.#deps = deps;
   }
 
-  /**
-   * Takes a permit, and keeps the sandbox from being idle. Returns a function that releases both.
-   */
+  /** Also keeps the sandbox from being idle. Returns a function that releases both. */
   async begin(caller: Caller, target: FileTarget): Promise<() => void> {
     const leave = await this.take(caller, target);
     const end = this.#deps.begin(target.sandboxId);
@@ -161,7 +155,7 @@ class FileTurns {
     };
   }
 
-  /** Takes a permit. Returns a function that releases it. */
+  /** Returns the release. */
   async take(caller: Caller, { sandboxId, container }: FileTarget): Promise<() => void> {
     const { files, requireRunning } = this.#deps;
     await requireRunning(caller, sandboxId, container);
@@ -184,7 +178,7 @@ class FileTurns {
     }
   }
 
-  /** Keeps the permit until the `held` content ends. */
+  /** Until the `held` content ends. */
   async hold<T>(
     caller: Caller,
     target: FileTarget,

@@ -13,7 +13,7 @@ export interface OpenIdSettings {
   readonly clientId: string;
   readonly clientSecret: string | undefined;
   readonly scopes: readonly string[];
-  /** Claim with the roles, a text or a list of texts. */
+  /** Its value is a text or a list of texts. */
   readonly roleClaim: string;
   /** Values of the role claim for each role. */
   readonly roles: Readonly<Record<ConsoleRole, readonly string[]>>;
@@ -22,16 +22,13 @@ export interface OpenIdSettings {
 }
 
 const TIMEOUT_SECONDS = 10;
-/** Longest time between a login at the provider and the exchange of its code. */
+/** Between a login at the provider and the exchange of its code. */
 const FRESH_SECONDS = 300;
-/**
- * Maximum age of a login at the provider. A request with a maximum age also makes the provider
- * report the age.
- */
+/** A request with a maximum age also makes the provider report the age. */
 const OLDEST_SECONDS = 12 * 3_600;
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** People by OpenID Connect. Loads the library at the first login. */
+/** Loads the library at the first login. */
 export class OpenIdProvider implements IdentityProvider {
   readonly #settings: OpenIdSettings;
   readonly #log: Log;

@@ -33,7 +33,7 @@ const NewOperator = z.strictObject({
   addedAt: z.string(),
 });
 
-/** Validates and builds an operator entry from input. Refuses invalid input by field. */
+/** Refuses invalid input by field. */
 export const operatorEntry = async (
   given: unknown,
   passwords = argon2Passwords(),

@@ -9,7 +9,7 @@ const MOST_BYTES = 1024 * 1024;
 const MOST_OPERATORS = 256;
 const MOST_LOCKED = 1_000;
 
-/** One operator of the file, with the file's field names. */
+/** With the file's field names. */
 export const OperatorEntry = z.strictObject({
   name: OperatorName,
   role: OperatorRole,
@@ -29,10 +29,7 @@ const OperatorsDocument = z.strictObject({
 
 type Document = z.infer<typeof OperatorsDocument>;
 
-/**
- * The operators in a JSON file, which is read again after a change. A missing file means no
- * operators.
- */
+/** A JSON file, which is read again after a change. A missing file means no operators. */
 export class OperatorsFile implements Operators, OperatorsChange {
   readonly #path: string;
   #known: { readonly mark: string; readonly document: Document } | undefined;

@@ -2,14 +2,14 @@ import type { Passwords } from '../../contracts/operators.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
 import { unavailable } from '../../model/refusals.ts';
 
-/** Concurrent hashes: each takes 19 MiB, and a thread for about 50 ms. */
+/** Each hash takes 19 MiB, and a thread for about 50 ms. */
 const MOST = 2;
 const MOST_WAITING = 64;
 
-/** Parameters from OWASP's Password Storage Cheat Sheet. */
+/** From OWASP's Password Storage Cheat Sheet. */
 const TERMS = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** Hashes passwords by argon2id. Loads the library with the first hash. */
+/** argon2id. Loads the library with the first hash. */
 export const argon2Passwords = (): Passwords => {
   const slots = new FairSlots({
     most: () => MOST,

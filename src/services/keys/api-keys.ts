@@ -11,13 +11,11 @@ import { KeyEnds } from './key-ends.ts';
 import type { PromotedTrust } from './promoted-trust.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** Most live keys of one user. */
 const MAX_KEYS_PER_TENANT = 1_000;
-/** Most keys in memory, about 0.7 KB each. */
+/** About 0.7 KB each in memory. */
 const MAX_KEYS = 100_000;
-/** Most requests that wait for the lookup of a key. */
 const MOST_LOOKED_UP = 256;
-/** Removed keys for which a late message may still arrive. */
+/** A late message may still arrive for them. */
 const MOST_REMOVED = 10_000;
 const MOST_REMOVALS = 4;
 const LOOK_AGAIN_MS = 1_000;
@@ -26,14 +24,13 @@ export interface ApiKeyMirrorDeps {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly clock: Clock;
   readonly revocations: Revocations;
-  /** Decides whether copies of promoted keys are valid now; absent if there are no copies. */
+  /** Absent if there are no copies of promoted keys. */
   readonly trust?: Pick<PromotedTrust, 'check' | 'endsAt'>;
 }
 
 /**
- * Every live API key in memory, so that a request needs no read. `start()` reads the store once.
- * The mirror then follows all writes and revocations. Expired keys are removed from mirror and
- * store when their owner reaches the limit.
+ * All in memory, so that a request needs no read. `start()` reads the store once; the mirror then
+ * follows all writes and revocations. Expired keys are removed when their owner reaches the limit.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
@@ -98,9 +95,7 @@ export class ApiKeyMirror {
     return this.#mirror.size;
   }
 
-  /**
-   * Time in ms until the next expiry among long-lived keys, by role; omits roles without such keys.
-   */
+  /** In ms until the next expiry among long-lived keys; omits roles without such keys. */
   nextEnds(): ReadonlyMap<Role, number> {
     const now = this.#clock.now();
     const ends = new Map<Role, number>();
@@ -120,19 +115,17 @@ export class ApiKeyMirror {
     return this.#byName.get(`${namespace}/${shortName}`);
   }
 
-  /** Every stored key, uncached. */
+  /** Uncached. */
   stored(): Promise<readonly ApiKeyRecord[]> {
     return this.#store.list();
   }
 
-  /** Whether the store has the key now. */
+  /** Uncached. */
   async stands(keyId: string): Promise<boolean> {
     return (await this.#store.get(keyId)) !== undefined;
   }
 
-  /**
-   * The tenant's keys, or all keys, newest first. Expired keys are listed until they are removed.
-   */
+  /** The tenant's or all, newest first. Expired keys are listed until they are removed. */
   list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
     const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
     const items = (list?.newest(offset, limit) ?? []).flatMap((keyId) => this.find(keyId) ?? []);
@@ -141,9 +134,8 @@ export class ApiKeyMirror {
 
   /**
    * Invalidates the key at once; durable when it resolves. If the outcome is unknown, the key stays
-   * invalid here, and the error is rethrown. A promoted key is removed after the revocation is
-   * durable: its workers then refuse it permanently. Before a copy is removed, its remover makes
-   * PromotedTrust refuse it.
+   * invalid here, and the error is rethrown. A promoted key is removed after its workers'
+   * revocation is durable. Before a copy is removed, its remover makes PromotedTrust refuse it.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
     if (record.promotedBy !== undefined) {
@@ -164,7 +156,7 @@ export class ApiKeyMirror {
     this.#revocations.publishRevocation(record.keyId);
   }
 
-  /** Removes the record at any revision. */
+  /** At any revision. */
   async #removeStanding(record: ApiKeyRecord): Promise<void> {
     for (let standing: ApiKeyRecord | undefined = record, attempt = 1; standing; attempt += 1) {
       try {
@@ -179,14 +171,14 @@ export class ApiKeyMirror {
   }
 
   /**
-   * Calls `ended` once this replica learns that the key was revoked or expired; at once if it
-   * already is. Returns a function that unsubscribes.
+   * Called once this replica learns that the key was revoked or expired; at once if it already is.
+   * Returns a function that unsubscribes.
    */
   followEnd(keyId: string, ended: () => void): () => void {
     return this.#ends.follow(keyId, ended);
   }
 
-  /** The key, if valid. Reads the store if the mirror lacks it. Refuses like `check`. */
+  /** Undefined if invalid. Reads the store if the mirror lacks it. Refuses like `check`. */
   async good(keyId: string): Promise<ApiKeyRecord | undefined> {
     const record = this.find(keyId) ?? (await this.lookUp(keyId));
     if (!record || record.expiresAt <= this.#clock.now()) return undefined;
@@ -204,14 +196,13 @@ export class ApiKeyMirror {
     await this.#mirror.caughtUp();
   }
 
-  /** Reports the mirror's current content, then each change. */
   follow(follower: MirrorFollower<ApiKeyRecord>): void {
     this.#mirror.follow(follower);
   }
 
   /**
-   * Stores a copy of a promoted key, which counts towards no limit. Durable when it resolves.
-   * Rejects with RecordExists if its id or name is taken.
+   * Counts towards no limit. Durable when it resolves. Rejects with RecordExists if its id or name
+   * is taken.
    */
   async keepCopy(record: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
     this.#mirror.take(await this.#store.create(record));
@@ -231,17 +222,13 @@ export class ApiKeyMirror {
     return created;
   }
 
-  /**
-   * Replaces the record, in store and mirror. Rejects with RecordConflict if it was changed in the
-   * meantime.
-   */
+  /** In store and mirror. Rejects with RecordConflict if it was changed in the meantime. */
   async renew(record: ApiKeyRecord): Promise<void> {
     this.#mirror.take(await this.#store.update(record));
   }
 
   /**
-   * Reads a key that the mirror lacks, by its id or its `namespace/shortName`; at most once in 250
-   * ms for all requests with this key.
+   * By its id or its `namespace/shortName`; at most once in 250 ms for all requests with this key.
    */
   async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
     if (this.#mirror.isRemoved(key)) return undefined;
@@ -282,10 +269,7 @@ export class ApiKeyMirror {
     }
   }
 
-  /**
-   * Removes keys that are gone from the store, in case a revocation was not published. Never
-   * rejects.
-   */
+  /** In case a revocation was not published. Never rejects. */
   async #lookForRevoked(): Promise<void> {
     if (this.#looksForRevoked) {
       this.#looksAgain = true;

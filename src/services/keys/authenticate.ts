@@ -17,7 +17,6 @@ export interface AuthenticateDeps {
 /** Recently verified keys that need no parsing. */
 const MOST_REMEMBERED = 10_000;
 
-/** Both ways to authenticate a caller. */
 export const authentication = (
   deps: AuthenticateDeps,
 ): Pick<KeyOperations, 'authenticate' | 'authenticateAfresh'> => {
@@ -34,10 +33,10 @@ export const authentication = (
 };
 
 /**
- * Returns the caller of a `SERVICE-API-KEY` header. Refuses malformed, unknown, wrong and expired
- * keys alike, and with 503 a copy of a promoted key that may be outdated. Refuses a bad checksum
- * before any lookup. Remembers valid keys by a hash that only this process can make, so a frequent
- * caller costs one hash per request.
+ * Refuses malformed, unknown, wrong and expired keys of `SERVICE-API-KEY` alike, and with 503 a
+ * copy of a promoted key that may be outdated. Refuses a bad checksum before any lookup. Remembers
+ * valid keys by a hash that only this process can make, so a frequent caller costs one hash per
+ * request.
  */
 export const authenticate = (deps: AuthenticateDeps) => {
   const salt = randomBytes(32).toString('hex');
@@ -62,7 +61,6 @@ export const authenticate = (deps: AuthenticateDeps) => {
   };
 };
 
-/** Returns the caller of a valid key. */
 export const callerOf = (record: ApiKeyRecord): Caller => {
   const { keyId, namespace, team, user, role, expiresAt, gated, makers } = record;
   return {

@@ -23,21 +23,18 @@ export interface CreateApiKeyDeps {
   readonly apiKeys: ApiKeyMirror;
   readonly pepper: Buffer;
   readonly clock: Clock;
-  /** The namespace of a team. */
   readonly namespaceOf: (team: string) => string;
-  /** Lifetime of a key if its request gives no expiry. */
+  /** If the request gives no expiry. */
   readonly defaultLifetimeMs: number;
   readonly maxLifetimeMs: number;
-  /** Callers who may create keys. */
   readonly creation: 'everyone' | 'admins';
   readonly coordination: Pick<Quotas, 'expectUse'>;
-  /** Whether the request came over a worker's link, with a key that its manager claims. */
+  /** The request came over a worker's link, with a key that its manager claims. */
   readonly isLinked: (caller: Caller) => boolean;
 }
 
 /**
- * Creates a key for the caller, with the caller's role. Like any key made by a key, it records its
- * maker, and expires with it at the latest.
+ * With the caller's role. A key made by a key records its maker, and expires with it at the latest.
  */
 export const createApiKey =
   (deps: CreateApiKeyDeps) =>
@@ -50,8 +47,8 @@ export const createApiKey =
     });
 
 /**
- * Creates a key for any team and user (default: the caller's); the default role is `user`. The HTTP
- * layer must check that the caller is an admin.
+ * For any team and user (default: the caller's). The HTTP layer must check that the caller is an
+ * admin.
  */
 export const createApiKeyForTenant =
   (deps: CreateApiKeyDeps) =>
@@ -86,7 +83,7 @@ const issue = async (deps: CreateApiKeyDeps, wanted: Wanted): Promise<IssuedApiK
   return await issueNamed(deps, { ...wanted, maker, issuedAt, expiresAt, text });
 };
 
-/** The caller's key, if it may create keys here. */
+/** If the caller may create keys here. */
 const makerOf = async (deps: CreateApiKeyDeps, caller: Caller): Promise<ApiKeyRecord> => {
   if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
   // A manager could claim the key of an admin of this cluster, and keep the keys that it makes
@@ -103,11 +100,11 @@ interface Issuing extends Wanted {
   readonly maker: ApiKeyRecord;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Key id and secret, if the request determines them. */
+  /** Set if the request determines key id and secret. */
   readonly text: ApiKeyText | undefined;
 }
 
-/** Issues the key under the requested name, or under a free generated name. */
+/** Under the requested name, or under a free generated name. */
 const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<IssuedApiKey> => {
   const { name } = issuing.request;
   for (let attempt = 1; ; attempt += 1)
@@ -149,7 +146,7 @@ const issueAs = async (
   return { record, apiKey: minted.apiKey };
 };
 
-/** Most users recorded as makers of a key, beginning with its direct maker. */
+/** Beginning with the direct maker. */
 const MOST_MAKERS = 32;
 
 const makersOf = ({ user, makers = [] }: ApiKeyRecord): readonly string[] =>
@@ -194,8 +191,8 @@ const recordOf = async (
 };
 
 /**
- * Finds the key that an earlier request with the same seed issued, if its answer was lost. Refuses
- * with IDEMPOTENCY_KEY_REUSED if that request differed.
+ * Issued under the same seed, if its answer was lost. Refuses with IDEMPOTENCY_KEY_REUSED if that
+ * request differed.
  */
 const issuedAgain = (
   { pepper }: CreateApiKeyDeps,

@@ -3,21 +3,20 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 
 export interface KeyEndsDeps {
   readonly clock: Clock;
-  /** Returns the current key; undefined if it was revoked. */
+  /** Undefined if the key was revoked. */
   readonly find: (keyId: string) => ApiKeyRecord | undefined;
-  /** End of the key as far as is known; defaults to its expiry. */
+  /** Defaults to the key's expiry. */
   readonly endsAt?: (record: ApiKeyRecord) => number;
 }
 
-/** Followers of one key, and a function that cancels the timer for its expiry. */
 interface Followed {
   readonly ended: Set<() => void>;
   cancel: () => void;
 }
 
 /**
- * Notifies users of a key when it becomes invalid: revoked, expired, or its manager is silent for
- * too long. Memory is bounded by the number of followers.
+ * A key becomes invalid when it is revoked, expires, or its manager is silent for too long. Memory
+ * is bounded by the number of followers.
  */
 export class KeyEnds {
   readonly #deps: KeyEndsDeps;
@@ -27,7 +26,6 @@ export class KeyEnds {
     this.#deps = deps;
   }
 
-  /** Number of followed keys. */
   get size(): number {
     return this.#followed.size;
   }

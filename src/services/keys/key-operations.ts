@@ -3,49 +3,42 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { Caller, Role } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** Use cases of API keys and callers. */
 export interface KeyOperations {
-  /** The caller of a `SERVICE-API-KEY` header. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
+  /** Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
   readonly authenticate: (key: string | undefined) => Caller;
-  /** Authenticates a refused key again, because another replica may have just created it. */
+  /** Another replica may have just created a refused key. */
   readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
-  /** For `/admin`: creates a key for any team and user; defaults to the caller's. */
+  /** For `/admin`: any team and user; defaults to the caller's. */
   readonly createApiKeyForTenant: (
     caller: Caller,
     request: AdminApiKeyRequest,
   ) => Promise<IssuedApiKey>;
-  /** The id of the key with that name. Refuses with API_KEY_NOT_FOUND. */
+  /** Refuses with API_KEY_NOT_FOUND. */
   readonly keyIdOf: (name: ApiKeyName) => Promise<string>;
-  /**
-   * Returns a key of the caller's; an admin may get any key of the namespace. Refuses like
-   * deleteApiKey.
-   */
+  /** The caller's; an admin may get any key of the namespace. Refuses like deleteApiKey. */
   readonly getApiKey: (caller: Caller, keyId: string) => Promise<ApiKeyRecord>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   /**
-   * When it resolves, the revocation is durable and the key invalid. With `cascade`, also revokes
-   * the keys that it made. Returns the number of those.
+   * Durable when it resolves. `cascade` also revokes the keys that it made; returns their number.
    */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
-  /** For `/admin`: deletes the key with that name, like `deleteApiKey`. */
+  /** For `/admin`; like `deleteApiKey`. */
   readonly deleteApiKeyByName: (
     caller: Caller,
     name: ApiKeyName,
     cascade: boolean,
   ) => Promise<{ readonly keyId: string; readonly revoked: number }>;
   /**
-   * For `/admin`: deletes all keys of a user, with `cascade` also the keys that they made. Returns
-   * the number of deleted keys.
+   * For `/admin`; with `cascade` also the keys that they made. Returns the number of deleted keys.
    */
   readonly deleteApiKeysOf: (
     caller: Caller,
     of: { readonly team: string; readonly user: string; readonly cascade: boolean },
   ) => Promise<number>;
   /**
-   * For `/admin`: makes the key valid on all worker clusters; returns its id. Refuses with
-   * ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
+   * For `/admin`. Returns the key's id. Refuses with ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
    */
   readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
   /**
@@ -54,25 +47,22 @@ export interface KeyOperations {
    */
   readonly followKey: (keyId: string, ended: () => void) => () => void;
   /**
-   * Issues tokens that stand for the caller's key in one sandbox only. `clusterId` is set if the
-   * sandbox is on another cluster.
+   * Tokens stand for the caller's key in one sandbox only. `clusterId` is set if the sandbox is on
+   * another cluster.
    */
   readonly sandboxTokens: (
     caller: Pick<Caller, 'keyId'>,
     sandboxId: InstanceId,
     clusterId?: string,
   ) => SandboxTokens;
-  /** Returns the bearer of a token; undefined if the token is malformed or its key is invalid. */
+  /** Undefined if the token is malformed or its key is invalid. */
   readonly bearerOf: (token: string) => Promise<TokenBearer | undefined>;
-  /**
-   * Returns the signer of a link to a file; undefined if the signer can't be found or the key is
-   * invalid. Refuses with RATE_LIMITED.
-   */
+  /** Undefined if the signer can't be found or the key is invalid. Refuses with RATE_LIMITED. */
   readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
   /**
-   * Returns the caller for a request without a token to a running sandbox: its owner's guest,
-   * without a key. Undefined if this replica knows no such running sandbox. Refuses with
-   * INVALID_TOKEN if the sandbox has the host's network.
+   * For a request without a token to a running sandbox: its owner's guest, without a key. Undefined
+   * if this replica knows no such running sandbox. Refuses with INVALID_TOKEN if the sandbox has
+   * the host's network.
    */
   readonly guestOf: (sandboxId: InstanceId) => Caller | undefined;
 }
@@ -80,7 +70,7 @@ export interface KeyOperations {
 export interface SignedLink {
   /** Undefined if the link does not name a sandbox. */
   readonly sandboxId: InstanceId | undefined;
-  /** Id of the cluster with the sandbox; absent for this cluster. */
+  /** Absent for this cluster. */
   readonly clusterId?: string;
   /** Group of client addresses that shares one allowance. */
   readonly from: string;
@@ -90,7 +80,7 @@ export interface SignedLink {
   readonly after: string;
 }
 
-/** Tokens of one sandbox, valid as long as the API key to which they were issued. */
+/** Valid as long as the API key to which they were issued. */
 export interface SandboxTokens {
   /** For the daemon's operations in the sandbox: commands, files. */
   readonly access: string;
@@ -101,7 +91,7 @@ export interface SandboxTokens {
 export interface TokenBearer {
   readonly caller: Caller;
   readonly sandboxId: InstanceId;
-  /** Id of the cluster with the sandbox; absent for this cluster. */
+  /** Absent for this cluster. */
   readonly clusterId?: string;
   readonly goodFor: keyof SandboxTokens;
 }

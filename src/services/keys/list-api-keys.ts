@@ -10,19 +10,19 @@ interface ApiKeysDeps {
   readonly apiKeys: ApiKeyMirror;
 }
 
-/** The caller's keys, newest first (operation `GET /api-keys`). */
+/** Newest first (operation `GET /api-keys`). */
 export const listApiKeys =
   (deps: ApiKeysDeps): KeyOperations['listApiKeys'] =>
   async (caller, page) =>
     deps.apiKeys.list(caller, page);
 
-/** Resolves a name to its key; an approved DELETE by name applies only to that key. */
+/** An approved DELETE by name applies only to the key that had it. */
 export const keyIdOf =
   (deps: ApiKeysDeps): KeyOperations['keyIdOf'] =>
   async (name) =>
     (await apiKeyNamed(deps, name)).keyId;
 
-/** All users' keys, for an admin (operation `GET /admin/api-keys`). */
+/** For an admin (operation `GET /admin/api-keys`). */
 export const listAllApiKeys =
   (deps: ApiKeysDeps): KeyOperations['listAllApiKeys'] =>
   async (_caller, page) =>
@@ -32,7 +32,7 @@ export const listAllApiKeys =
 const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
   sameTenant(record, caller) || (caller.role === 'admin' && record.namespace === caller.namespace);
 
-/** Finds a key that the caller may revoke (operation `DELETE /api-keys/{keyId}`). */
+/** A key that the caller may revoke (operation `DELETE /api-keys/{keyId}`). */
 export const getApiKey =
   ({ apiKeys }: ApiKeysDeps): KeyOperations['getApiKey'] =>
   async (caller, keyId) => {
@@ -42,8 +42,8 @@ export const getApiKey =
   };
 
 /**
- * Revokes one of the caller's keys, including the caller's current key. An admin may revoke any key
- * of the namespace (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
+ * The caller's, including the current one; an admin may revoke any key of the namespace (operation
+ * `DELETE /api-keys/{keyId}`). Durable when it resolves.
  */
 export const deleteApiKey =
   (deps: ApiKeysDeps): KeyOperations['deleteApiKey'] =>
@@ -52,10 +52,7 @@ export const deleteApiKey =
     return await revoked(deps, { caller, record, cascade });
   };
 
-/**
- * Revokes any user's key by its name (operation `DELETE /admin/api-keys/{name}`). Durable when it
- * resolves.
- */
+/** Any user's (operation `DELETE /admin/api-keys/{name}`). Durable when it resolves. */
 export const deleteApiKeyByName =
   (deps: ApiKeysDeps): KeyOperations['deleteApiKeyByName'] =>
   async (caller, name, cascade) => {
@@ -64,8 +61,8 @@ export const deleteApiKeyByName =
   };
 
 /**
- * Revokes all keys of a user and, with `cascade`, the keys that they made (operation `DELETE
- * /admin/api-keys`). Copies of a manager's promoted keys stay. Durable when it resolves.
+ * With `cascade`, also the keys that they made (operation `DELETE /admin/api-keys`). Copies of a
+ * manager's promoted keys stay. Durable when it resolves.
  */
 export const deleteApiKeysOf =
   (
@@ -86,9 +83,8 @@ interface Meant {
 }
 
 /**
- * Revokes a key, and with `cascade` the keys that it made; returns the number of those. A key with
- * the admin role may have made keys of any user, so only an admin may revoke them. All other keys
- * only make keys of their own user.
+ * A key with the admin role may have made keys of any user, so only an admin may revoke those. All
+ * other keys only make keys of their own user.
  */
 const revoked = async (
   { apiKeys }: ApiKeysDeps,
@@ -105,7 +101,7 @@ const revoked = async (
   return 1;
 };
 
-/** Any user's key, even if another replica has just created it. Refuses with API_KEY_NOT_FOUND. */
+/** Even if another replica has just created it. Refuses with API_KEY_NOT_FOUND. */
 export const apiKeyNamed = async (
   { apiKeys }: ApiKeysDeps,
   { namespace, shortName }: ApiKeyName,

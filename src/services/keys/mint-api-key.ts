@@ -4,7 +4,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { Role, Tenant } from '../../model/tenant.ts';
 import { seal, unseal } from './sealed-box.ts';
 
-/** Attributes of a new key. Times in milliseconds since the epoch. */
+/** Times in milliseconds since the epoch. */
 export interface ApiKeySpec {
   readonly tenant: Tenant;
   readonly role: Role;
@@ -12,23 +12,20 @@ export interface ApiKeySpec {
   readonly description: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Key of the maker; absent if the daemon makes it. */
+  /** Absent if the daemon makes it. */
   readonly createdBy?: string;
   readonly gated?: true;
   readonly makers?: readonly string[];
 }
 
 export interface MintedApiKey {
-  /** To be stored; does not reveal the secret. */
+  /** Does not reveal the secret. */
   readonly record: Omit<ApiKeyRecord, 'revision'>;
   /** To be shown once. */
   readonly apiKey: string;
 }
 
-/**
- * Derives a key's text from a seed, always the same text. The seed without the pepper does not
- * reveal it.
- */
+/** One seed always gives the same text, but does not reveal it without the pepper. */
 export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   let drawn = 0;
   return newApiKeyText(
@@ -37,7 +34,7 @@ export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   );
 };
 
-/** Generates a key of 256 random bits. Stores nothing. */
+/** 256 random bits. Stores nothing. */
 export const mintApiKey = (
   spec: ApiKeySpec,
   pepper: Buffer,
@@ -50,7 +47,6 @@ export const mintApiKey = (
 
 type Whose = Pick<ApiKeyRecord, 'keyId' | 'team' | 'user' | 'role' | 'gated'>;
 
-/** Derives the stored form of a new key's secret. */
 export const keptOf = (
   text: ApiKeyText,
   whose: Whose,
@@ -70,26 +66,23 @@ const verifierOf = ({ keyId, secret }: ApiKeyText): Buffer =>
 const verifierKey = (pepper: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool verifier of a key', 32));
 
-/**
- * Binds the verifier to the record: it does not open after a change of the key's owner or rights.
- */
+/** The verifier does not open after a change of the key's owner or rights. */
 const verifierPurpose = ({ keyId, team, user, role, gated }: Whose): string =>
   JSON.stringify([keyId, team, user, role, gated === true]);
 
 /**
- * Opens the verifier for other clusters, hex. Undefined if an older version stored none, or if the
- * record was altered.
+ * For other clusters, hex. Undefined if an older version stored none, or if the record was altered.
  */
 export const openedVerifier = (record: ApiKeyRecord, pepper: Buffer): string | undefined =>
   record.verifier === undefined
     ? undefined
     : unseal(verifierKey(pepper), verifierPurpose(record), record.verifier)?.toString('hex');
 
-/** Stored hash of a promoted key on another cluster, under that cluster's pepper. */
+/** Stored on another cluster, under that cluster's pepper. */
 export const promotedHashOf = (verifier: string, pepper: Buffer): string =>
   hashOf(verifier, pepper).toString('hex');
 
-/** Whether the secret is the record's; compares in constant time. */
+/** Compares in constant time. */
 export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buffer): boolean => {
   const { keyId, promotedBy } = record;
   const expected = Buffer.from(record.hash, 'hex');

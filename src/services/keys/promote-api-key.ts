@@ -4,9 +4,8 @@ import type { ApiKeyMirror } from './api-keys.ts';
 import { apiKeyNamed } from './list-api-keys.ts';
 import type { KeyOperations } from './key-operations.ts';
 
-/** Makes promoted keys valid on a manager's clusters. */
+/** On a manager's clusters. */
 export interface Promotions {
-  /** Whether any worker cluster is connected. */
   readonly isLinked: () => boolean;
   /** Durable when it resolves. */
   readonly promote: (record: ApiKeyRecord) => Promise<void>;
@@ -15,9 +14,8 @@ export interface Promotions {
 }
 
 /**
- * Makes a key valid on all worker clusters (operation `POST /admin/api-keys/{name}/promote`). When
- * it resolves, the key is durable, and valid at connected clusters. Other clusters receive it when
- * they connect.
+ * Durable when it resolves, and valid at connected clusters (operation `POST
+ * /admin/api-keys/{name}/promote`). Other clusters receive it when they connect.
  */
 export const promoteApiKey =
   ({

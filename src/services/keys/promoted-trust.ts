@@ -3,16 +3,16 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { LinkReports } from '../../model/fleet/link-reports.ts';
 import { invalidApiKey, unavailable } from '../../model/refusals.ts';
 
-/** Time after start in which the managers can report earlier revocations, in ms. */
+/** In ms after start, for the managers to report earlier revocations. */
 const FIRST_WORD_MS = 3_000;
 
 export interface PromotedTrustDeps {
   readonly clock: Clock;
-  /** Whether this cluster is a worker of any manager; if not, every copy is invalid. */
+  /** If false, every copy is invalid. */
   readonly hasManagers: boolean;
   /**
-   * Time in ms for which a copy stays valid after its manager last confirmed it, while the manager
-   * is silent.
+   * In ms: a copy stays valid this long after its manager last confirmed it, while the manager is
+   * silent.
    */
   readonly aloneMs: number;
 }
@@ -20,9 +20,9 @@ export interface PromotedTrustDeps {
 type Copy = Pick<ApiKeyRecord, 'keyId' | 'promotedBy' | 'confirmedAt'>;
 
 /**
- * Decides whether a worker's copies of promoted keys are valid. After a start, and while a restored
- * link reports its keys, revocations may be missing. Copies then get 503 until the manager has
- * reported, or is unreachable. A cluster without a link uses its copies for `aloneMs`.
+ * After a start, and while a restored link reports its keys, revocations may be missing. Copies
+ * then get 503 until the manager has reported, or is unreachable. A cluster without a link uses its
+ * copies for `aloneMs`.
  */
 export class PromotedTrust {
   readonly reports = new LinkReports();
@@ -63,7 +63,7 @@ export class PromotedTrust {
       );
   }
 
-  /** Time of the manager's last confirmation; the daemon's start before the first. */
+  /** The daemon's start before the first confirmation. */
   confirmedAt({ confirmedAt = this.#startedAt }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return confirmedAt;
   }
@@ -79,7 +79,7 @@ export class PromotedTrust {
       : lapses;
   }
 
-  /** Expiry of the copy, unless its manager confirms it again. */
+  /** Unless its manager confirms it again. */
   #lapsesAt(copy: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return this.confirmedAt(copy) + this.#deps.aloneMs;
   }

@@ -2,23 +2,22 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { unavailable } from '../../model/refusals.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 
-/** Keys to revoke and, with `cascade`, all keys that they made, directly or indirectly. */
+/** With `cascade`, all keys that they made, directly or indirectly. */
 export interface Revocation {
   readonly isMeant: (record: ApiKeyRecord) => boolean;
   readonly cascade: boolean;
 }
 
-/** Most keys that one call revokes. A user has no more, but an admin's key may have made more. */
+/** A user has no more keys, but an admin's key may have made more. */
 export const MOST_REVOKED = 1_000;
 const AT_ONCE = 16;
 /** Each repeated read finds keys that were made in the meantime. */
 const MOST_LOOKS = 5;
 
 /**
- * Revokes keys and returns their number. Durable when it resolves. Revokes the keys that a key made
- * before the key itself. So after a crash or an error, the same call finds the remaining keys and
- * continues. Resolves once the store shows none of them, including keys that they made during the
- * call. Refuses with UNAVAILABLE if more keys remain than one call revokes.
+ * Revokes the keys that a key made before the key itself: after a crash or an error, the same call
+ * finds the rest. Returns their number. Resolves once the store shows none of them, including keys
+ * made during the call. Refuses with UNAVAILABLE if more keys remain than one call revokes.
  */
 export const revokeApiKeys = async (
   apiKeys: ApiKeyMirror,
@@ -48,7 +47,7 @@ export const revokeApiKeys = async (
 const unfinished = (revoked: number): Error =>
   unavailable(`${revoked} keys were revoked and some are left; repeat the request to continue`);
 
-/** Lists the given keys, then the keys that they made, and so on, each key once. */
+/** The given keys, then the keys that they made, and so on, each once. */
 const layersOf = (
   records: readonly ApiKeyRecord[],
   { isMeant, cascade }: Revocation,

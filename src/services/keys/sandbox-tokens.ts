@@ -12,14 +12,13 @@ export interface SandboxTokensDeps {
 const FORM = /^sbt_([0-9a-f]{32})([0-9a-z]{1,25})?_([0-9A-Za-z]{12,32})_([ap])([0-9a-f]{40})$/;
 const MAC_DIGITS = 40;
 
-/** Token kinds on the wire. */
+/** On the wire. */
 const LETTERS = { access: 'a', traffic: 'p' } as const;
 
 /**
- * Issues tokens of one sandbox, and identifies their bearers (`POST /v2/sandboxes` of the
- * compatible API). A token is a seal, under a key derived from the pepper, over the sandbox, the
- * requesting API key and the token's kind. Nothing is stored. A token is worth as much as its API
- * key, in this sandbox only. Each operation checks the rights of the key's tenant.
+ * A token is a seal, under a key derived from the pepper, over the sandbox, the requesting API key
+ * and the token's kind (`POST /v2/sandboxes` of the compatible API). Nothing is stored. It is worth
+ * as much as its API key, in this sandbox only.
  */
 export const sandboxTokens = ({
   apiKeys,

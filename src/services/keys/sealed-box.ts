@@ -4,8 +4,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Seals content under a key of 32 bytes (AES-256-GCM: nonce, tag, text, in base64). The seal opens
- * only with the same `purpose`.
+ * The key has 32 bytes (AES-256-GCM: nonce, tag, text, in base64). The seal opens only with the
+ * same `purpose`.
  */
 export const seal = (key: Buffer, purpose: string, content: Buffer): string => {
   const nonce = randomBytes(NONCE_BYTES);
@@ -14,7 +14,7 @@ export const seal = (key: Buffer, purpose: string, content: Buffer): string => {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
 };
 
-/** Returns the content byte for byte; undefined if it was sealed with another key or purpose. */
+/** Undefined if it was sealed with another key or purpose. */
 export const unseal = (key: Buffer, purpose: string, text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, 'base64');
   try {

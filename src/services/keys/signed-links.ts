@@ -18,8 +18,8 @@ export interface SignedLinksDeps {
 }
 
 /**
- * Most tokens tried for one link. Per second: most tokens tried for all links of one address, and
- * for all links that name no sandbox of this cluster.
+ * Tokens tried for one link; per second for all links of one address, and for all links that name
+ * no sandbox of this cluster.
  */
 const MOST_TRIED = 5_000;
 const TRIED_FROM_ADDRESS = 5_000;
@@ -31,10 +31,9 @@ const MOST_SIGNED = 10_000;
 
 /**
  * Finds the token that signed a link to a file (`/files` of the compatible API). A link does not
- * name its key, and under `E2B_SANDBOX_URL` not even its sandbox. So the newest sandboxes are
- * tried, each with its owner's newest keys. The owner of a sandbox on another cluster is unknown
- * here. The last signing key is tried first, regardless of limits, and then the newest keys of all.
- * The number of attempts is bounded, in total and per address.
+ * name its key, and under `E2B_SANDBOX_URL` not even its sandbox. So the last signing key is tried
+ * first, then the newest sandboxes with their owners' newest keys; for a sandbox on another
+ * cluster, the newest keys of all. The attempts are bounded, in total and per address.
  */
 export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] => {
   const { apiKeys, clock, tokensOf } = deps;
@@ -83,7 +82,6 @@ export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] =>
   };
 };
 
-/** Yields the sandboxes and keys that may have signed a link. */
 function* candidatesOf(
   { apiKeys, supervisor }: SignedLinksDeps,
   { sandboxId, clusterId }: SignedLink,
@@ -106,7 +104,7 @@ const ownerOf = (supervisor: SignedLinksDeps['supervisor'], id: InstanceId): Ten
   return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
 };
 
-/** Returns a function that checks whether a token signed a link; hashes the link's path once. */
+/** Hashes the link's path once. */
 const signer = ({ signature, before, after }: SignedLink): ((token: string) => boolean) => {
   const given = Buffer.from(signature);
   const begun = createHash('sha256').update(before);
@@ -121,7 +119,7 @@ interface Candidate {
   readonly key: ApiKeyRecord;
 }
 
-/** Sets a value, and evicts the oldest entry beyond the limit. */
+/** Evicts the oldest entry beyond the limit. */
 const keepLast = <T>(
   all: Map<string, T>,
   { name, value, most }: { readonly name: string; readonly value: T; readonly most: number },

@@ -1,13 +1,10 @@
 import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts';
 import { tooManyCalls } from '../../model/limit-refusals.ts';
 
-/**
- * Most concurrent starts and inputs, of a sandbox and of a tenant: each may wait for 20 s and more.
- */
+/** Each call may wait for 20 s and more. */
 const MOST_CALLS = 128;
 const MOST_CALLS_OF_TENANT = 512;
 
-/** Runs a call that may take long, unless too many are in progress. */
 export type CallsUnderWay = <T>(
   key: { readonly tenant: string; readonly sandboxId: string },
   call: () => Promise<T>,

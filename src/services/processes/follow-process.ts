@@ -8,10 +8,10 @@ import { foundProcess, processRefusalOf } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 
 const MOST_READERS = 64;
-/** Most readers of one tenant's processes: each may hold 128 KiB of output in this process. */
+/** Each reader may hold 128 KiB of output in this process. */
 const MOST_READERS_OF_TENANT = 512;
 
-/** Permits for readers: at most 64 of one sandbox, and 512 of one tenant. */
+/** At most 64 of one sandbox, and 512 of one tenant. */
 export class ReaderPlaces {
   readonly #sandboxes: ProcessDeps['sandboxes'];
   readonly #permit = sandboxPermits(
@@ -24,8 +24,8 @@ export class ReaderPlaces {
   }
 
   /**
-   * Takes a permit, which keeps the sandbox from being idle. Returns an idempotent function that
-   * releases it. Throws a Refusal at the limit.
+   * Also keeps the sandbox from being idle. Returns an idempotent release. Throws a Refusal at the
+   * limit.
    */
   take(caller: Caller, sandboxId: string): () => void {
     const release = this.#permit(sandboxId, tenantKey(caller));
@@ -41,8 +41,8 @@ export class ReaderPlaces {
 }
 
 /**
- * Reads past and further output of a process (operation `GET …/processes/{processId}/output`). A
- * reader that leaves ends nothing.
+ * Past and further output (operation `GET …/processes/{processId}/output`). A reader that leaves
+ * ends nothing.
  */
 export const followProcess =
   (
@@ -64,7 +64,7 @@ export const outputRequest = ({
   pace,
 }: Omit<FollowProcessRequest, 'processId'>): OutputRequest => ({ pace, from });
 
-/** Yields the output, and maps its errors to refusals. */
+/** Maps errors to refusals. */
 export async function* worded(
   output: AsyncIterable<ProcessOutput>,
 ): AsyncGenerator<ProcessOutput, void, undefined> {

@@ -2,7 +2,6 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { RunningSandboxes } from './running-sandboxes.ts';
 
-/** Dependencies of the process operations. */
 export interface ProcessDeps {
   readonly sandboxes: RunningSandboxes;
   readonly driver: Pick<SandboxDriver, 'processes'>;

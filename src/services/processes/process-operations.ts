@@ -1,18 +1,14 @@
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** Use cases of processes in sandboxes. */
 export interface ProcessOperations {
-  /** Starts a process, or finds the process that was started under the same key. */
+  /** Finds the process that was started under the same key. */
   readonly startProcess: (
     caller: Caller,
     sandboxId: string,
     request: StartProcessRequest,
   ) => Promise<ProcessFact>;
-  /**
-   * Starts a process like `startProcess`, and reads it at once. If the reading fails, the process
-   * still runs, and the reading rejects.
-   */
+  /** If the reading fails, the process still runs, and the reading rejects. */
   readonly runProcess: (
     caller: Caller,
     sandboxId: string,
@@ -32,7 +28,6 @@ export interface ProcessOperations {
   ) => Promise<ProcessFollow>;
   /** Resolves once the process has the input, or once it is next in the queue; at most 64 KiB. */
   readonly giveInput: (caller: Caller, sandboxId: string, input: ProcessInput) => Promise<void>;
-  /** Like `giveInput`, and then returns the process. */
   readonly writeToProcess: (
     caller: Caller,
     sandboxId: string,
@@ -48,7 +43,7 @@ export interface ProcessOperations {
     sandboxId: string,
     request: { readonly processId: ProcessId; readonly cols: number; readonly rows: number },
   ) => Promise<ProcessFact>;
-  /** Resolves once the process has ended and is forgotten, with its last state. */
+  /** Resolves with the last state, once the process has ended and is forgotten. */
   readonly deleteProcess: (
     caller: Caller,
     sandboxId: string,
@@ -66,7 +61,7 @@ export interface StartProcessRequest {
   readonly timeoutMs?: number;
   readonly tag?: string;
   readonly container?: string;
-  /** The client's key: the same key always means the same process. */
+  /** Always means the same process. */
   readonly key?: string;
 }
 
@@ -83,7 +78,7 @@ export interface ProcessInput {
   readonly last: boolean;
 }
 
-/** A reading with a permit until it is closed. While it is open, the sandbox is not idle. */
+/** While it is open, the sandbox is not idle. */
 export interface ProcessFollow {
   readonly fact: ProcessFact;
   /** Call it once. */

@@ -20,7 +20,7 @@ import {
   unavailable,
 } from '../../model/refusals.ts';
 
-/** Maps a driver's process error to a refusal; returns other errors unchanged. */
+/** Returns other errors unchanged. */
 export const processRefusalOf = (error: unknown): unknown => {
   if (error instanceof ProcessGone) return processNotFound();
   if (error instanceof ProcessEnded) return processEnded();
@@ -34,7 +34,6 @@ export const processRefusalOf = (error: unknown): unknown => {
   return error;
 };
 
-/** Awaits a call of the process driver, and maps its errors to refusals. */
 export const asked = async <T>(call: Promise<T>): Promise<T> => {
   try {
     return await call;
@@ -43,7 +42,6 @@ export const asked = async <T>(call: Promise<T>): Promise<T> => {
   }
 };
 
-/** Returns the process, or throws the refusal for a missing process. */
 export const foundProcess = async (
   driver: Pick<SandboxDriver, 'processes'>,
   sandboxId: string,

@@ -7,13 +7,10 @@ import { asked, foundProcess } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 import { runProcess, startProcess } from './start-process.ts';
 
-/** Time in ms that input waits for a process that does not read. */
+/** In ms, for a process that does not read. */
 const INPUT_PATIENCE_MS = 20_000;
 
-/**
- * Process operations in the caller's running sandbox: start, show, signal, input, remove (under
- * `/sandboxes/{sandboxId}/processes`).
- */
+/** In the caller's running sandbox (`/sandboxes/{sandboxId}/processes`). */
 export const processOperations = (
   deps: ProcessDeps,
   calls: CallsUnderWay = callsUnderWay(),
@@ -55,7 +52,7 @@ export const processOperations = (
   },
 });
 
-/** Takes input whole or not at all (operation `POST …/processes/{processId}/stdin`). */
+/** Whole or not at all (operation `POST …/processes/{processId}/stdin`). */
 const giveInput =
   (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['giveInput'] =>
   async (caller, sandboxId, input) => {

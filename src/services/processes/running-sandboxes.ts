@@ -5,18 +5,17 @@ import type { Caller } from '../../model/tenant.ts';
 import type { ClaimEnv } from '../../actors/sandbox/claim-env.ts';
 import { requireContainer, runningSandbox } from '../../actors/sandbox/commands/exec-in-sandbox.ts';
 
-/** Sandboxes as the process operations need them, with their activity. */
 export interface RunningSandboxes {
-  /** Resolves for a Running sandbox of the caller's; checks its `container` if given. */
+  /** Checks its `container` if given. */
   require(caller: Caller, sandboxId: string, container?: string): Promise<RunningSandbox>;
-  /** Records activity: restarts the idle timeout. */
+  /** Restarts the idle timeout. */
   active(sandboxId: string): void;
   /** Keeps the sandbox from being idle until the returned function is called. */
   busy(sandboxId: string): () => void;
 }
 
 export interface RunningSandbox {
-  /** Returns the claim's variables, overridden by these. Throws a Refusal. */
+  /** Overridden by `own`. Throws a Refusal. */
   envOver(own: TextPairs | undefined): TextPairs | undefined;
 }
 

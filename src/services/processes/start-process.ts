@@ -23,7 +23,6 @@ export const startProcess =
     );
   };
 
-/** Runs a process like `startProcess`, with its output as the answer. */
 export const runProcess =
   (
     deps: ProcessDeps,
@@ -103,6 +102,6 @@ const orderFor = async (
   };
 };
 
-/** A key always means the same process, however often a client repeats the request. */
+/** However often a client repeats the request. */
 const idOfKey = (key: string): string =>
   createHash('sha256').update(key).digest('hex').slice(0, 32);

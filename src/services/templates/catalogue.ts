@@ -11,23 +11,15 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
-  /**
-   * Lists the other clusters of a manager's fleet, including invited ones; absent if the daemon
-   * manages no clusters.
-   */
+  /** Includes invited clusters; absent if the daemon manages none. */
   readonly listOthers?: () => readonly ClusterView[];
-  /** Whether the console has logins. */
   readonly hasConsole: boolean;
-  /** Whether the policy has rules. */
   readonly holdsRequests: boolean;
-  /** Whether a second listener serves the API of E2B's SDKs. */
+  /** A second listener serves the API of E2B's SDKs. */
   readonly servesCompatibleApi: boolean;
 }
 
-/**
- * The deployment's offers and features (operations `GET /instancetypes`, `/volumes`,
- * `/feature-gates`, `/clusters`).
- */
+/** Operations `GET /instancetypes`, `/volumes`, `/feature-gates`, `/clusters`. */
 export const catalogue = ({
   instanceTypes,
   volumes,

@@ -43,12 +43,12 @@ export interface ChangeTemplatesDeps {
   readonly globals?: Globals;
 }
 
-/** Keeps a manager's templates the same on all its clusters. */
+/** On all clusters of a manager. */
 export interface Globals {
   readonly newId: () => string;
   /** Refuses with CONFLICT at the limit of global templates. */
   readonly requireRoom: (record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>) => void;
-  /** First pools that use the template, of each connected cluster. */
+  /** The first ones of each connected cluster. */
   readonly poolsOf: (
     globalId: string,
   ) => Promise<readonly { readonly name: string; readonly namespace: string }[]>;
@@ -60,8 +60,8 @@ const ATTEMPTS = 5;
 const MOST_POOLS_NAMED = 50;
 
 /**
- * Creates a template with version 1 (operation `POST /admin/sandbox-templates`). Durable when it
- * resolves. A global template is then also at the connected clusters.
+ * Version 1 (operation `POST /admin/sandbox-templates`). Durable when it resolves. A global
+ * template is then also at the connected clusters.
  */
 export const createTemplate =
   ({
@@ -88,7 +88,7 @@ export const createTemplate =
   };
 
 /**
- * Changes the given fields. A change without effect makes no version (operation `PUT
+ * Keeps absent fields; without effect, makes no version (operation `PUT
  * /admin/sandbox-templates/{name}`). Durable when it resolves; pools follow.
  */
 export const updateTemplate =
@@ -109,9 +109,8 @@ export const updateTemplate =
   };
 
 /**
- * Removes a template that no pool uses, for a global template on any connected cluster (operation
- * `DELETE /admin/sandbox-templates/{name}`). A pool that is created concurrently keeps its copy of
- * the template.
+ * Only if no pool uses it, for a global template on any connected cluster (operation `DELETE
+ * /admin/sandbox-templates/{name}`). A pool that is created concurrently keeps its copy.
  */
 export const deleteTemplate =
   ({ templates, pools, globals }: ChangeTemplatesDeps): TemplateOperations['deleteTemplate'] =>
@@ -127,7 +126,7 @@ export const deleteTemplate =
     });
   };
 
-/** Reads, changes and writes the record; starts again after a concurrent write. */
+/** Starts again after a concurrent write. */
 const withCurrent = async <T>(
   templates: Records<TemplateRecord>,
   name: string,
@@ -157,7 +156,7 @@ const globalTerms = (
   return { globalId: globals.newId() };
 };
 
-/** Returns the record unchanged if the change has no effect. */
+/** Returns the same record if the change has no effect. */
 const nextRecord = (
   globals: Globals | undefined,
   record: TemplateRecord,
@@ -203,8 +202,8 @@ const refusedByDriver = (message: string): Refusal => {
 };
 
 /**
- * Keeps description, docs and poolSizing of the previous document if the new document lacks them.
- * An empty text removes a field.
+ * Keeps description, docs and poolSizing if the new document lacks them. An empty text removes a
+ * field.
  */
 const changedDocument = (
   before: SandboxTemplateDocument,

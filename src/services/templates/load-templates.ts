@@ -16,10 +16,7 @@ import {
 import { isCopy, isGlobalHere, ownTemplate } from '../../model/templates/global-template.ts';
 import { nextVersion } from '../../model/templates/template-versions.ts';
 
-/**
- * Invalid templates. `faults` lists all faults as `FILE: FIELD: PROBLEM`; the message has a line
- * for each.
- */
+/** `faults` lists all as `FILE: FIELD: PROBLEM`; the message has a line for each. */
 export class TemplateFaults extends Error {
   override readonly name = 'TemplateFaults';
   readonly faults: readonly string[];
@@ -40,10 +37,9 @@ export interface LoadTemplatesDeps {
 }
 
 /**
- * Imports the source's templates. New templates get version 1, and templates whose file changed
- * since the last import get the next version. If a file is unchanged, later changes here stay.
- * Templates that the source lacks stay as the cluster's own. Returns all templates. Throws
- * TemplateFaults if any document is invalid, before any write.
+ * New templates get version 1, and those whose file changed since the last import the next one.
+ * Later changes here stay, and so do templates that the source lacks. Throws TemplateFaults if any
+ * document is invalid, before any write.
  */
 export const loadTemplates = async (
   deps: LoadTemplatesDeps,
@@ -122,7 +118,7 @@ const readDocuments = (
   return [...found.values()].map(({ document }) => document);
 };
 
-/** Returns the document, or its faults by field. */
+/** Or its faults by field. */
 const readDocument = (
   text: string,
   check: LoadTemplatesDeps['check'],

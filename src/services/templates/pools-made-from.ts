@@ -1,7 +1,7 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** Lists all users' pools that use a template, except ending pools. */
+/** All users' pools, except ending ones. */
 export const poolsMadeFrom = async (
   pools: Pick<Records<PoolRecord>, 'list'>,
   templateName: string,

@@ -11,7 +11,6 @@ import type {
   TemplateView,
 } from '../../actors/views.ts';
 
-/** Use cases of templates, and of other objects that pools may name. */
 export interface TemplateOperations {
   readonly getTemplate: (name: string) => Promise<TemplateView>;
   readonly listTemplates: (page: PageRequest) => Page<TemplateView>;
@@ -30,7 +29,7 @@ export interface TemplateOperations {
   ) => Promise<TemplateView>;
   readonly deleteTemplate: (name: string) => Promise<void>;
   readonly listInstanceTypes: () => readonly InstanceType[];
-  /** Lists volumes of the caller's namespace, as given by the key. */
+  /** Only those of the namespace that the key gives. */
   readonly listVolumes: (caller: Caller) => Promise<readonly Volume[]>;
   readonly featureGates: () => FeatureGates;
   readonly listClusters: () => readonly ClusterView[];
@@ -41,7 +40,7 @@ export interface TemplateTerms {
   readonly syncSource?: 'global';
 }
 
-/** A change of a template; absent fields stay. An empty text removes a field. */
+/** Absent fields stay. An empty text removes a field. */
 export interface TemplateChange {
   readonly document?: SandboxTemplateDocument;
   readonly description?: string;

@@ -6,7 +6,7 @@ import type { TemplateOperations } from './template-operations.ts';
 import type { TemplateCatalog } from '../../actors/pool/template-catalog.ts';
 import type { TemplateView } from '../../actors/views.ts';
 
-/** One stored template (operation `GET /sandbox-templates/{name}`). */
+/** Operation `GET /sandbox-templates/{name}`. */
 export const getTemplate =
   ({
     templates,
@@ -19,7 +19,7 @@ export const getTemplate =
     return templateView(record);
   };
 
-/** All templates, newest first; every user may see them (operation `GET /sandbox-templates`). */
+/** Newest first; every user may see them (operation `GET /sandbox-templates`). */
 export const listTemplates =
   ({ catalog }: { readonly catalog: TemplateCatalog }): TemplateOperations['listTemplates'] =>
   ({ limit, offset }) => {

@@ -1,7 +1,6 @@
 import { request as requestPlainly } from 'node:http';
 import { request as requestByTls } from 'node:https';
 
-/** Content and address of a POST. */
 export interface WebhookPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -10,8 +9,8 @@ export interface WebhookPost {
 }
 
 /**
- * Sends a POST over its own connection, and returns the status of the response without reading its
- * body. Follows no redirect. Rejects without a response, or at an abort.
+ * Over its own connection; does not read the response's body, and follows no redirect. Rejects
+ * without a response, or at an abort.
  */
 export const post = ({ url, headers, body, signal }: WebhookPost): Promise<number> =>
   new Promise((resolve, reject) => {

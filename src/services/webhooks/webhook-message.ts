@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { ApprovalNews } from '../../model/approvals/approval-news.ts';
 
-/** One message, identical for every receiver and attempt. */
+/** Identical for every receiver and attempt. */
 export interface WebhookMessage {
   readonly id: string;
   readonly event: ApprovalNews['event'];
@@ -9,15 +9,14 @@ export interface WebhookMessage {
   readonly body: string;
 }
 
-/** Daemon fields in messages. */
 export interface WebhookTerms {
   readonly clusterId: string;
-  /** Public address of the console; undefined if unknown. */
+  /** Undefined if unknown. */
   readonly consoleUrl: string | undefined;
   readonly userAgent: string;
 }
 
-/** Describes the outcome of the approval; never the request's content. */
+/** Never contains the request's content. */
 export const messageOf = (
   { id, event, at, record }: ApprovalNews,
   { clusterId, consoleUrl }: WebhookTerms,
@@ -54,7 +53,7 @@ export const messageOf = (
   };
 };
 
-/** Returns the headers of one attempt, `at` in ms, with the signature over timestamp and body. */
+/** `at` in ms; the signature is over timestamp and body. */
 export const headersOf = (
   { id, event, body }: WebhookMessage,
   {

@@ -9,63 +9,60 @@ import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request
 import { headersOf, type WebhookMessage, type WebhookTerms } from './webhook-message.ts';
 import type { WebhookPost } from './post.ts';
 
-/** A receiver's address, and the secret with which it verifies the daemon. */
+/** The receiver verifies the daemon with the secret. */
 export interface WebhookReceiver {
   readonly url: string;
   readonly secret: string;
 }
 
 export interface WebhookQueueDeps {
-  /** Records which receivers have a message, for all replicas. */
+  /** Over all replicas: which receivers have a message. */
   readonly marks: Pick<Requests, 'openRequest' | 'keepAnswer' | 'giveUpRequest'>;
-  /** Undelivered messages of all replicas. */
   readonly deadLetters: DeadLetters;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly post: (what: WebhookPost) => Promise<number>;
   readonly terms: WebhookTerms;
-  /** Age in ms at which a message is no longer retried. */
+  /** In ms, after which a message is no longer retried. */
   readonly giveUpMs: number;
 }
 
 interface Delivery {
   readonly message: WebhookMessage;
-  /** Deadline of the delivery. */
   readonly until: number;
   readonly attempts: number;
 }
 
-/** Most waiting messages of one receiver; further messages become dead letters at once. */
+/** Further messages of the receiver become dead letters at once. */
 export const MOST_WAITING = 1_000;
-/** Most dead letters of its own that a replica shows for each receiver. */
+/** For each receiver, of this replica's own. */
 export const MOST_DEAD_LETTERS = 50;
 const MOST_AT_ONCE = 4;
-/** Timeout of a response, in ms. */
+/** In ms. */
 export const ANSWER_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Upper bound of the clock difference between replicas, in ms. */
+/** Clock difference between replicas, in ms. */
 const SKEW_MS = 60_000;
 
-/** Reserved name for the daemon's own requests; no tenant can have it. */
+/** Reserved for the daemon's own requests; no tenant can have it. */
 const NO_TENANT = { namespace: '-', team: '-', user: '-' };
 
 /**
- * Sends messages to one receiver. Retries each until it is accepted or too old, and then makes it a
- * dead letter. Nothing waits for it. A message that any replica has sent, also before a restart, is
- * not sent again. The exception is a replica that dies just as the receiver accepts the message.
+ * Retries each message until it is accepted or too old, and then makes it a dead letter. A message
+ * that any replica has sent, also before a restart, is not sent again, unless a replica dies just
+ * as the receiver accepts it.
  */
 export class WebhookQueue {
   readonly #deps: WebhookQueueDeps;
   readonly #receiver: WebhookReceiver;
   readonly #waiting: Delivery[] = [];
   readonly #sending = new Set<AbortController>();
-  /** Functions that cancel a pending retry. */
   readonly #pauses = new Set<() => void>();
   /** Newest first. */
   readonly #dead: DeadLetter[] = [];
-  /** Ids of dead letters that are being sent again. */
+  /** Being sent again. */
   readonly #revived = new Set<string>();
   #over = false;
 
@@ -74,7 +71,7 @@ export class WebhookQueue {
     this.#receiver = receiver;
   }
 
-  /** Queues the message. Never throws. */
+  /** Never throws. */
   put(message: WebhookMessage, until: number): void {
     if (this.#over) return;
     const delivery = { message, until, attempts: 0 };
@@ -83,19 +80,19 @@ export class WebhookQueue {
     this.#pump();
   }
 
-  /** Returns the dead letters of all replicas, newest first. */
+  /** Newest first, of all replicas. */
   deadLetters(): Promise<readonly KeptDeadLetter[]> {
     return this.#deps.deadLetters.of(this.#name);
   }
 
-  /** Sends a dead letter again; keeps the letter until the receiver accepts it. */
+  /** Keeps the letter until the receiver accepts it. */
   revive(letter: KeptDeadLetter): void {
     if (this.#revived.has(letter.id)) return;
     this.#revived.add(letter.id);
     this.put(letter, this.#deps.clock.now() + this.#deps.giveUpMs);
   }
 
-  /** Stops sending, and cancels deliveries in progress. */
+  /** Cancels deliveries in progress. */
   stop(): void {
     this.#over = true;
     this.#waiting.length = 0;
@@ -116,7 +113,7 @@ export class WebhookQueue {
     return new URL(this.#receiver.url).origin;
   }
 
-  /** Name under which letters are stored, because the receiver's address may contain a secret. */
+  /** The receiver's address may contain a secret. */
   get #name(): string {
     return hash('sha256', `webhook ${this.#receiver.url}`, 'base64url').slice(0, 22);
   }
@@ -129,7 +126,7 @@ export class WebhookQueue {
     }
   }
 
-  /** Delivers under one of the concurrent slots, which is always released. */
+  /** The slot is always released. */
   async #deliver(delivery: Delivery): Promise<void> {
     const sending = new AbortController();
     this.#sending.add(sending);
@@ -216,7 +213,6 @@ export class WebhookQueue {
     }
   }
 
-  /** Deletes a dead letter that was accepted after it was sent again. */
   async #forget({ id }: WebhookMessage): Promise<void> {
     if (!this.#revived.delete(id)) return;
     try {

@@ -8,11 +8,10 @@ import { WebhookQueue, type WebhookQueueDeps, type WebhookReceiver } from './web
 
 export interface WebhooksDeps extends WebhookQueueDeps {
   readonly receivers: readonly WebhookReceiver[];
-  /** Whether this replica leads the shard, and so publishes its approvals. */
+  /** Whether this replica publishes the shard's approvals. */
   readonly leads: (shard: number) => boolean;
 }
 
-/** Dead letters of one receiver. */
 export interface ReceiverLetters {
   readonly address: string;
   readonly deadLetters: readonly KeptDeadLetter[];
@@ -25,13 +24,12 @@ interface Noted {
   isQueued: boolean;
 }
 
-/** Remembered news, which another replica sends if the leader fails. */
+/** Another replica sends them if the leader fails. */
 const MOST_NOTED = 4_096;
 
 /**
- * Notifies external receivers of the outcome of approvals. Every replica notes the changes of
- * records, and each shard's leader sends them. A new leader sends news that were not sent before.
- * News beyond the maximum age are dropped.
+ * Every replica notes the outcome of approvals, and each shard's leader sends it. A new leader
+ * sends news that were not sent before. News beyond the maximum age are dropped.
  */
 export class Webhooks {
   readonly #deps: WebhooksDeps;
@@ -46,7 +44,7 @@ export class Webhooks {
     ]);
   }
 
-  /** Takes a record's current state. Does not wait. */
+  /** Does not wait. */
   note(record: ApprovalRecord): void {
     const since = this.#deps.clock.now() - this.#deps.giveUpMs;
     for (const news of newsOf(record)) {
@@ -61,19 +59,18 @@ export class Webhooks {
     }
   }
 
-  /** This replica leads the shard from now on. */
   lead(shard: number): void {
     const since = this.#deps.clock.now() - this.#deps.giveUpMs;
     for (const noted of this.#noted.values())
       if (noted.shard === shard && !noted.isQueued && noted.news.at > since) this.#queue(noted);
   }
 
-  /** State of each receiver, in the order of the settings. */
+  /** In the order of the settings. */
   report(): readonly WebhookReport[] {
     return this.#queues.map((queue) => queue.report());
   }
 
-  /** Dead letters of each receiver over all replicas, in the order of the settings. */
+  /** Over all replicas, in the order of the settings. */
   async deadLetters(): Promise<readonly ReceiverLetters[]> {
     return await Promise.all(
       this.#queues.map(async (queue) => ({
@@ -83,7 +80,7 @@ export class Webhooks {
     );
   }
 
-  /** Sends all dead letters again, or those of one message; returns their number. */
+  /** All, or those of one message; returns their number. */
   async revive(id: string | undefined): Promise<number> {
     let revived = 0;
     for (const queue of this.#queues)
