@@ -37,9 +37,7 @@ export interface SandboxView {
   readonly idleExpiresAt: number | undefined;
   /** Regardless of activity; undefined if there is none. */
   readonly endsAt: number | undefined;
-  /** Only while it lives. */
   readonly metadata?: TextPairs;
-  /** Set while a Running sandbox is paused. */
   readonly paused?: true;
   /** Pauses at `endsAt` instead of ending. */
   readonly autoPause?: true;
@@ -55,9 +53,7 @@ export interface EndpointView {
 }
 
 export interface SandboxDetailView extends SandboxView {
-  /** Empty unless Running. */
   readonly endpoints: Readonly<Record<string, EndpointView>>;
-  /** Exited containers, except the first, with the cause. */
   readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
@@ -65,12 +61,10 @@ export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;
   readonly counts: PoolCounts;
-  /** Counts of the record's updateRevision. */
   readonly updated: PoolCounts;
   readonly conditions: readonly PoolCondition[];
 }
 
-/** The usage includes reservations. */
 export interface QuotaView {
   readonly tenant: Tenant;
   readonly limits: QuotaAmounts;
@@ -107,9 +101,7 @@ export interface ClusterView {
   readonly clusterId: string;
   readonly isLocal: boolean;
   readonly status: 'Connected' | 'Disconnected';
-  /** Undefined if no heartbeat has arrived since the daemon's start. */
   readonly lastHeartbeat: number | undefined;
-  /** Absent for the manager's own cluster. */
   readonly route?: RouteView;
   /** In ms since the epoch; absent after it joined. */
   readonly invitedUntil?: number;
@@ -118,7 +110,6 @@ export interface ClusterView {
 }
 
 export interface RouteView {
-  /** Each replica of the manager has its own links. */
   readonly manager: string;
   /** Calls rotate over the open links. */
   readonly links: readonly LinkView[];
@@ -171,7 +162,6 @@ export interface EnvView {
   /** In ms since the epoch. */
   readonly at: number;
   readonly clusterId: string;
-  /** Without clusters that never answered. */
   readonly snapshots: ReadonlyMap<string, number>;
   readonly template?: TemplateRecord;
 }
@@ -184,6 +174,5 @@ export interface MemberView {
 
 export interface AwayPoolView {
   readonly clusterId: string;
-  /** The API's `Pool`. */
   readonly shown: Readonly<Record<string, unknown>>;
 }

@@ -17,7 +17,6 @@ export interface ApprovalHostDeps {
   readonly approvals: ApprovalMirror;
   readonly grantMs: number;
   readonly kept: number;
-  /** Expires an approval if it is still due. */
   readonly expire: (id: string, permitted: () => boolean) => Promise<void>;
   readonly settle: (id: string, permitted: () => boolean) => Promise<void>;
 }

@@ -22,7 +22,6 @@ export interface SessionUse {
   readonly keyId: string;
   readonly sessionId: string;
   readonly operation: string;
-  /** Undefined if the approval does not name a route. */
   readonly route?: string;
 }
 
@@ -84,7 +83,6 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
   }
 
-  /** Includes the request content. */
   async whole(id: string): Promise<ApprovalRecord | undefined> {
     const known = await this.#known(id);
     return known && (await this.#approvals.get(approvalKey(known)));

@@ -217,7 +217,6 @@ export class ClaimAttempts {
 
 type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
 
-/** A function as `step` names the step at its end. */
 export const claimSteps =
   (metrics: Metrics, tell?: OnStep) =>
   async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {

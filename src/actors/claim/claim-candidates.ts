@@ -25,7 +25,6 @@ export interface ClaimCandidatesDeps {
 const DEADLINE_MS = 5_000;
 const OUTCOME_UNKNOWN = 'the outcome of another claim is still unknown; try again';
 const CONTESTED = 'too many concurrent claims on this pool; try again';
-/** Searches by a claim without waiting that was out of turn. */
 const MOST_SEARCHES = 3;
 
 /** The caller must release `instance`. */
@@ -46,7 +45,6 @@ export interface Candidates {
 export interface CandidatesOf {
   readonly pool: WaitedPool;
   readonly owner: Tenant;
-  /** 0 for a claim that does not wait. */
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
   readonly waits?: () => void;
@@ -162,7 +160,6 @@ export class ClaimCandidates implements Candidates {
     }
   }
 
-  /** Refuses if a held instance may still be idle. */
   #unlessPending(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
     if (isContested) throw unavailable(CONTESTED);
     for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid))

@@ -58,10 +58,9 @@ type Claims = (...of: Parameters<SandboxOperations['claimSandbox']>) => Promise<
 type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
- * Claims one idle instance of the caller's pool or of a shared pool (operation `POST /sandboxes`),
- * in order of arrival. An env's name means a member with idle instances, and one retry; the wait is
- * on the member with the highest priority. The returned sandbox is durable, and contains the
- * request's files.
+ * Claims one idle instance of the caller's or a shared pool (operation `POST /sandboxes`), in order
+ * of arrival. For an env's name, tries a member with idle instances, and one other. The returned
+ * sandbox is durable, and contains the request's files.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
@@ -158,7 +157,6 @@ interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
   readonly caller: Caller;
 }
 
-/** Undefined if the pool has no instance in time. */
 const claimFrom = async (
   deps: Deps,
   { record }: PoolSnapshot,

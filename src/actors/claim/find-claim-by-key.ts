@@ -23,10 +23,9 @@ const SETTLE_MS = 60_000;
 const FENCE_AGAIN_MS = 1_000;
 
 /**
- * Finds the live sandbox by the fingerprint on its record, since the earlier answer may be lost.
- * When this resolves, the claim has landed or never will. Refuses with IDEMPOTENCY_IN_FLIGHT while
- * that is unknown, with IDEMPOTENCY_KEY_REUSED if the body differs. `instance`: a lost replica may
- * have claimed this one.
+ * Finds the live sandbox by the fingerprint on its record. When this resolves, the claim has landed
+ * or never will. Refuses with IDEMPOTENCY_IN_FLIGHT or IDEMPOTENCY_KEY_REUSED. `instance`: one that
+ * a lost replica may have claimed.
  */
 export const findClaimByKey =
   ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>

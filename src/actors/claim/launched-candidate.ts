@@ -16,7 +16,6 @@ import type { QuotaLimits } from '../pool/commands/quota-limits.ts';
 import type { ClaimImage } from '../sandbox/commands/sandbox-operations.ts';
 import type { Candidate, Candidates } from './claim-candidates.ts';
 
-/** In this process, per tenant and in total. */
 export const MOST_LAUNCHES_OF_TENANT = 8;
 export const MOST_LAUNCHES = 64;
 
@@ -70,7 +69,6 @@ export class LaunchedCandidate implements Candidates {
     this.#of = of;
   }
 
-  /** Refuses if the instance does not start in time. */
   async next(): Promise<Candidate> {
     if (this.#id !== undefined)
       throw unavailable('the sandbox ended before it could be claimed; try again');
@@ -131,7 +129,6 @@ export class LaunchedCandidate implements Candidates {
     if ((await coordination.used(owner)).sandboxes >= limit) throw sandboxQuotaExceeded(limit);
   }
 
-  /** `underWay`: other launches of the pool that may succeed. */
   #requireRoom({ uid, replicas }: PoolRecord, underWay: number): void {
     const { pools } = this.#deps.supervisor;
     const { counts } = pools.get(uid) ?? {};

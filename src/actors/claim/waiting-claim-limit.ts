@@ -3,7 +3,6 @@ import { unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { Permits } from '../../lib/permits.ts';
 
-/** In this process, per tenant and in total. */
 export const MOST_WAITING_OF_TENANT = 512;
 export const MOST_WAITING = 2_048;
 

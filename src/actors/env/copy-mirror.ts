@@ -28,7 +28,6 @@ export interface CopyMirrorDeps {
 
 export interface SeenCopy {
   readonly at: number;
-  /** Whether the cluster is known to answer now. */
   readonly reachable: boolean;
   /** Undefined if the cluster had no copy. */
   readonly copy: EnvCopy | undefined;
@@ -48,7 +47,6 @@ interface Watched {
   told: readonly (AwayFact | undefined)[];
   readonly members: Map<string, MemberWatch>;
   taken: Map<string, number>;
-  /** Requested sizes, and the number of their changes. */
   asked: readonly number[];
   changes: number;
   seenChanges: number;
@@ -67,7 +65,6 @@ const AT_ONCE = 8;
  */
 export class CopyMirror {
   readonly #deps: CopyMirrorDeps;
-  /** By cluster, then by env uid. */
   readonly #watched = new Map<string, Map<string, Watched>>();
   readonly #callOffs = new Map<string, () => void>();
   #followers: CopyFollowers = { changed: () => {}, counted: () => {} };
@@ -129,7 +126,6 @@ export class CopyMirror {
     return this.#watched.get(clusterId)?.get(envUid)?.members.get(name);
   }
 
-  /** Counts until the member's next observation. */
   took(
     envUid: string,
     clusterId: string,
@@ -265,14 +261,12 @@ export const placeOf = (env: EnvRecord, clusterId: string): CopyPlace => ({
   bytes: Buffer.byteLength(JSON.stringify(copyWordOf(env))),
 });
 
-/** Time that an instance may take to start. */
 const STUCK_MS = 60_000;
 /** Per member, against bad reports. */
 const MOST_MOMENTS = 256;
 
 /** Earlier times are unknown, so nothing counts as old at first. */
 export class MemberWatch {
-  /** By start of idleness, oldest first. */
   readonly #idle: { since: number; count: number }[] = [];
   #last: CopiedMember | undefined;
   #claimedAt = 0;
@@ -308,7 +302,6 @@ export class MemberWatch {
     this.#idle.push({ since: now, count: (merged?.count ?? 0) - surplus });
   }
 
-  /** 0 if unknown. */
   get claimedAt(): number {
     return this.#claimedAt;
   }

@@ -23,7 +23,6 @@ export interface EnvConditionsDeps {
 }
 
 const EVERY_MS = 10_000;
-/** Collects related changes. */
 const SETTLING_MS = 1_000;
 
 /** The leader saves changed ones, at most once in 10 s for each env. */
@@ -48,7 +47,6 @@ export class EnvConditions {
     return conditions;
   }
 
-  /** Call it after a change of the env. */
   consider(uid: string): void {
     const { clock, envs, members } = this.#deps;
     if (!envs.get(uid)) {

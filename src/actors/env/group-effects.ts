@@ -25,8 +25,8 @@ export interface GroupMembers {
   /** Excludes members whose pool is unknown. */
   observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
   /**
-   * One conditional write, with the decision: requires size `change.from`, and no decision that is
-   * as recent. Succeeds if the pool has this decision already. Rejects if the write may still land.
+   * One conditional write of size and decision. Succeeds if the pool has this decision already.
+   * Rejects if the write may still land.
    */
   resize(
     env: EnvRecord,
@@ -40,7 +40,6 @@ export interface GroupEffectsDeps {
   readonly members: GroupMembers;
   readonly clock: Clock;
   readonly log: Log;
-  /** May repeat a decision of an earlier leader. */
   readonly decided: (env: EnvRecord, group: string, decision: CompletedDecision) => Promise<void>;
   readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
 }
@@ -98,7 +97,6 @@ type Saving = Pick<Extract<GroupIntent, { readonly type: 'save' }>, 'last' | 'me
   readonly asks?: Asks;
 };
 
-/** Undefined if the requested size of a member has changed. */
 const asking = (members: readonly EnvMember[], asks: Asks): readonly EnvMember[] | undefined => {
   const isAsBefore = Object.entries(asks).every(([name, { was }]) =>
     members.some((member) => member.name === name && askedOf(member) === was),

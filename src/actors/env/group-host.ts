@@ -31,7 +31,6 @@ export interface GroupSnapshot {
   /** Full path, such as `enabled.resting.coolingDown`. */
   readonly state: string;
   readonly memory: GroupMemory;
-  /** Undefined if another replica evaluates it. */
   readonly outlook: Outlook | undefined;
 }
 
@@ -45,12 +44,10 @@ type Snapshot = SnapshotFrom<typeof autoscalingGroupMachine>;
 const LOOK_AGAIN_MS = 5_000;
 const PREFIX = 'g';
 
-/** Hosts one actor for each autoscaling group of each env. */
 export class GroupHost {
   readonly actors: ActorHost<Snapshot, GroupEvent, GroupIntent, GroupSpec>;
   readonly #deps: GroupHostDeps;
   readonly #carryOut: ReturnType<typeof groupEffects>;
-  /** Includes broken ones. */
   readonly #names = new Map<string, Set<string>>();
   /** `missed` is the event that came during the observation. */
   readonly #looks = new Map<string, { underWay: number; missed: 'WAKE' | 'STIR' | undefined }>();
@@ -66,7 +63,6 @@ export class GroupHost {
     this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
-  /** The mirror of envs must be loaded. */
   start(): void {
     this.#deps.envs.follow((change) => {
       this.#learn(change);
@@ -85,7 +81,6 @@ export class GroupHost {
     this.actors.send(key, { type: 'WAKE', now: this.#now() });
   }
 
-  /** Call it after a change of the member's pool. */
   stir(envUid: string, member: string): void {
     const key = this.#groupOf(envUid, member);
     if (key === undefined) return;

@@ -4,7 +4,6 @@ import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { getOwn } from '../../lib/plain-data.ts';
 
-/** Includes the memory of the group's leader. */
 export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
   group,
   rules: env.members

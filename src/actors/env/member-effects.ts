@@ -2,7 +2,6 @@ import type { AwayFact, MemberIntent, MemberTrouble } from '../../machines/env/m
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** The message is for users. */
 export class MemberFailure extends Error {
   override readonly name = 'MemberFailure';
   readonly reason: MemberTrouble;
@@ -26,11 +25,9 @@ export interface MemberEffects {
 }
 
 export interface AwayMembers {
-  /** Undefined if nothing is known. */
   readonly factOf: (
     env: EnvRecord | undefined,
     member: EnvMember | undefined,
   ) => AwayFact | undefined;
-  /** The fact shows the result. */
   readonly carryOut: (env: EnvRecord, member: string, intent: MemberIntent) => Promise<void>;
 }

@@ -21,7 +21,6 @@ import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
 
 export interface MemberHostDeps {
-  /** Absent without other clusters. */
   readonly away?: AwayMembers;
   readonly runtime: ActorRuntime;
   readonly envs: EnvMirror;
@@ -102,7 +101,6 @@ export class MemberHost {
     this.#look(envUid, member);
   }
 
-  /** In the env's order, with pools that it no longer lists. */
   members(envUid: string): readonly MemberSnapshot[] {
     return this.#namesOf(envUid, this.#deps.envs.get(envUid)).flatMap(
       (name) => this.member(envUid, name) ?? [],
@@ -241,7 +239,6 @@ export class MemberHost {
     this.#saturated.delete(key);
   }
 
-  /** A newer known pool stays. */
   #answered(record: PoolRecord): void {
     const known = record.env && this.#pools.get(record.env.uid)?.get(record.name);
     const isOlder = known?.uid === record.uid && isNewer(known.revision, record.revision);
@@ -283,7 +280,6 @@ export class MemberHost {
     }
   }
 
-  /** After its last member and pool. */
   #endEnv(uid: string): void {
     const { envs, effects, runtime } = this.#deps;
     const env = envs.get(uid);

@@ -13,7 +13,6 @@ export interface InspectedApprovalsDeps {
   readonly mirror: ApprovalMirror;
 }
 
-/** Ended approvals have no actor. */
 export const inspectedApprovals = ({ host, mirror }: InspectedApprovalsDeps): InspectedActors => ({
   transitions: host.actors.transitions,
   keyOf: (text) => (mirror.get(text) ? text : undefined),

@@ -27,7 +27,6 @@ export const inspectSandbox = (snapshot: SandboxSnapshot, since: number): Inspec
   };
 };
 
-/** Before the launch, the record that it will write. */
 export const shownInstance = (
   record: Omit<InstanceRecord, 'revision' | 'state'> &
     Partial<Pick<InstanceRecord, 'revision' | 'state'>>,

@@ -1,7 +1,6 @@
 import type { Shown, ShownFields } from '../../model/inspection.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Cuts long texts. */
 export const fields = (all: Readonly<Record<string, Shown | undefined>>): ShownFields =>
   Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) =>

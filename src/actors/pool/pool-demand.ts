@@ -8,11 +8,9 @@ export interface PoolDemandDeps {
   readonly coordination: Pick<Coordination, 'publishDemand' | 'subscribeDemand' | 'waiting'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** On any replica. */
   readonly lacking: (poolUid: string) => void;
 }
 
-/** Drops the least recently used. */
 const MOST_POOLS = 10_000;
 const MOST_PRINCIPALS = 1_000;
 const TOLD_AGAIN_MS = 1_000;
@@ -20,10 +18,8 @@ const TOLD_AGAIN_MS = 1_000;
 /** By this replica's clock. */
 interface Demand {
   cameAt: number;
-  /** Undefined if nobody waits. */
   waitsAt: number | undefined;
   waiting: number;
-  /** By principal, if not served since. */
   readonly refused: Map<string, number>;
 }
 
@@ -108,7 +104,6 @@ export class PoolDemand {
     return demand.waiting + refused;
   }
 
-  /** At the last `look`. */
   waiting(poolUid: string): number {
     return this.#pools.get(poolUid)?.waiting ?? 0;
   }

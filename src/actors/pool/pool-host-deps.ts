@@ -34,7 +34,6 @@ export interface PoolInstances {
 }
 
 export interface PoolListener {
-  /** Also called for changed counts. */
   readonly changed: (record: PoolRecord) => void;
   /** The pool accepts no claims any more. */
   readonly ending: (uid: string) => void;

@@ -110,7 +110,6 @@ export class PoolHost {
     return snapshot && wholeOf(snapshot, this.#now());
   }
 
-  /** Works even if the actor is broken. */
   rebuild(record: PoolRecord): void {
     this.#unhosted.set(record.uid, record);
     this.index.remove(record);
@@ -121,14 +120,12 @@ export class PoolHost {
     return this.#context(uid)?.record ?? this.#unhosted.get(uid);
   }
 
-  /** Undefined if the pool has an actor. */
   unhosted(namespace: string, name: string): PoolRecord | undefined {
     const isIt = ({ owner, ...record }: PoolRecord): boolean =>
       record.name === name && owner.namespace === namespace;
     return [...this.#unhosted.values()].find(isIt);
   }
 
-  /** Empty for an unknown pool. */
   revisionOf(uid: string): string {
     return this.#context(uid)?.record.updateRevision ?? '';
   }
@@ -148,13 +145,11 @@ export class PoolHost {
       this.#deps.listener.orphaned(move.poolUid);
   }
 
-  /** Sends each pool its counts, and every change from now on. */
   begin(): void {
     this.#hears = true;
     for (const uid of this.actors.keys()) this.#count(uid, false);
   }
 
-  /** Also restores the pools' quota usage. */
   async start(): Promise<void> {
     await this.#mirror.start();
     this.#started = true;
@@ -174,7 +169,7 @@ export class PoolHost {
   /** Uncached. */
   async recorded(owner: Tenant, uid: string): Promise<PoolRecord | undefined> {
     const name = this.#context(uid)?.record.name;
-    // The name of an unknown pool is not known.
+    // Without its name, lists all pools.
     if (name === undefined)
       return (await this.#deps.pools.list()).find((record) => record.uid === uid);
     await this.refresh(owner.namespace, name);
@@ -354,6 +349,5 @@ export class PoolHost {
   }
 }
 
-/** Whether the counts of starting and of ordered instances are unchanged. */
 const startAlike = (before: PoolContext, after: PoolContext): boolean =>
   before.counts.starting === after.counts.starting && before.ordered === after.ordered;

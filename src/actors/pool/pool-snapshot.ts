@@ -46,7 +46,6 @@ export const wholeOf = (
 type Place = keyof PoolCounts;
 type Counting = { -readonly [place in Place]: number };
 
-/** Undefined if the instance counts nowhere. */
 export interface Move {
   readonly poolUid: string;
   readonly revision: string;
@@ -54,7 +53,6 @@ export interface Move {
   readonly to: Place | undefined;
 }
 
-/** Also of pools that are not known yet. */
 export class InstanceCounts {
   readonly #pools = new Map<
     string,

@@ -3,7 +3,6 @@ import { POOL_PHASES, NO_INSTANCES, type PoolCounts } from '../../model/pools/po
 import type { PoolHost } from './pool-host.ts';
 import type { PoolSnapshot } from './pool-snapshot.ts';
 
-/** With their own labels: those with the most replicas. */
 const MOST_POOLS = 50;
 /** Not a valid namespace or pool name. */
 const OTHERS = '(others)';

@@ -16,7 +16,6 @@ interface Hindered extends PoolHindrance {
   readonly since: number;
 }
 
-/** Undefined if nothing blocks the pool's instances. */
 export const hindranceOf = (
   supervisor: Supervisor,
   { record, counts, conditions }: PoolSnapshot,

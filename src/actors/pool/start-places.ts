@@ -11,8 +11,8 @@ const MOST_WAITING = 16_384;
 const MOST_WAITING_OF_TENANT = 4_096;
 
 /**
- * Fraction of startupTimeout for a quick start, which permits one more. Twice as many concurrent
- * starts take twice as long, which is still in time.
+ * A start in this part of startupTimeout permits one more. Twice as many concurrent starts take
+ * twice as long, which is still in time.
  */
 const QUICK_PART = 1 / 3;
 
@@ -22,7 +22,6 @@ const LONGEST_MS = 120_000;
 export interface StartPlacesDeps {
   readonly clock: Clock;
   readonly outbox: Pick<Outbox, 'put' | 'drain'>;
-  /** Returns false for an unknown pool. */
   readonly grant: (uid: string) => boolean;
 }
 
@@ -39,10 +38,9 @@ interface Place {
 }
 
 /**
- * Limits concurrent starts over all pools of one machine. A failed start beside others shrinks the
- * limit; each quick start while a pool waits raises it. Tenants take turns, and each leaves a slot
- * to others. An instance holds its slot until it is ready or gone, at most two minutes, so every
- * pool gets its turn.
+ * Limits concurrent starts over all pools of one machine: a failed start beside others lowers the
+ * limit, a quick start raises it. Tenants take turns. A slot is held until the instance is ready or
+ * gone, at most two minutes.
  */
 export class StartPlaces {
   readonly #deps: StartPlacesDeps;
@@ -99,7 +97,6 @@ export class StartPlaces {
     this.settle(uid, isRemoved ? 0 : context.counts.starting + context.ordered);
   }
 
-  /** Returns slots beyond the number of starting instances. */
   settle(uid: string, starting: number): void {
     this.#giveBack(uid, (this.#held.get(uid)?.length ?? 0) - starting);
   }

@@ -10,7 +10,6 @@ export interface TemplateCatalogDeps {
 }
 
 export class TemplateCatalog extends RecordMirror<TemplateRecord> {
-  /** Undefined after a change. */
   #newestFirst: readonly TemplateRecord[] | undefined;
 
   constructor({ templates, clock }: TemplateCatalogDeps) {
@@ -26,7 +25,6 @@ export class TemplateCatalog extends RecordMirror<TemplateRecord> {
     });
   }
 
-  /** Skips the read for an invalid name. */
   override async lookUp(name: string): Promise<TemplateRecord | undefined> {
     return this.get(name) ?? (isDnsLabel(name) ? await super.lookUp(name) : undefined);
   }

@@ -16,7 +16,6 @@ export interface NewRequest {
   readonly isUnsure: boolean;
 }
 
-/** Thrown because of an earlier request. */
 export class RequestNotNew extends Error {
   readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
 
@@ -42,8 +41,8 @@ export const requestOwnerOf = (
 });
 
 /**
- * The operation opens the request, separately or with its first effect: before any effect or
- * refusal, because an earlier request may have succeeded.
+ * The operation opens the request before any effect or refusal, because an earlier request may have
+ * succeeded.
  */
 export class IdempotentRequest {
   readonly mark: RequestFingerprint;
@@ -84,7 +83,6 @@ export class IdempotentRequest {
     return this.#place;
   }
 
-  /** Rejects as `took` throws. */
   async open(): Promise<NewRequest> {
     return (this.#found ??= await this.#open());
   }
@@ -143,7 +141,6 @@ export class IdempotentRequest {
     }
   }
 
-  /** False if unsure. */
   async isOurs(): Promise<boolean> {
     return await this.#requests.confirmRequest(this.mark).catch(() => false);
   }

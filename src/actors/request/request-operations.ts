@@ -5,7 +5,6 @@ import type { Caller } from '../../model/tenant.ts';
 import { IdempotentRequest, requestOwnerOf, type AskedByManager } from './idempotent-request.ts';
 
 export interface RequestOperations {
-  /** Not open yet. */
   readonly idempotentRequest: (
     mark: RequestFingerprint,
     caller: Caller,

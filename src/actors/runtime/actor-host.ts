@@ -21,7 +21,6 @@ export interface HostedActor<Snapshot, Event, Intent> {
 
 export type Cause<Event> = Event | { readonly type: 'FOUND' | 'ORDERED' | 'THREW' };
 
-/** `before` is undefined for a new actor. */
 export interface Change<Snapshot, Event> {
   readonly before: Snapshot | undefined;
   readonly after: Snapshot;
@@ -36,12 +35,10 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
   readonly prefix: string;
 
   create(input: Input): HostedActor<Snapshot, Event, Intent>;
-  /** By default stops the actor. */
   dispose?(actor: HostedActor<Snapshot, Event, Intent>): void;
 
   /** Such as `stopping.releasing`. */
   pathOf(snapshot: Snapshot): string;
-  /** By default the path. */
   countedAs?(snapshot: Snapshot): string;
   /** A group, and an age within it. Both must be constant. */
   listed(key: string, snapshot: Snapshot): { readonly group: string; readonly born: number };
@@ -59,13 +56,11 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
     readonly follow: Event;
   };
 
-  /** Undefined if there is nothing to execute. */
   intent(key: string, intent: Intent): Omit<OutboxEntry, 'of'> | undefined;
   /** Called after each event, and after creation. An ended actor is already removed. */
   changed(key: string, change: Change<Snapshot, Event>): void;
   /** Called after the actor was removed. Without a snapshot if it threw on its input. */
   threw?(key: string, last: Snapshot | undefined): void;
-  /** Retried later if it rejects. */
   remake(key: string): void | Promise<void>;
 }
 
@@ -264,7 +259,6 @@ interface Waiter {
   readonly done: () => void;
 }
 
-/** Checked after each change of the entity. */
 export class Waiters {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<Waiter>>();

@@ -20,7 +20,6 @@ export class ActorRuntime {
   readonly measures: ActorMeasures;
   readonly #leases: Pick<Leases, 'lease'>;
   readonly #deadlines: Deadlines;
-  /** By the first character of a deadline's key. */
   readonly #due = new Map<string, (key: string, now: number) => void>();
 
   constructor({ leases, clock, log, metrics }: ActorRuntimeDeps) {
@@ -44,7 +43,6 @@ export class ActorRuntime {
     this.#deadlines.arm(prefix + key, at);
   }
 
-  /** `next`: ms since the epoch. */
   get armed(): { readonly count: number; readonly next?: number } {
     return this.#deadlines.armed;
   }
@@ -114,9 +112,9 @@ const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One absolute deadline per key, in one heap with one timer. A deadline that moves later leaves an
- * old entry, which only causes an early check. Delivers due keys in slices of about 5 ms, so that a
- * thousand deadlines don't block the event loop.
+ * One heap with one timer. A deadline that moves later leaves an old entry, which only causes an
+ * early check. Due keys come in slices of about 5 ms, so that a thousand don't block the event
+ * loop.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -228,7 +226,6 @@ export class Deadlines {
 
 export interface OutboxEntry {
   readonly name: string;
-  /** The requesting actor; absent if no query needs it. */
   readonly of?: string;
   readonly lease: Lease | undefined;
   readonly act: () => void | Promise<void>;
@@ -253,7 +250,6 @@ export interface OutboxNumbers {
   readonly underWay: number;
   /** In ms; 0 if none is in progress. */
   readonly oldestMs: number;
-  /** Because their lease had ended. */
   readonly dropped: number;
 }
 
@@ -264,7 +260,6 @@ export interface OutboxNumbers {
 export class Outbox {
   readonly #log: Log;
   readonly #queue: OutboxEntry[] = [];
-  /** By the monotonic clock, oldest first. */
   readonly #running = new Map<Promise<void>, Running>();
   readonly #dropped = new Map<OutboxPart, number>();
   #draining = false;
@@ -302,7 +297,6 @@ export class Outbox {
     }
   }
 
-  /** Only those in progress at the call. */
   async drained(): Promise<void> {
     await Promise.all([...this.#running.keys()]);
   }

@@ -20,7 +20,6 @@ export interface Noted {
    */
   readonly key: string | undefined;
   readonly shard: number;
-  /** Otherwise another replica publishes it. */
   readonly ours: boolean;
   /** For the sandbox's or pool's event list, if no record shows it. */
   readonly kept: boolean;
@@ -50,13 +49,11 @@ interface Held extends Noted {
 }
 
 /**
- * Publishes events to followers on every replica, and stores them in batches if requested. All
- * replicas record events, but only the shard's leader publishes them; a new leader publishes what
- * the previous one missed. A crash may lose the last half second.
+ * All replicas record events, but only the shard's leader publishes them; a new leader publishes
+ * what the previous one missed. A crash may lose the last half second.
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
-  /** Events of shards that others lead, oldest first. */
   #held: Held[] = [];
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
@@ -109,7 +106,6 @@ export class EventFeed implements EventSink {
     await this.#writing;
   }
 
-  /** Takes at most 1.5 s. */
   async stop(): Promise<void> {
     const allTold = new Promise<void>((resolve) => {
       this.#allTold = resolve;

@@ -4,7 +4,6 @@ import { BROKEN } from '../../model/inspection.ts';
 import type { ActorMeasures, Outbox } from './actor-runtime.ts';
 import type { TransitionHistory } from './transition-history.ts';
 
-/** In a row. */
 export const MOST_THROWS = 5;
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
@@ -23,7 +22,6 @@ export interface RebuildsDeps {
 export interface Remaking {
   /** For a sandbox, its pool's uid. The earlier group if undefined. */
   readonly group: string | undefined;
-  /** Retried after a longer pause if it rejects. */
   readonly make: () => void | Promise<void>;
 }
 
@@ -38,9 +36,8 @@ interface Dead {
 }
 
 /**
- * An actor that threw is never used again: its successor comes through the outbox after a doubling
- * pause. After five throws in a row the entity is broken and stays without an actor, so that one
- * bad record does not harm others.
+ * An actor that threw is never used again: its successor comes after a doubling pause. After five
+ * throws in a row the entity stays broken, so that one bad record does not harm others.
  */
 export class Rebuilds {
   readonly #deps: RebuildsDeps;
@@ -98,7 +95,6 @@ export class Rebuilds {
     else this.#makeLater(key, dead, make);
   }
 
-  /** For an entity that ended, or that somebody rebuilt on request. */
   forget(key: string): void {
     const dead = this.#dead.get(key);
     dead?.cancel();

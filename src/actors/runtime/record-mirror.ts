@@ -13,7 +13,6 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {
   readonly records: Pick<Records<T>, 'get' | 'update' | 'remove' | 'watch' | 'caughtUp'>;
   readonly clock: SharedReadsDeps<T>['clock'];
-  /** Unique at any time. */
   readonly keyOf: (record: T) => string;
   /** See RecordStore. */
   readonly storeKeyOf: (record: T) => string;
@@ -26,7 +25,6 @@ export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {
   readonly comesAgain?: (record: T) => boolean;
 }
 
-/** Called after the mirror applied the change. */
 export type MirrorFollower<T> = (change: RecordChange<T>, before: T | undefined) => void;
 
 /** Serializes writes per record. Followers get changes in order. */
@@ -64,7 +62,6 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     await this.#deps.records.caughtUp();
   }
 
-  /** Also called for all current records. */
   follow(follower: MirrorFollower<T>): void {
     this.#followers.push(follower);
     for (const record of this.#byKey.values()) follower({ kind: 'put', record }, undefined);
@@ -96,7 +93,6 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     return await this.#reads.read(storeKey);
   }
 
-  /** A newer record in the mirror stays. */
   take(record: T): void {
     const known = this.get(this.#deps.keyOf(record));
     // the store has already reported it, and perhaps its removal
@@ -112,7 +108,6 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     this.#report({ kind: 'gone', record }, known);
   }
 
-  /** For a removal that failed. */
   restore(record: T): void {
     this.#removed.delete(this.#deps.keyOf(record));
     this.take(record);

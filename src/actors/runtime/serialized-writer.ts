@@ -8,7 +8,6 @@ export interface SerializedWriterDeps<T extends { readonly revision: Revision }>
   readonly current: (key: string) => T | undefined;
 }
 
-/** Each at the last read revision. */
 const MOST_ATTEMPTS = 4;
 
 /** Writes of this process never conflict with each other. */
@@ -21,9 +20,8 @@ export class SerializedWriter<T extends { readonly revision: Revision }> {
   }
 
   /**
-   * Writes nothing if `change` returns the same record. Calls `change` again after a conflict, or
-   * if the write was no longer permitted (see Records). Undefined if the record is unknown. Rejects
-   * with RecordConflict, LeaseLost or OutcomeUnknown.
+   * Calls `change` again after a conflict, or if the write was no longer permitted. Undefined if
+   * the record is unknown. Rejects with RecordConflict, LeaseLost or OutcomeUnknown.
    */
   async change(
     key: string,

@@ -11,7 +11,6 @@ export interface ShardLeadershipDeps {
   readonly caughtUp: () => Promise<void>;
   readonly lead: (shard: number) => void;
   readonly follow: (shard: number) => void;
-  /** Only those in progress at the call. */
   readonly drained: () => Promise<void>;
 }
 
@@ -25,15 +24,12 @@ const TELL_MS = 100;
 
 /**
  * A lease is not enough to lead: the mirror must first contain the previous leader's writes, so
- * that nothing is launched twice. A replica whose mirror stays behind takes no lease until it has
- * caught up. It finishes its work in progress before it hands a lease over.
+ * that nothing is launched twice. Work in progress ends before a lease is handed over.
  */
 export class ShardLeadership {
   readonly #deps: ShardLeadershipDeps;
-  /** Shards that it leads or will lead. */
   readonly #epochs = new Map<number, number>();
   readonly #led = new Set<number>();
-  /** Not logged yet. */
   readonly #unpublished = new Map<number, number>();
   #unfollow: (() => void) | undefined;
   #over = false;
@@ -74,7 +70,6 @@ export class ShardLeadership {
     return [...this.#led].sort((a, b) => a - b);
   }
 
-  /** Hands all shards over until `resume`. */
   pause(): void {
     if (this.#paused || this.#over) return;
     this.#paused = true;
@@ -192,7 +187,6 @@ export class ShardLeadership {
     }
   }
 
-  /** One line for all shards gained within TELL_MS. */
   #tell(shard: number, epoch: number): void {
     this.#unpublished.set(shard, epoch);
     if (this.#unpublished.size > 1) return;

@@ -9,6 +9,5 @@ export interface ShardParticipant {
   /** `last`: no idle one is left. */
   claimed?(poolUid: string, last: boolean): void;
   startFailed?(poolUid: string): void;
-  /** Also called for changed counts, so often. */
   poolChanged?(record: PoolRecord): void;
 }

@@ -8,9 +8,7 @@ export const MOST_TRANSITIONS = 50;
 const MOST_KEPT = 500_000;
 /** Above it, new ones omit the cause. */
 const MOST_WORDINGS = 10_000;
-/** Skipped in one search for transitions to drop. */
 const MOST_PASSED_OVER = 100;
-/** Discards the iterator of the last drop. */
 const MOST_MADE_MEANWHILE = 1_000;
 const MOST_GROUPS_LOOKED_AT = 2_000;
 
@@ -45,7 +43,6 @@ export interface HistoryCursor {
 
 export interface HistoryQuery {
   readonly group?: string;
-  /** Includes its substates; or the state of one region. */
   readonly state?: string;
   readonly after?: HistoryCursor;
   readonly limit: number;
@@ -75,16 +72,14 @@ interface Wording {
 }
 
 /**
- * Keeps the last 50 transitions of each actor, at most half a million in all: those of the oldest
- * actors go first. An actor with three transitions costs about 280 bytes, a transition two
- * microseconds.
+ * Keeps the last 50 transitions of each actor, at most half a million in all. An actor with three
+ * transitions costs about 280 bytes, a transition two microseconds.
  */
 export class TransitionHistory<E extends { readonly type: string }> {
   readonly #deps: TransitionHistoryDeps<E>;
   readonly #mostKept: number;
   readonly #histories = new Map<string, ActorHistory>();
   readonly #groups = new OrderedIndex();
-  /** By group, then by state. */
   readonly #byState = new Map<string, Map<string, OrderedIndex>>();
   readonly #counts = new Map<string, number>();
   readonly #wordings: Wording[] = [];
@@ -107,7 +102,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#histories.size;
   }
 
-  /** Also for an unchanged state. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#histories.get(key);
     if (this.#deps.log.detailed) this.#write(key, known?.state, { to, event });
@@ -181,7 +175,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
       : [];
   }
 
-  /** By state of each region. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -267,7 +260,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#wordings.push(wording) - 1;
   }
 
-  /** In turn from the oldest actor. */
   #forgetSome(but: ActorHistory): void {
     this.#madeSinceTurn = 0;
     for (let tries = 0; tries < MOST_PASSED_OVER; tries++) {
@@ -314,7 +306,6 @@ export class TransitionHistory<E extends { readonly type: string }> {
 
 const UNWORDED: Wording = { event: '', cause: '', from: '', to: '' };
 
-/** Also of a substate, in any region. */
 export const isWithin = (state: string, asked: string): boolean =>
   state === asked ||
   state.split(' ').some((part) => part === asked || part.startsWith(`${asked}.`));

@@ -32,7 +32,6 @@ export type StartOutcome =
 
 interface Awaited {
   readonly poolUid: string;
-  /** `isPassing`: a retry may succeed. */
   readonly failure?: { readonly reason: string; readonly isPassing: boolean };
 }
 
@@ -106,7 +105,6 @@ export class ClaimLaunches {
       }
   }
 
-  /** Ends all waits, and refuses new ones. */
   stop(): void {
     this.#isStopping = true;
     for (const id of this.#awaited.keys()) this.#deps.supervisor.wake(id);

@@ -52,7 +52,6 @@ export class IdleInstances {
     });
   }
 
-  /** Most likely; does not acquire it. */
   next(poolUid: string): string | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
     return index.nextIdle(poolUid, revisionOf(poolUid), ownBuckets());
@@ -165,9 +164,8 @@ const FIRST_PAUSE_MS = 25;
 const LAST_PAUSE_MS = 250;
 
 /**
- * One FIFO queue per pool, of this process. The first claim without a candidate gets the next idle
- * instance. The admission decides the order over all replicas; if it refuses a claim, the queue
- * pauses briefly.
+ * One FIFO queue per pool, of this process. The admission decides the order over all replicas; if
+ * it refuses a claim, the queue pauses briefly.
  */
 class ClaimQueue {
   readonly #deps: ClaimQueueDeps;
@@ -238,7 +236,6 @@ class ClaimQueue {
     for (const { hand } of this.#lines.get(poolUid)?.standing ?? []) hand?.(why);
   }
 
-  /** Ends all waits, and refuses new ones. */
   stop(): void {
     this.#stopping = true;
     for (const poolUid of [...this.#lines.keys()]) this.end(poolUid, 'stopping');

@@ -35,7 +35,6 @@ export const launchOrderOf = (
   },
 });
 
-/** For one claim (see `InstanceRecord.claimBy`). */
 export const orderWithImage = (
   pool: PoolRecord,
   id: InstanceId,
@@ -51,7 +50,6 @@ export const orderWithImage = (
   return { ...order, record: { ...order.record, claimBy } };
 };
 
-/** Empty if the endpoints are not published. */
 const endpointsOf = ({
   endpoints,
   network,

@@ -26,8 +26,8 @@ interface Cell {
 }
 
 /**
- * Sorted by claimedAt or createdAt. Each instance is in one cell, and each list consists of cells:
- * a move costs the same for any number of lists, and a page merges the cells of its list.
+ * Each instance is in one cell, and each list consists of cells: a move costs the same for any
+ * number of lists, and a page merges cells.
  */
 export class LiveLists {
   readonly #placementOf: (id: string) => Placement | undefined;
@@ -210,7 +210,6 @@ export class ClaimMarks {
     return this.#byMark.get(mark);
   }
 
-  /** Among the remembered ends. */
   hasEnded(mark: string): boolean {
     return this.#ended.has(mark);
   }

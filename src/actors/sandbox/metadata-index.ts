@@ -10,7 +10,6 @@ export interface Described {
 
 export interface MetadataQuery {
   readonly pairs: TextPairs;
-  /** All owners if absent. */
   readonly owner?: Tenant;
   readonly matches?: (id: string) => boolean;
 }

@@ -62,7 +62,6 @@ interface Comparison {
 export class ReservationReconciler {
   readonly #deps: ReservationReconcilerDeps;
   readonly #noted = new Map<string, { readonly tenant: Tenant; readonly since: number }>();
-  /** By tenant that this replica reconciles. */
   #compared = new Map<string, Comparison>();
   #cancel: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -77,7 +76,6 @@ export class ReservationReconciler {
     this.#again();
   }
 
-  /** Resolves when the round in progress has ended. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();
@@ -186,7 +184,6 @@ export class ReservationReconciler {
     return reconciled.length;
   }
 
-  /** Empty if the record can't be read now. */
   async #judged(
     tenant: Tenant,
     resource: QuotaResource,

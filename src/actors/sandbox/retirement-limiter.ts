@@ -15,7 +15,6 @@ export interface RetirementLimiterDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly goOn: (poolUid: string) => void;
   readonly goOnAt: (poolUid: string, at: number) => void;
-  /** Undefined if the pool is unknown. */
   readonly namespaceOf: (poolUid: string) => string | undefined;
 }
 
@@ -32,20 +31,18 @@ interface Pause {
 }
 
 /**
- * Limits ends that no request waits for: a thousand at once would delay requests and time out, and
- * each timeout leads to an uncached read. After a failed end its pool pauses, longer each time, and
- * then retries only one. So a namespace that refuses all deletions delays nobody else.
+ * Limits ends that no request waits for: a thousand at once would delay requests and time out.
+ * After a failed end its pool pauses, longer each time, and retries only one, so that a namespace
+ * that refuses all deletions delays nobody else.
  */
 export class RetirementLimiter {
   readonly #deps: RetirementLimiterDeps;
   /** Requested but not durable yet. */
   readonly #underWay = new Map<string, UnderWay>();
-  /** Most recent failure last. */
   readonly #pauses = new Map<string, Pause>();
   /** `#hungry` pools, without an end in progress, come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
-  /** They wait for another end. */
   readonly #goneOn = new Set<string>();
   readonly #next = new Set<string>();
   #goesOn = false;

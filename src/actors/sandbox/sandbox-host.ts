@@ -54,7 +54,6 @@ export interface SandboxHostDeps extends Pick<
   readonly shared: SharedIndexes;
   readonly events: EventRecorder | undefined;
   readonly leads: (shard: number) => boolean;
-  /** Created after this host. */
   readonly parts: () => {
     readonly pools: Pick<PoolHost, 'send' | 'moved' | 'knowsToStart'>;
     readonly idle: Pick<IdleInstances, 'lines'>;
@@ -107,7 +106,6 @@ export class SandboxHost {
     this.#host(input.launchOrder.record.id, input);
   }
 
-  /** Creates the actor if the instance has none. */
   learn(fact: InstanceFact): void {
     const { id, record } = fact;
     const now = this.#deps.runtime.clock.now();

@@ -18,7 +18,6 @@ interface RevisionIndex {
   readonly unavailable: OrderedIndex;
 }
 
-/** `unclaimed`: by updateRevision. */
 interface PoolIndex {
   readonly unclaimed: Map<string, RevisionIndex>;
   readonly claimed: OrderedIndex;
@@ -44,7 +43,6 @@ export class SandboxIndex {
     return this.#placements.get(id);
   }
 
-  /** Returns the previous placement. */
   place(next: Placement): Placement | undefined {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return before;
@@ -86,7 +84,6 @@ export class SandboxIndex {
     return first.entry.id;
   }
 
-  /** Does not acquire it. */
   nextIdle(
     poolUid: string,
     revision: string,
@@ -96,19 +93,16 @@ export class SandboxIndex {
     return pool && longestIdle(pool, revision, preferred)?.entry.id;
   }
 
-  /** Excludes held instances. */
   idleIn(poolUid: string): number {
     let count = 0;
     for (const { idle } of this.#pools.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
     return count;
   }
 
-  /** Undefined if none is held. */
   heldOf(poolUid: string): string | undefined {
     return this.heldIn(poolUid).next().value;
   }
 
-  /** Longest held first. */
   *heldIn(poolUid: string): Generator<string, undefined, undefined> {
     for (const id of this.#pools.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
   }
@@ -192,7 +186,6 @@ export class SandboxIndex {
     return this.#pools.get(poolUid)?.claimed.ids(most) ?? [];
   }
 
-  /** 0 if there is none. */
   lastClaimedAt(poolUid: string): number {
     const [newest = ''] = this.#pools.get(poolUid)?.claimed.newest(0, 1) ?? [];
     return this.#placements.get(newest)?.claimedAt ?? 0;
@@ -351,12 +344,10 @@ export class IdleSet {
     if (this.#buckets[bucketOf(entry.id)]?.remove(entry)) this.#size -= 1;
   }
 
-  /** Searches all buckets if these are empty. */
   first(preferred: readonly number[]): OrderedEntry | undefined {
     return this.#size === 0 ? undefined : (this.#firstOf(preferred) ?? this.#firstOf(ALL_BUCKETS));
   }
 
-  /** Longest idle first. */
   ids(most: number): readonly string[] {
     return this.#buckets
       .flatMap((bucket) => bucket?.oldest(most) ?? [])

@@ -184,7 +184,6 @@ const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleE
   return [{ reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs }];
 };
 
-/** The record's time wins. */
 const eventOf = (
   lifecycleEvent: LifecycleEvent,
   context: SandboxContext,

@@ -23,7 +23,6 @@ type Snapshot = SnapshotFrom<typeof sandboxMachine>;
 
 export interface SandboxSnapshot {
   readonly state: string;
-  /** Such as `stopping.releasing`. */
   readonly path: string;
   readonly status: SandboxStatus;
   readonly tags: ReadonlySet<SandboxTag>;
@@ -42,7 +41,6 @@ export const shown = (snapshot: Snapshot): SandboxSnapshot => {
   };
 };
 
-/** Before the launch, that of its order. */
 export const recordIn = ({
   record,
   launchOrder,
@@ -151,7 +149,6 @@ export interface Placement {
   readonly owner: Tenant;
   readonly createdAt: number;
   readonly claimedAt: number | undefined;
-  /** Undefined if it is not ready. */
   readonly availableAt: number | undefined;
   /** As seen by this replica on a healthy node; undefined if it is ready. */
   readonly unreadyAt?: number;
@@ -189,7 +186,6 @@ const samePairs = (a: TextPairs | undefined, b: TextPairs | undefined): boolean 
     Object.keys(a).length === Object.keys(b).length &&
     hasPairs(a, b));
 
-/** Undefined after completion, or if it is not the pool's. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
   if (!isOfPool(placement)) return undefined;
   switch (placement.status) {

@@ -23,7 +23,6 @@ export interface SupervisorDeps {
   readonly watchers: SupervisorWatchers;
   /** For replicated daemons, or if other parts lead shards too. */
   readonly sharding?: Sharding;
-  /** Only if pools may have registry passwords. */
   readonly passwords?: RegistryPasswords;
 }
 
@@ -34,7 +33,6 @@ export interface SupervisorWatchers {
 }
 
 export interface Sharding {
-  /** Absent if it is the only replica. */
   readonly replica?: string;
   readonly participant?: ShardParticipant;
 }

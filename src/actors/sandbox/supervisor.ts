@@ -97,7 +97,6 @@ export class Supervisor {
     this.#reconciler.start();
   }
 
-  /** Waits up to `withinMs` for work in progress. */
   async stop(withinMs: number): Promise<void> {
     for (const waiting of [this.idle.lines, this.launches]) waiting.stop();
     this.#leadership.stop();
@@ -117,7 +116,6 @@ export class Supervisor {
     this.#leadership.pause();
   }
 
-  /** Waits for the earlier hand-over. */
   standUp(): void {
     this.#leadership.resume();
   }

@@ -37,7 +37,6 @@ export class Takeover {
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #looking = new Set<string>();
   readonly #waiting = new Set<string>();
-  /** Failures in a row, and time of the next read. */
   readonly #failures = new Map<string, { readonly count: number; readonly until: number }>();
   #catchingUp: Promise<void> | undefined;
 

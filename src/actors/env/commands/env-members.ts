@@ -76,8 +76,8 @@ export interface FirstMember {
 
 /**
  * Adds a member with its pool, and with a group of its name unless it joins another (operation
- * `POST /envs/{name}/sandboxpools`). Durable when this resolves. The member comes first: if the
- * pool fails, the env's leader creates it.
+ * `POST /envs/{name}/sandboxpools`). Durable when this resolves; if the pool fails, the env's
+ * leader creates it.
  */
 export const addMember =
   (deps: EnvMembersDeps): EnvOperations['addMember'] =>
@@ -272,7 +272,7 @@ const noteAsked = async (
 };
 
 /**
- * Empties its pool, then removes both, and its group if that is empty (operation `DELETE
+ * Empties and removes its pool, and its group if that is empty (operation `DELETE
  * /envs/{name}/sandboxpools/{pool}`). Durable when this resolves; may be repeated.
  */
 export const deleteMember =

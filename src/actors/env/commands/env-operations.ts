@@ -58,7 +58,6 @@ export interface EnvOperations {
     envName: string,
     request: AddMemberRequest,
   ) => Promise<MemberView>;
-  /** As `findEnvByKey`, for a member. */
   readonly findMemberByKey: (
     caller: Caller,
     envName: string,
@@ -129,7 +128,6 @@ export interface EnvPatchRequest {
 }
 
 export interface AddMemberRequest {
-  /** Generated if absent. */
   readonly name?: string;
   readonly clusterId?: string;
   readonly replicas?: number;

@@ -34,7 +34,6 @@ export interface EnvViewDeps {
   readonly clusterId: string;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly conditions: Pick<EnvConditions, 'now'>;
-  /** Absent without other clusters. */
   readonly copies?: Pick<CopyMirror, 'seen'>;
 }
 
@@ -189,7 +188,6 @@ const withHeadroom = (
     };
   });
 
-/** By the mirror's pools; counts each owner once. */
 export class OwnersRoom {
   readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
   readonly #left = new Map<string, SizedAmounts>();

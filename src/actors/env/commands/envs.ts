@@ -39,7 +39,6 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'reconcileLater'>;
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
-  /** Absent without other clusters. */
   readonly away?: AwayDeps;
 }
 
@@ -108,8 +107,8 @@ const stored = async (
 };
 
 /**
- * The passwords come before the record, so that nothing starts without them. A reservation with
- * amount 0 precedes both: if this replica dies in between, reconciliation deletes the passwords.
+ * The passwords come before the record, so that nothing starts without them. The reservation before
+ * both lets reconciliation delete the passwords if this replica dies.
  */
 const createWithPasswords = async (
   deps: EnvsDeps,
@@ -241,7 +240,6 @@ export const deleteEnv =
     return envViewOf(deps, record ?? { ...before, deleting: 'keep-running' });
   };
 
-/** Includes sandboxes claimed earlier on any replica. */
 const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void> => {
   try {
     await Promise.all([

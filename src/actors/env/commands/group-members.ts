@@ -25,7 +25,6 @@ export interface GroupMembersDeps {
   readonly coordination: Coordination;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly clock: Clock;
-  /** Absent without other clusters. */
   readonly away?: AwayGroupDeps;
 }
 
@@ -131,7 +130,6 @@ class Room {
     this.#deps = deps;
   }
 
-  /** Undefined if the usage can't be read: growth reserves quota anyhow. */
   async left(owner: Tenant): Promise<QuotaAmounts | undefined> {
     const { coordination, clock, quotaLimits } = this.#deps;
     const key = tenantKey(owner);
@@ -233,7 +231,6 @@ const countsAwayRunning = (
 ): boolean =>
   cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
 
-/** Undefined if it is still open. */
 const outcomeOf = (
   { replicas, decided, deleting }: PoolRecord,
   { id, from }: Sizing,

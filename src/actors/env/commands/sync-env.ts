@@ -19,16 +19,14 @@ import { refreshTemplate, syncedPool, type SyncPoolDeps } from '../../pool/comma
 export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly templates: SyncPoolDeps['templates'];
   readonly supervisor: SyncPoolDeps['supervisor'];
-  /** Absent without other clusters. */
   readonly away?: AwayDeps;
 }
 
 const AT_ONCE = 8;
 
 /**
- * Renders all members' pools from the current template and overrides, even without `autoUpdate`
- * (operation `POST /envs/{name}/sync-template`). A failure refuses with ENV_SYNC_PARTIAL and the
- * failed names; a repeated sync does the rest.
+ * Works even without `autoUpdate` (operation `POST /envs/{name}/sync-template`). A failure refuses
+ * with ENV_SYNC_PARTIAL and the failed names; a repeated sync does the rest.
  */
 export const syncEnv =
   (deps: SyncEnvDeps): EnvOperations['syncEnv'] =>

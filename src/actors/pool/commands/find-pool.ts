@@ -29,7 +29,6 @@ export const findUsablePool = async (
   return pool;
 };
 
-/** Undefined if there is none. */
 export const usablePool = async (
   supervisor: Supervisor,
   caller: Caller,

@@ -34,8 +34,7 @@ export interface Preparation {
 
 /**
  * Durable when this resolves. Refuses with QUOTA_EXCEEDED and ALREADY_EXISTS, without side effects.
- * Rejects with OutcomeUnknown if the write may still land; then the reservation is reconciled
- * later.
+ * Rejects with OutcomeUnknown if the write may still land; the reservation is then reconciled.
  */
 export const makePool = async (
   deps: MakePoolDeps,

@@ -15,8 +15,8 @@ export interface PoolEventsDeps {
 const MOST_EVENTS = 50;
 
 /**
- * The last 50 events of pools with that name, oldest first (operation `GET
- * /sandboxpools/{name}/events`): of the existing pool, and of the caller's earlier ones.
+ * The last 50 of the existing pool, and of the caller's earlier ones with that name (operation `GET
+ * /sandboxpools/{name}/events`).
  */
 export const poolEvents =
   ({ supervisor, events }: PoolEventsDeps): PoolOperations['poolEvents'] =>

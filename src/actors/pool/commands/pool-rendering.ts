@@ -112,7 +112,6 @@ const refusedByDriver = (
   );
 };
 
-/** Undefined if the template decides. */
 const ownFieldOf = (
   { overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource,
   field: string,

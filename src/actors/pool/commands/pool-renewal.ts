@@ -26,9 +26,8 @@ const AGAIN_MS = 5_000;
 const UNRESOLVED_AGAIN_MS = 60_000;
 
 /**
- * Renders the pools that this replica leads after changes of templates and sources, one write at a
- * time. A pool that can't be rendered keeps its definition, reports why, and is retried each
- * minute; a failed write, after 5 s.
+ * One write at a time, for the pools that this replica leads. A pool that can't be rendered keeps
+ * its definition, and is retried each minute.
  */
 export class PoolRenewal {
   readonly #deps: PoolRenewalDeps;
@@ -125,8 +124,8 @@ export class PoolRenewal {
 }
 
 /**
- * Writes the pool that `asked` returns, rendered again if outdated. Growth beyond the owner's quota
- * keeps the old definition and reports that. Undefined if there is no pool.
+ * Growth beyond the owner's quota keeps the old definition and reports that. Undefined if there is
+ * no pool.
  */
 export const writeRenewed = async (
   deps: WriteRenewedDeps,
@@ -176,7 +175,6 @@ const isOutdated = (
   return ahead > 0 || (unresolved !== undefined && ahead === 0);
 };
 
-/** Returns the same object if nothing changes. */
 const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolRecord> => {
   const { source, owner } = record;
   try {

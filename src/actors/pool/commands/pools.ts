@@ -39,9 +39,9 @@ export const listPools =
   };
 
 /**
- * Retires unclaimed instances; running sandboxes continue unless `force` (operation `DELETE
- * /sandboxpools/{name}`). The record goes after them. Repeatable, also with `force` later. Refuses
- * a pool of an env's member with CONFLICT.
+ * Running sandboxes continue unless `force`, and the record goes after them (operation `DELETE
+ * /sandboxpools/{name}`). Repeatable, also with `force` later. Refuses a pool of an env's member
+ * with CONFLICT.
  */
 export const deletePool =
   (deps: {

@@ -13,7 +13,6 @@ import {
 import { Refusal, unavailable } from '../../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 
-/** Kept in memory. */
 const MOST_USERS = 100_000;
 /** Each round writes one change, so this many concurrent changes all succeed. */
 const MOST_ATTEMPTS = 16;
@@ -35,7 +34,6 @@ export const quotaDefaults = ({
 export interface QuotaLimitsDeps {
   readonly quotas: Records<UserQuota>;
   readonly clock: Clock;
-  /** `cpu` and `memory` may be unlimited. */
   readonly defaults: Omit<QuotaAmounts, keyof typeof NO_SIZE_LIMITS> & Partial<QuotaAmounts>;
 }
 

@@ -43,7 +43,6 @@ export const syncPool =
     }
   };
 
-/** Returns the same object if nothing changes. */
 export const syncedPool = async (
   deps: PoolRenderingDeps,
   current: PoolRecord,

@@ -35,7 +35,6 @@ export const updatePool =
     return await changePool(deps, before, change);
   };
 
-/** Without access checks. */
 export const changePool = async (
   deps: UpdatePoolDeps,
   before: PoolRecord,
@@ -115,7 +114,6 @@ export const asUnavailable = (error: unknown): unknown =>
       )
     : error;
 
-/** Returns the same object if nothing changes. */
 const changed = async (
   deps: UpdatePoolDeps,
   current: PoolRecord,

@@ -19,7 +19,6 @@ export interface AmendSandboxDeps {
 }
 
 const DEADLINE_MS = 5_000;
-/** At once, for one sandbox. */
 const MOST_CHANGES = 64;
 
 /**
@@ -70,7 +69,6 @@ export const sandboxAmendments = (
 
 interface Amendment {
   readonly sandboxId: string;
-  /** Undefined if there is nothing to change. */
   readonly changeOf: (claim: Claim) => ClaimChange | undefined;
   readonly ifMatch?: IfMatch;
   readonly until: number;

@@ -10,9 +10,8 @@ export interface AnswerBudgetTerms {
 }
 
 /**
- * Counts bytes on the wire, from the first gathered byte until the client has the last. A tenant
- * gets at most its percentage of what others leave, so the next tenant gets some too. Never cuts an
- * answer in progress.
+ * Counts bytes on the wire until the client has the last one. A tenant gets at most its percentage
+ * of what others leave. Never cuts an answer in progress.
  */
 export class AnswerBudget {
   readonly #mostBytes: number;
@@ -71,7 +70,6 @@ export class AnswerRoom {
     this.#set(bytes, false);
   }
 
-  /** Throws as `hold` does. */
   holdAtLeast(bytes: number): void {
     if (bytes > this.#held) this.hold(bytes);
   }
@@ -81,7 +79,6 @@ export class AnswerRoom {
     this.#set(bytes, true);
   }
 
-  /** Later calls count nothing. */
   release(): void {
     this.#set(0, true);
     this.#released = true;

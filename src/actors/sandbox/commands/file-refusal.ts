@@ -19,7 +19,6 @@ import {
   type Refusal,
 } from '../../../model/refusals.ts';
 
-/** Returns other errors unchanged. */
 export const fileRefusalOf = (error: unknown, container: string | undefined): unknown => {
   if (error instanceof InstanceGone) return sandboxNotFound();
   if (error instanceof ContainerGone) return containerNotRunning(container);

@@ -110,7 +110,6 @@ export class Resizing {
     if (refused !== undefined) throw poolQuotaExceeded(refused);
   }
 
-  /** If false, call `cover` again. */
   readonly permitted = (): boolean =>
     this.#reservedAt === undefined || this.#deps.clock.now() - this.#reservedAt <= RESERVATION_MS;
 
@@ -157,7 +156,6 @@ export const requireRoom = async (
   }
 };
 
-/** Returns `next`, or `otherwise` with the reason. */
 export const withinQuota = async (
   resizing: Resizing,
   current: PoolRecord,

@@ -75,7 +75,6 @@ export interface SandboxOperations {
     sandboxId: string,
     command: { readonly request: ExecRequest; readonly signal: AbortSignal },
   ) => Promise<ExecOutcome>;
-  /** For a finished sandbox, while its log is kept. */
   readonly sandboxLogs: (
     caller: Caller,
     sandboxId: string,
@@ -103,7 +102,6 @@ export interface SandboxOperations {
     sandboxId: string,
     name: string,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
-  /** Throws a Refusal. */
   readonly openPort: (
     caller: Caller,
     sandboxId: string,
@@ -118,11 +116,9 @@ export interface ClaimRequest {
   readonly idleTimeoutMs?: number;
   /** Applies even if the sandbox is active; `setSandboxEnd` changes it. */
   readonly lifetimeMs?: number;
-  /** 0 if absent. */
   readonly waitMs?: number;
   /** The claim opens it. A repetition finds the earlier claim. */
   readonly opening?: IdempotentRequest;
-  /** For an already open request. */
   readonly mark?: RequestFingerprint;
   /** Stored sealed, and never shown. */
   readonly env?: TextPairs;
@@ -148,7 +144,6 @@ export interface ClaimImage {
 export interface SandboxFilter {
   readonly poolName?: string;
   readonly phase?: SandboxStatus;
-  /** Limits the list to live sandboxes. */
   readonly metadata?: TextPairs;
   /** These four fields are for admins; the HTTP layer refuses them from others. */
   readonly namespace?: string;
@@ -172,7 +167,6 @@ export interface SandboxLogs {
 }
 
 export interface LogsFollow {
-  /** Until the first batch delivers them. */
   readonly heldBytes: number;
   /** Call it once. Ends with the sandbox. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
@@ -199,7 +193,6 @@ export interface OpenTerminalRequest {
 
 /** `ended` settles when the sandbox ends or the key that opened it is revoked. */
 export interface OpenTerminal {
-  /** Undefined if the key is no longer known. */
   readonly caller?: Caller;
   /** Known only to a manager, which must report its end. */
   readonly linkedKeyId?: string;

@@ -34,7 +34,6 @@ export interface TokenKeys {
 }
 
 export type OpeningDeps = TerminalDeps & {
-  /** On this replica. */
   readonly mostOfTenant: number;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 };
@@ -64,10 +63,9 @@ export const createExecToken =
   };
 
 /**
- * Redeems the token only after the sandbox runs and has a free permit, so that a client can retry;
- * a token for another sandbox is redeemed at once. The terminal ends with the token's key. A token
- * of a manager's key is valid only over that manager's links, because nobody else knows when such a
- * key ends.
+ * Redeems the token only after the sandbox runs and has a free permit, so that a client can retry.
+ * The terminal ends with the token's key. A token of a manager's key is valid only over that
+ * manager's links, because nobody else knows when such a key ends.
  */
 export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
   const enter = sandboxPermits(

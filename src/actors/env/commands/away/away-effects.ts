@@ -128,7 +128,6 @@ const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promis
   );
 };
 
-/** Returns false if the member's pool still exists. */
 export const leaveCopy = async (
   { copies }: Pick<AwayDeps, 'copies'>,
   env: EnvRecord,

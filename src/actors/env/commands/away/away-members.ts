@@ -67,7 +67,6 @@ const isUnsure = (error: unknown): boolean =>
   error.code === 'UNAVAILABLE' ||
   error.code === 'CONFLICT';
 
-/** Marks the member for deletion if its removal fails. */
 const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
   const isGone = await leaveCopy(away, away.envs.get(env.uid) ?? env, member).catch(() => false);
   await away.envs.change(env.uid, (current) =>
@@ -95,7 +94,6 @@ export const changeAwayPool = async (
   return { clusterId, shown };
 };
 
-/** Only clusters that answer. */
 export const listAwayPools = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -126,7 +124,6 @@ export const shownPool = async (
 const isPoolOf = (member: EnvMember, clusterId: string, { name }: ShownPool): boolean =>
   member.clusterId === clusterId && member.name === name;
 
-/** Resolves with the failed members. */
 export const syncAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
@@ -150,7 +147,6 @@ export const syncAway = async (
   return failed.flat();
 };
 
-/** Rejects if a cluster does not answer. */
 export const lookAway = async (
   away: AwayDeps | undefined,
   env: EnvRecord,
