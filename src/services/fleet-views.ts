@@ -2,7 +2,6 @@ import type { TemplateState } from '../model/fleet/cluster.ts';
 import type { Caller } from '../model/tenant.ts';
 
 export interface ManagersView {
-  /** From the settings. */
   readonly addresses: readonly string[];
   /** In ms; undefined if the managers are not cut off. */
   readonly cutOffAt: number | undefined;

@@ -26,7 +26,6 @@ export interface Operations
     ManagersOperations,
     TemplateOperations {
   readonly readiness: () => Readiness;
-  /** On each cluster of a manager. */
   readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
 }
 
@@ -34,7 +33,6 @@ export interface Readiness {
   readonly ready: boolean;
   /** `PART: PROBLEM`. */
   readonly problems: readonly string[];
-  /** Degraded parts that still work. */
   readonly warnings: readonly string[];
   readonly isolation: string;
 }

@@ -199,7 +199,6 @@ const isGrantedOnce = ({ status, scope, use }: ApprovalRecord, now: number): boo
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
   binding === request.binding && route === request.route;
 
-/** On one replica. */
 const MOST_OF_TENANT = 16;
 const MOST = 1_024;
 
@@ -209,7 +208,6 @@ interface WaitTerms {
   readonly signal: () => AbortSignal;
 }
 
-/** Does not read the store. */
 class ApprovalWaits {
   readonly #mirror: ApprovalMirror;
   readonly #clock: Clock;

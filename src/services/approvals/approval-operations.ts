@@ -7,7 +7,6 @@ import type {
 import type { Caller } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../../actors/views.ts';
 
-/** A key, or a person at the console. */
 export type ApprovalViewer = Caller | ConsoleSession;
 
 export interface ApprovalDecision {

@@ -26,7 +26,6 @@ export interface ApprovalsDeps {
 /** Deciding requires a login that is at most this old, in ms. */
 export const STEP_UP_MS = 15 * 60_000;
 
-/** Operations on `/approvals`. */
 export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
   const { mirror, contents, clock } = deps;
   const shown = (record: ApprovalRecord): ApprovalRecord =>

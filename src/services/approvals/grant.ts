@@ -106,7 +106,6 @@ export class Grant {
     return taken;
   }
 
-  /** Does nothing if another request took over. */
   async #giveBack(taken: ApprovalRecord): Promise<void> {
     try {
       await this.#deps.approvals.update(givenBack(taken));

@@ -8,7 +8,6 @@ type Gate = Pick<ApprovalGate, 'rulesFor'>;
 /** Requests that a connection, or a call of another protocol, stands for. */
 export interface StoodFor {
   readonly operations: readonly string[];
-  /** Without unknown ones. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +24,6 @@ export const refuseHeld = (gate: Gate, caller: Caller, { operations, params }: S
   }
 };
 
-/** Depends on the requests' unknown parameters. */
 export const mayAnyPass = (gate: Gate, caller: Caller, { operations, params }: StoodFor): boolean =>
   operations.some((operation) => {
     const subject = subjectOf(operation, params, caller);

@@ -19,7 +19,6 @@ export interface AuditAnchorOptions {
   readonly log: Log;
 }
 
-/** While the chain grows, also before a retry. */
 const ANCHOR_MS = 60_000;
 const TELL_MS = 10_000;
 const STOP_MS = 2_000;
@@ -45,12 +44,10 @@ export class AuditAnchor {
     this.#options = options;
   }
 
-  /** Undefined if the last report succeeded. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** The chain is on disk up to this point. */
   moved(end: ChainEnd): void {
     this.#end = end;
     const { clock } = this.#options;
@@ -60,7 +57,6 @@ export class AuditAnchor {
     });
   }
 
-  /** Resolves when no report is in progress. */
   async settled(): Promise<void> {
     await this.#telling;
   }

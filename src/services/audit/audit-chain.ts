@@ -13,7 +13,6 @@ export interface ChainEnd {
 
 export interface ChainedLine extends ChainEnd {
   readonly prev: string;
-  /** Whether the hash matches the line. */
   readonly whole: boolean;
   readonly kind: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -31,7 +30,6 @@ export const chainLine = (
   return { line: `${hashed.slice(0, -1)},"hash":"${hash}"}`, end: { seq, hash } };
 };
 
-/** Undefined if the text is not a chain line. */
 export const readChainLine = (line: AuditLine): ChainedLine | undefined => {
   const match = ENDING.exec(line);
   const hash = match?.[1];

@@ -23,7 +23,6 @@ export const auditFiles = (folder: string): readonly string[] =>
     .sort()
     .map((name) => join(folder, name));
 
-/** Undefined if the file does not exist or is malformed. */
 export const readHead = (folder: string): ChainEnd | undefined => {
   try {
     const match = /^(\d{16}) ([0-9a-f]{64})\n$/.exec(
@@ -41,13 +40,11 @@ export interface AuditTail {
   readonly endKind: string | undefined;
   /** To continue. Undefined if there is no file, or the last one does not end with `end`. */
   readonly file: { readonly path: string; readonly bytes: number } | undefined;
-  /** From its name; 0 if there is no file. */
   readonly lastFileSeq: number;
   /** Oldest first. */
   readonly lines: readonly AuditLine[];
 }
 
-/** Reads TAIL_BYTES, over as many files as necessary. */
 export const readAuditTail = (folder: string): AuditTail => {
   const files = auditFiles(folder);
   let lines: AuditLine[] = [];

@@ -41,12 +41,9 @@ const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'la
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Includes the run's own `begin` and `end`. */
 export interface AuditCounts {
   readonly written: number;
-  /** Because the queue was full. */
   readonly lost: number;
-  /** Lines of earlier runs that the files lacked at start. */
   readonly missing: number;
   readonly waiting: number;
   /** In ms; 0 if writing works. */
@@ -151,7 +148,6 @@ export class AuditTrail implements AuditSink {
     if (!this.#stopped) this.#minute.count(entry);
   }
 
-  /** Resolves when no write is in progress. */
   async settled(): Promise<void> {
     await this.#writing;
   }

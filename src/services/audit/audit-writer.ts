@@ -8,7 +8,6 @@ export interface AuditFiles {
   readonly folder: string;
   /** In bytes, after which a new file begins. */
   readonly fileBytes: number;
-  /** Older files are deleted. */
   readonly files: number;
 }
 
@@ -27,7 +26,6 @@ export class AuditWriter {
     this.#head = head;
   }
 
-  /** At its given length. */
   static async open(
     options: AuditFiles,
     last: { readonly path: string; readonly bytes: number } | undefined,

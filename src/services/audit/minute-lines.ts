@@ -7,7 +7,6 @@ type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open'
 interface OfKey {
   readonly who: Who | undefined;
   refused: number;
-  /** By the fields that share a line. */
   readonly counted: Map<string, { readonly fields: Omit<CountedEntry, 'caller'>; count: number }>;
   uncounted: number;
 }
@@ -42,7 +41,6 @@ export class MinuteLines {
     this.#tell = tell;
   }
 
-  /** If false, the refusal is only counted. */
   letIn(caller: AuditEntry['caller']): boolean {
     const key = this.#of(caller);
     key.refused += 1;

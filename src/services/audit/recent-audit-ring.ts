@@ -7,7 +7,6 @@ import {
 
 export class RecentAuditRing implements RecentAudit {
   #lines: AuditLine[] = [];
-  /** As used in cursors. */
   #number = 0;
 
   add(lines: readonly AuditLine[]): void {

@@ -24,7 +24,6 @@ export interface AuditReport {
   readonly last?: ChainEnd;
   /** Runs without an orderly end: their last actions may have no line. */
   readonly crashes: number;
-  /** The first MOST_FINDINGS. */
   readonly findings: readonly AuditFinding[];
 }
 
@@ -156,7 +155,6 @@ class Verifier {
   }
 }
 
-/** Truncates lines longer than MOST_LINE. */
 async function* linesOf(
   file: string,
 ): AsyncGenerator<{ readonly text: string; readonly ended: boolean }, void, undefined> {

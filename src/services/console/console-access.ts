@@ -49,7 +49,6 @@ const LONGEST_PASSWORD = 256;
 interface SessionValue extends Pick<ConsolePerson, 'name' | 'role' | 'users' | 'authenticatedAt'> {
   readonly method: LoginMethod;
   readonly address: string;
-  /** Fingerprint of the local operator and the password. */
   readonly of?: string;
 }
 
@@ -261,7 +260,6 @@ export class ConsoleAccess implements ConsoleOperations {
     return { token, person: session.person };
   }
 
-  /** Undefined if the session is no longer permitted. */
   #personOf(kept: KeptConsoleSession): ConsolePerson | undefined {
     const { operators } = this.#deps;
     const { of, method, address, ...value } = JSON.parse(kept.value) as SessionValue;

@@ -62,7 +62,6 @@ export interface ConsoleOperations {
     readonly redirectUri: string;
     readonly replaces: string | undefined;
     readonly again: boolean;
-    /** The person's destination page. */
     readonly next: string | undefined;
     readonly from: LoginSource;
   }) => Promise<OpenIdStart>;
@@ -75,10 +74,7 @@ export interface ConsoleOperations {
   /** Records the session's use; undefined if it is no longer permitted. */
   readonly openSession: (token: string) => Promise<OpenSession | undefined>;
   readonly logOut: (token: string) => Promise<void>;
-  /** All for an admin, else the person's own; latest first. */
   readonly listSessions: (person: ConsolePerson) => Promise<readonly ListedSession[]>;
-  /** Refuses with NOT_FOUND a session that the person can't see. */
   readonly endSession: (person: ConsolePerson, sessionId: string) => Promise<void>;
-  /** Returns their number. */
   readonly endSessionsOf: (person: ConsolePerson) => Promise<number>;
 }

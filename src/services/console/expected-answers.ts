@@ -9,9 +9,7 @@ const TAG_BYTES = 16;
 
 export interface WaitedAnswer {
   readonly expected: ExpectedAnswer;
-  /** The login ends it. */
   readonly replaces: string | undefined;
-  /** The person's destination page. */
   readonly next?: string;
 }
 

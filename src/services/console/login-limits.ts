@@ -3,7 +3,6 @@ import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import { Refusal } from '../../model/refusals.ts';
 
 export interface LoginSource {
-  /** An address, or an equivalent. */
   readonly address: string;
   /** Token that the browser got at an earlier login. */
   readonly device: string | undefined;
@@ -64,7 +63,6 @@ export class LoginLimits {
     await this.#countAll(counts);
   }
 
-  /** For an invalid link; refuses like `count`. */
   async countLink({ address }: LoginSource): Promise<void> {
     await this.#countAll([[`login-link/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
@@ -76,7 +74,6 @@ export class LoginLimits {
     await this.#countAll([[`login-provider/${own}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** By the login's `state`; refuses like `count`. */
   async countAnswer(state: string): Promise<void> {
     await this.#countAll([[`login-answer/${hashOf(state)}`, ...ANSWERS]]);
   }

@@ -8,7 +8,6 @@ export interface OperatorCommandsDeps {
   readonly operators: Operators;
   /** Absent if the daemon must not write the file. */
   readonly change: OperatorsChange | undefined;
-  /** Refuses invalid input. */
   readonly entryOf: (given: unknown) => Promise<LocalOperator>;
   readonly sessions: Pick<ConsoleSessions, 'endConsoleSessionsOf'>;
   readonly clock: Clock;
@@ -21,7 +20,6 @@ export interface ShownOperator {
   readonly locked: boolean;
 }
 
-/** From the owner of the data folder. */
 export class OperatorCommands {
   readonly #deps: OperatorCommandsDeps;
 
@@ -29,7 +27,6 @@ export class OperatorCommands {
     this.#deps = deps;
   }
 
-  /** By name, then locked identities that are not operators. */
   list(): { readonly operators: readonly ShownOperator[]; readonly locked: readonly string[] } {
     const { operators } = this.#deps;
     const known = operators.list();
@@ -59,7 +56,6 @@ export class OperatorCommands {
     return { name, sessionsEnded: await this.#deps.sessions.endConsoleSessionsOf(name) };
   }
 
-  /** By name, or anybody by identity; ends their sessions. */
   async lock(identity: string): Promise<object> {
     if (identity === '') throw invalidArgument('identity', 'is required');
     this.#change().lock(identity);

@@ -3,7 +3,6 @@ import { Refusal } from '../../model/refusals.ts';
 import { listed } from './console-access.ts';
 import type { ListedSession } from './console-operations.ts';
 
-/** From the owner of the data folder. */
 export class SessionCommands {
   readonly #sessions: ConsoleSessions;
 
@@ -17,7 +16,6 @@ export class SessionCommands {
     return { sessions: kept.map(listed).toSorted((a, b) => b.openedAt - a.openedAt) };
   }
 
-  /** Refuses with NOT_FOUND. */
   async end(sessionId: string): Promise<object> {
     if (!(await this.#sessions.endConsoleSession(sessionId)))
       throw new Refusal('NOT_FOUND', `there is no session ${sessionId}`);

@@ -1,4 +1,3 @@
-/** All given filters must match. */
 export interface AuditRequest {
   readonly limit: number;
   readonly cursor?: string;
@@ -42,7 +41,6 @@ export interface AuditRecord {
   readonly hash: string;
 }
 
-/** `cursor` continues with the lines before this one. */
 export type ListedAuditRecord = AuditRecord & { readonly cursor: string };
 
 export interface AuditList {

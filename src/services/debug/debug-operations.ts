@@ -42,11 +42,8 @@ export interface DebugOperations {
 }
 
 export interface ActorsRequest {
-  /** Defaults to all kinds, one after another. */
   readonly kind?: ActorKind;
-  /** Includes its substates. */
   readonly state?: string;
-  /** A uid, a name, or `{namespace}/{name}`. */
   readonly pool?: string;
   readonly limit: number;
   readonly after?: ActorsCursor;
@@ -91,7 +88,6 @@ export interface ActorView {
   readonly pending: readonly PendingIntent[];
   readonly record: {
     readonly known: ShownFields;
-    /** Absent if there is no record, or if it could not be read. */
     readonly stored?: ShownFields;
     readonly unread?: string;
     readonly differs: readonly {
@@ -102,7 +98,6 @@ export interface ActorView {
   };
   readonly seenBy: {
     readonly replica: string;
-    /** Reason why the view is not the intended replica's. */
     readonly note?: string;
   };
 }
@@ -166,7 +161,6 @@ export interface ReplicaOperations {
 export interface ShardReport {
   readonly replica: string;
   readonly replicas: readonly string[];
-  /** `leading`: by this replica. `replica`: holder of the lease, if known. */
   readonly shards: readonly {
     readonly shard: number;
     readonly leading: boolean;

@@ -36,7 +36,6 @@ const fits = (record: AuditRecord, named: Readonly<Record<string, unknown>>): bo
 const outcomeOf = ({ status }: AuditRecord): 'done' | 'refused' | 'failed' | undefined =>
   status === undefined ? undefined : status < 400 ? 'done' : status < 500 ? 'refused' : 'failed';
 
-/** Undefined if the line is malformed. */
 const recordOf = (line: string): AuditRecord | undefined => {
   try {
     return JSON.parse(line) as AuditRecord;

@@ -54,7 +54,6 @@ export const showActor = async (
   };
 };
 
-/** Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
 export const rebuildActor = async (
   deps: ShowActorDeps,
   { kind, key }: KeyedActor,

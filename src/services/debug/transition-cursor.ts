@@ -5,25 +5,20 @@ export const MOST_OF_PAGE = 50;
 /** Unread transitions of one cursor; beyond this the oldest are dropped. */
 const MOST_KEPT = 1_000;
 
-/** With the number and time of replica `by`. */
 export interface TransitionPosition extends Pick<Transition, 'number' | 'at' | 'to'> {
   readonly by: string;
 }
 
 export interface TransitionPage {
   readonly transitions: readonly Transition[];
-  /** Some transitions before these are lost. */
   readonly missed: boolean;
-  /** This is the last page. */
   readonly ended: boolean;
-  /** For the next page. */
   readonly mark: TransitionPosition;
 }
 
 export interface TransitionCursorOptions {
   readonly transitions: InspectedActors['transitions'];
   readonly key: string;
-  /** Replica that recorded these transitions. */
   readonly by: string;
   readonly now: number;
   readonly changed?: () => void;
@@ -73,7 +68,6 @@ export class TransitionCursor {
   }
 }
 
-/** At the actor's current state. */
 export const positionIn = ({
   transitions,
   key,

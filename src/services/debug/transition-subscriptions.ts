@@ -13,9 +13,7 @@ export interface TransitionQuestion {
   readonly about: 'transitions';
   readonly kind: ActorKind;
   readonly key: string;
-  /** Id of the reading stream. */
   readonly follower: string;
-  /** Absent at the start. */
   readonly mark?: TransitionPosition;
 }
 

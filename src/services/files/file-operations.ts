@@ -37,11 +37,9 @@ export interface WriteFileRequest {
   readonly overwrite: 'allowed' | 'refused' | 'condition';
   readonly ifMatch?: readonly FileVersion[] | 'any';
   readonly parents: boolean;
-  /** Limited by the contract of files. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** The work ends with the signal. */
 export type Abortable<T> = T & { readonly signal: AbortSignal };
 
 export interface FilesFollow {
@@ -92,7 +90,6 @@ export interface FileOperations {
     target: FileTarget,
     request: Abortable<FolderRequest>,
   ) => Promise<WrittenFile>;
-  /** `close` releases the permit. */
   readonly watchFiles: (
     caller: Caller,
     target: FileTarget,

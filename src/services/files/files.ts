@@ -87,7 +87,6 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
   };
 };
 
-/** The permit lasts as long as the content. */
 const openedContent = async (
   files: SandboxFiles,
   place: FilePlace,
@@ -155,7 +154,6 @@ class FileTurns {
     };
   }
 
-  /** Returns the release. */
   async take(caller: Caller, { sandboxId, container }: FileTarget): Promise<() => void> {
     const { files, requireRunning } = this.#deps;
     await requireRunning(caller, sandboxId, container);
@@ -178,7 +176,6 @@ class FileTurns {
     }
   }
 
-  /** Until the `held` content ends. */
   async hold<T>(
     caller: Caller,
     target: FileTarget,

@@ -33,7 +33,6 @@ const NewOperator = z.strictObject({
   addedAt: z.string(),
 });
 
-/** Refuses invalid input by field. */
 export const operatorEntry = async (
   given: unknown,
   passwords = argon2Passwords(),

@@ -9,7 +9,6 @@ const MOST_BYTES = 1024 * 1024;
 const MOST_OPERATORS = 256;
 const MOST_LOCKED = 1_000;
 
-/** With the file's field names. */
 export const OperatorEntry = z.strictObject({
   name: OperatorName,
   role: OperatorRole,

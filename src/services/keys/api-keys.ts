@@ -41,7 +41,6 @@ export class ApiKeyMirror {
   readonly #mirror: RecordMirror<ApiKeyRecord>;
   readonly #byName = new Map<string, ApiKeyRecord>();
   readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
-  /** By time of issue: all keys under '', and each tenant's. */
   readonly #lists = new Map<string, OrderedIndex>();
 
   #lookingUp = 0;
@@ -156,7 +155,6 @@ export class ApiKeyMirror {
     this.#revocations.publishRevocation(record.keyId);
   }
 
-  /** At any revision. */
   async #removeStanding(record: ApiKeyRecord): Promise<void> {
     for (let standing: ApiKeyRecord | undefined = record, attempt = 1; standing; attempt += 1) {
       try {
@@ -191,7 +189,6 @@ export class ApiKeyMirror {
     if (record.promotedBy !== undefined) this.#trust?.check(record);
   }
 
-  /** Resolves once the mirror includes all writes from before this call. */
   async caughtUp(): Promise<void> {
     await this.#mirror.caughtUp();
   }

@@ -83,7 +83,6 @@ const issue = async (deps: CreateApiKeyDeps, wanted: Wanted): Promise<IssuedApiK
   return await issueNamed(deps, { ...wanted, maker, issuedAt, expiresAt, text });
 };
 
-/** If the caller may create keys here. */
 const makerOf = async (deps: CreateApiKeyDeps, caller: Caller): Promise<ApiKeyRecord> => {
   if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
   // A manager could claim the key of an admin of this cluster, and keep the keys that it makes
@@ -100,11 +99,9 @@ interface Issuing extends Wanted {
   readonly maker: ApiKeyRecord;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Set if the request determines key id and secret. */
   readonly text: ApiKeyText | undefined;
 }
 
-/** Under the requested name, or under a free generated name. */
 const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<IssuedApiKey> => {
   const { name } = issuing.request;
   for (let attempt = 1; ; attempt += 1)
@@ -117,7 +114,6 @@ const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<Iss
     }
 };
 
-/** Rejects with RecordExists if the tenant has a key with that name. */
 const issueAs = async (
   { apiKeys, coordination, pepper }: CreateApiKeyDeps,
   shortName: string,

@@ -3,9 +3,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 
 export interface KeyEndsDeps {
   readonly clock: Clock;
-  /** Undefined if the key was revoked. */
   readonly find: (keyId: string) => ApiKeyRecord | undefined;
-  /** Defaults to the key's expiry. */
   readonly endsAt?: (record: ApiKeyRecord) => number;
 }
 

@@ -14,7 +14,6 @@ export interface KeyOperations {
     caller: Caller,
     request: AdminApiKeyRequest,
   ) => Promise<IssuedApiKey>;
-  /** Refuses with API_KEY_NOT_FOUND. */
   readonly keyIdOf: (name: ApiKeyName) => Promise<string>;
   /** The caller's; an admin may get any key of the namespace. Refuses like deleteApiKey. */
   readonly getApiKey: (caller: Caller, keyId: string) => Promise<ApiKeyRecord>;
@@ -24,7 +23,6 @@ export interface KeyOperations {
    * Durable when it resolves. `cascade` also revokes the keys that it made; returns their number.
    */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
-  /** For `/admin`; like `deleteApiKey`. */
   readonly deleteApiKeyByName: (
     caller: Caller,
     name: ApiKeyName,
@@ -68,9 +66,7 @@ export interface KeyOperations {
 }
 
 export interface SignedLink {
-  /** Undefined if the link does not name a sandbox. */
   readonly sandboxId: InstanceId | undefined;
-  /** Absent for this cluster. */
   readonly clusterId?: string;
   /** Group of client addresses that shares one allowance. */
   readonly from: string;
@@ -91,7 +87,6 @@ export interface SandboxTokens {
 export interface TokenBearer {
   readonly caller: Caller;
   readonly sandboxId: InstanceId;
-  /** Absent for this cluster. */
   readonly clusterId?: string;
   readonly goodFor: keyof SandboxTokens;
 }

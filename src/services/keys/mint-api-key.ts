@@ -4,7 +4,6 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { Role, Tenant } from '../../model/tenant.ts';
 import { seal, unseal } from './sealed-box.ts';
 
-/** Times in milliseconds since the epoch. */
 export interface ApiKeySpec {
   readonly tenant: Tenant;
   readonly role: Role;

@@ -4,7 +4,6 @@ import type { ApiKeyMirror } from './api-keys.ts';
 import { apiKeyNamed } from './list-api-keys.ts';
 import type { KeyOperations } from './key-operations.ts';
 
-/** On a manager's clusters. */
 export interface Promotions {
   readonly isLinked: () => boolean;
   /** Durable when it resolves. */
@@ -23,7 +22,6 @@ export const promoteApiKey =
     promotions,
   }: {
     readonly apiKeys: ApiKeyMirror;
-    /** Absent if the daemon manages no clusters. */
     readonly promotions: Promotions | undefined;
   }): KeyOperations['promoteApiKey'] =>
   async (_caller, name) => {

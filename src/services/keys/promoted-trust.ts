@@ -63,7 +63,6 @@ export class PromotedTrust {
       );
   }
 
-  /** The daemon's start before the first confirmation. */
   confirmedAt({ confirmedAt = this.#startedAt }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return confirmedAt;
   }

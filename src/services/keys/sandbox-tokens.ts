@@ -12,7 +12,6 @@ export interface SandboxTokensDeps {
 const FORM = /^sbt_([0-9a-f]{32})([0-9a-z]{1,25})?_([0-9A-Za-z]{12,32})_([ap])([0-9a-f]{40})$/;
 const MAC_DIGITS = 40;
 
-/** On the wire. */
 const LETTERS = { access: 'a', traffic: 'p' } as const;
 
 /**

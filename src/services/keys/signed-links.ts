@@ -104,7 +104,6 @@ const ownerOf = (supervisor: SignedLinksDeps['supervisor'], id: InstanceId): Ten
   return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
 };
 
-/** Hashes the link's path once. */
 const signer = ({ signature, before, after }: SignedLink): ((token: string) => boolean) => {
   const given = Buffer.from(signature);
   const begun = createHash('sha256').update(before);
@@ -119,7 +118,6 @@ interface Candidate {
   readonly key: ApiKeyRecord;
 }
 
-/** Evicts the oldest entry beyond the limit. */
 const keepLast = <T>(
   all: Map<string, T>,
   { name, value, most }: { readonly name: string; readonly value: T; readonly most: number },

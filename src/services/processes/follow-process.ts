@@ -64,7 +64,6 @@ export const outputRequest = ({
   pace,
 }: Omit<FollowProcessRequest, 'processId'>): OutputRequest => ({ pace, from });
 
-/** Maps errors to refusals. */
 export async function* worded(
   output: AsyncIterable<ProcessOutput>,
 ): AsyncGenerator<ProcessOutput, void, undefined> {

@@ -14,7 +14,6 @@ export interface ProcessOperations {
     sandboxId: string,
     request: StartProcessRequest & Omit<FollowProcessRequest, 'processId'>,
   ) => Promise<ProcessFollow>;
-  /** Latest start first. */
   readonly listProcesses: (caller: Caller, sandboxId: string) => Promise<readonly ProcessFact[]>;
   readonly getProcess: (
     caller: Caller,
@@ -74,14 +73,12 @@ export interface FollowProcessRequest {
 export interface ProcessInput {
   readonly processId: ProcessId;
   readonly bytes: Buffer;
-  /** Whether the input ends after this. */
   readonly last: boolean;
 }
 
 /** While it is open, the sandbox is not idle. */
 export interface ProcessFollow {
   readonly fact: ProcessFact;
-  /** Call it once. */
   readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
   /** Idempotent. */
   readonly close: () => void;

@@ -20,7 +20,6 @@ import {
   unavailable,
 } from '../../model/refusals.ts';
 
-/** Returns other errors unchanged. */
 export const processRefusalOf = (error: unknown): unknown => {
   if (error instanceof ProcessGone) return processNotFound();
   if (error instanceof ProcessEnded) return processEnded();

@@ -6,7 +6,6 @@ import type { ClaimEnv } from '../../actors/sandbox/claim-env.ts';
 import { requireContainer, runningSandbox } from '../../actors/sandbox/commands/exec-in-sandbox.ts';
 
 export interface RunningSandboxes {
-  /** Checks its `container` if given. */
   require(caller: Caller, sandboxId: string, container?: string): Promise<RunningSandbox>;
   /** Restarts the idle timeout. */
   active(sandboxId: string): void;

@@ -43,12 +43,10 @@ export interface ChangeTemplatesDeps {
   readonly globals?: Globals;
 }
 
-/** On all clusters of a manager. */
 export interface Globals {
   readonly newId: () => string;
   /** Refuses with CONFLICT at the limit of global templates. */
   readonly requireRoom: (record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>) => void;
-  /** The first ones of each connected cluster. */
   readonly poolsOf: (
     globalId: string,
   ) => Promise<readonly { readonly name: string; readonly namespace: string }[]>;
@@ -156,7 +154,6 @@ const globalTerms = (
   return { globalId: globals.newId() };
 };
 
-/** Returns the same record if the change has no effect. */
 const nextRecord = (
   globals: Globals | undefined,
   record: TemplateRecord,

@@ -1,7 +1,6 @@
 import type { InstanceTypes } from '../../contracts/instance-types.ts';
 import type { InstanceType } from '../../model/templates/instance-type.ts';
 
-/** Undefined if no types are configured. */
 export const instanceTypes = (given: readonly InstanceType[] | undefined): InstanceTypes => {
   const byName = new Map((given ?? []).map((type) => [type.name, type]));
   return {

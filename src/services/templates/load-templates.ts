@@ -118,7 +118,6 @@ const readDocuments = (
   return [...found.values()].map(({ document }) => document);
 };
 
-/** Or its faults by field. */
 const readDocument = (
   text: string,
   check: LoadTemplatesDeps['check'],

@@ -11,7 +11,6 @@ export interface WebhookMessage {
 
 export interface WebhookTerms {
   readonly clusterId: string;
-  /** Undefined if unknown. */
   readonly consoleUrl: string | undefined;
   readonly userAgent: string;
 }

@@ -36,7 +36,6 @@ interface Delivery {
 
 /** Further messages of the receiver become dead letters at once. */
 export const MOST_WAITING = 1_000;
-/** For each receiver, of this replica's own. */
 export const MOST_DEAD_LETTERS = 50;
 const MOST_AT_ONCE = 4;
 /** In ms. */
@@ -62,7 +61,6 @@ export class WebhookQueue {
   readonly #pauses = new Set<() => void>();
   /** Newest first. */
   readonly #dead: DeadLetter[] = [];
-  /** Being sent again. */
   readonly #revived = new Set<string>();
   #over = false;
 
@@ -80,7 +78,6 @@ export class WebhookQueue {
     this.#pump();
   }
 
-  /** Newest first, of all replicas. */
   deadLetters(): Promise<readonly KeptDeadLetter[]> {
     return this.#deps.deadLetters.of(this.#name);
   }
@@ -92,7 +89,6 @@ export class WebhookQueue {
     this.put(letter, this.#deps.clock.now() + this.#deps.giveUpMs);
   }
 
-  /** Cancels deliveries in progress. */
   stop(): void {
     this.#over = true;
     this.#waiting.length = 0;
@@ -126,7 +122,6 @@ export class WebhookQueue {
     }
   }
 
-  /** The slot is always released. */
   async #deliver(delivery: Delivery): Promise<void> {
     const sending = new AbortController();
     this.#sending.add(sending);
@@ -143,7 +138,6 @@ export class WebhookQueue {
     this.#pump();
   }
 
-  /** Resolves with the failure; undefined if the receiver accepted the message. */
   async #attempt({ message }: Delivery, sending: AbortController): Promise<string | undefined> {
     const mark = this.#markOf(message);
     const kind = await this.#open(mark);

@@ -20,7 +20,6 @@ export interface ReceiverLetters {
 interface Noted {
   readonly news: ApprovalNews;
   readonly shard: number;
-  /** The local queues have it. */
   isQueued: boolean;
 }
 
@@ -44,7 +43,6 @@ export class Webhooks {
     ]);
   }
 
-  /** Does not wait. */
   note(record: ApprovalRecord): void {
     const since = this.#deps.clock.now() - this.#deps.giveUpMs;
     for (const news of newsOf(record)) {
@@ -65,12 +63,10 @@ export class Webhooks {
       if (noted.shard === shard && !noted.isQueued && noted.news.at > since) this.#queue(noted);
   }
 
-  /** In the order of the settings. */
   report(): readonly WebhookReport[] {
     return this.#queues.map((queue) => queue.report());
   }
 
-  /** Over all replicas, in the order of the settings. */
   async deadLetters(): Promise<readonly ReceiverLetters[]> {
     return await Promise.all(
       this.#queues.map(async (queue) => ({
@@ -80,7 +76,6 @@ export class Webhooks {
     );
   }
 
-  /** All, or those of one message; returns their number. */
   async revive(id: string | undefined): Promise<number> {
     let revived = 0;
     for (const queue of this.#queues)
