@@ -13,7 +13,6 @@ export interface AuditEntry {
   readonly via?: 'control-socket';
   readonly operation: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** Further ids, such as a new sandbox's. */
   readonly target?: Readonly<Record<string, string>>;
   readonly status: number;
   readonly errorCode?: string;
@@ -35,7 +34,6 @@ export interface AuditSink {
    * the count is recorded.
    */
   note(entry: AuditEntry): void;
-  /** Combines equal entries of a minute into one line. */
   count(entry: CountedEntry): void;
 }
 
@@ -48,7 +46,6 @@ export interface RecentAuditLine {
   readonly line: AuditLine;
 }
 
-/** Available without reading files. */
 export const RECENT_AUDIT_LINES = 5_000;
 export const MOST_AUDIT_LINES_READ = 500;
 

@@ -3,7 +3,6 @@ import type { InstanceId } from '../model/identifiers.ts';
 
 /** A code for each cause that a client can act on. */
 export type FileProblem =
-  /** Also for a folder of the path. */
   | 'not-found'
   | 'exists'
   /** The file does not have a requested version, or no longer has it. */
@@ -17,9 +16,7 @@ export type FileProblem =
   | 'denied'
   /** Also inodes or quota; nothing changed. */
   | 'no-space'
-  /** To another file system, or a folder into itself. */
   | 'cannot-move'
-  /** Such as a mount point or a running program. */
   | 'busy'
   /** The path or a name in it is too long, or it has too many links. */
   | 'bad-path'
@@ -40,7 +37,6 @@ export type FileProblem =
 export class FileRefused extends Error {
   override readonly name = 'FileRefused';
   readonly problem: FileProblem;
-  /** In bytes, with `bad-range`. */
   readonly size: number | undefined;
 
   constructor(problem: FileProblem, message: string, size?: number) {
@@ -56,7 +52,6 @@ export class FileRefused extends Error {
  */
 export interface FilePlace {
   readonly id: InstanceId;
-  /** Defaults to the first container. */
   readonly container?: string;
   readonly path: Buffer;
 }
@@ -75,10 +70,8 @@ export interface FileStat extends FileVersion {
   readonly kind: FileKind;
   /** Permission bits, including set-uid, set-gid and sticky. */
   readonly mode: number;
-  /** As seen inside the sandbox. */
   readonly uid: number;
   readonly gid: number;
-  /** In bytes; only for a link. */
   readonly target?: Buffer;
   /**
    * Only of a file, except the result of `open`. Printable ASCII, at most 4,096 bytes, with 9 bytes

@@ -6,7 +6,6 @@ export interface Denial {
 
 /** For one attempt at one write. The requester returns it or counts it. */
 export interface Grant<T> {
-  /** Whether the write may be sent now. */
   permitted(): boolean;
   /** A failed count is reconciled later. Never rejects. */
   landed(record: T): Promise<void>;
@@ -14,7 +13,6 @@ export interface Grant<T> {
   failed(error: unknown): Promise<void>;
 }
 
-/** For records that somebody made or edited by hand. */
 export interface Grants<T> {
   /**
    * Reserves what `next` needs beyond `before`, which is undefined for a new record. Never denies a

@@ -14,14 +14,12 @@ export interface FinishedFilter {
   readonly since?: number;
 }
 
-/** The filter's parts contradict its owner, so it matches nothing. */
 export const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean =>
   owner !== undefined &&
   ((namespace ?? owner.namespace) !== owner.namespace ||
     (team ?? owner.team) !== owner.team ||
     (user ?? owner.user) !== owner.user);
 
-/** The name is unique in its env. */
 export interface GroupKey {
   readonly envUid: string;
   readonly group: string;
@@ -41,7 +39,6 @@ export interface History {
   recordEvents(
     events: readonly { readonly id: number; readonly event: EventRecord }[],
   ): Promise<void>;
-  /** By id, ascending. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
   /** All pools that have or had this name, under any owner; ids ascending. */
   eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]>;
@@ -52,7 +49,6 @@ export interface History {
   recordDecision(of: GroupKey, decision: CompletedDecision): Promise<void>;
   /** Newest first. */
   decisionsOf(of: GroupKey): Promise<readonly CompletedDecision[]>;
-  /** Omits namespaces without records. */
   countByNamespace(): Promise<ReadonlyMap<string, number>>;
   /** Newest claim first, then by descending id; `total` is exact. */
   list(

@@ -1,6 +1,5 @@
 import type { ConsoleRole } from '../model/console-session.ts';
 
-/** As identified by an OpenID Connect provider. */
 export interface ProvenIdentity {
   /** Issuer and subject, which identify the person permanently. */
   readonly identity: string;
@@ -19,7 +18,6 @@ export interface ExpectedAnswer {
   readonly nonce: string;
   readonly verifier: string;
   readonly redirectUri: string;
-  /** Requires a new login at the provider. */
   readonly again: boolean;
 }
 

@@ -1,12 +1,10 @@
 import type { InstanceType } from '../model/templates/instance-type.ts';
 
-/** Read once, at start. */
 export interface InstanceTypes {
   /**
    * If false, the gate `instanceType` is off, and naming a type is refused with FEATURE_DISABLED.
    */
   readonly provided: boolean;
   get(name: string): InstanceType | undefined;
-  /** In configured order. */
   list(): readonly InstanceType[];
 }

@@ -24,7 +24,6 @@ export const silentLog: Log = {
   error: () => {},
 };
 
-/** The level may change at run time. */
 export interface LevelledLog extends Log {
   level: LogLevel;
 }

@@ -9,7 +9,6 @@ export interface MetricSpec {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Later combinations of labels count under `other`. */
   readonly most: number;
   /** Keeps its value in `other`; at most 40 values. */
   readonly stays?: string;

@@ -24,14 +24,10 @@ export interface Operators {
   isLocked(identity: string): boolean;
 }
 
-/** Present if the daemon itself maintains the file. */
 export interface OperatorsChange {
-  /** Replaces the operator of that name. */
   put(operator: LocalOperator): void;
-  /** False if it does not exist. */
   remove(name: string): boolean;
   lock(identity: string): void;
-  /** False if it is not locked. */
   unlock(identity: string): boolean;
 }
 

@@ -64,7 +64,6 @@ export interface ProcessOrder {
   readonly stdin: boolean;
   /** Kills its process group after this time, in ms. Defaults to never. */
   readonly timeoutMs?: number;
-  /** The owner's own label. */
   readonly tag?: string;
   readonly container?: string;
 }
@@ -91,7 +90,6 @@ export interface StartedReading {
   readonly fact: ProcessFact;
   /** Call it once, unless `leave` was called. */
   readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
-  /** Ends the reading if nobody uses it. Idempotent. */
   readonly leave: () => void;
 }
 
@@ -115,9 +113,7 @@ export interface ProcessDriver {
    * with 126. Rejects with ProcessRefused, ProcessesFull or ContainerGone; then nothing runs.
    */
   start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact>;
-  /** Like `start` and `output`, in one step if possible. */
   run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading>;
-  /** Live and ended, latest start first. */
   list(id: InstanceId): Promise<readonly ProcessFact[]>;
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
@@ -163,7 +159,6 @@ export interface ProcessDriver {
   remove(id: InstanceId, processId: ProcessId): Promise<void>;
 }
 
-/** For a driver that can't combine both steps. */
 export const startThenRead = async (
   driver: Pick<ProcessDriver, 'start' | 'output'>,
   id: InstanceId,

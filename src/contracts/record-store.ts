@@ -12,7 +12,6 @@ export class RecordExists extends Error {
   override readonly name = 'RecordExists';
 }
 
-/** `gone`: with the last seen record. */
 export interface RecordChange<T> {
   readonly kind: 'put' | 'gone';
   readonly record: T;

@@ -19,13 +19,11 @@ export interface RetentionSteps {
    * largest tenant. Returns the number of deleted records.
    */
   trim(bounds: ByteBounds): Promise<number>;
-  /** The next step runs on schedule. */
   failed(error: unknown): void;
 }
 
 const STEP_PAUSE_MS = 50;
 export const SWEEP_PAUSE_MS = 60_000;
-/** Triggers an early step. */
 const LOOK_RECORDS = 200;
 
 /**
@@ -58,7 +56,6 @@ export class Retention {
     this.#stepIn(0);
   }
 
-  /** Resolves when a step in progress has ended. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();

@@ -52,7 +52,6 @@ export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
 }
 
-/** `message` gives the reason. */
 export class PortUnreachable extends Error {
   override readonly name = 'PortUnreachable';
 }
@@ -127,7 +126,6 @@ export interface LogLine {
 
 export interface LogRequest {
   readonly container?: string;
-  /** Whole lines count. */
   readonly tailLines: number;
   /** Ms since the epoch; omits all earlier lines. */
   readonly since?: number;
@@ -137,7 +135,6 @@ export interface LogRequest {
 
 export interface LogTail {
   readonly lines: readonly LogLine[];
-  /** Older requested lines are missing. */
   readonly truncated: boolean;
   /** For `followLogs`: position at the end of the log at that moment. */
   readonly next: string;
@@ -165,7 +162,6 @@ export interface SandboxDriver
 }
 
 export interface InstanceFacts {
-  /** The isolation in force: its name and its gaps. */
   describe(): DriverDescription;
   /**
    * Reports every instance once, then every change, in order per instance. Resolves when the first
@@ -294,7 +290,6 @@ export interface PortTraits {
    * accepted.
    */
   readonly taken: Promise<void>;
-  /** Offers all further bytes to `take` first. */
   readonly divert: (take: Taker) => void;
 }
 
@@ -304,21 +299,16 @@ export interface PortTraits {
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 
-/** `endpoint` is absent for the container's probe. */
 export interface ProbeOutcome {
   readonly endpoint?: string;
-  /** Absent if the probe passed. */
   readonly failure?: string;
 }
 
 export interface DriverDescription {
   /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
-  /** Not meaningful while there are problems. */
   readonly pauses: boolean;
-  /** Counts of current objects and work, by name, for debugging. */
   readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];
-  /** They keep the driver from its work now, one sentence each. */
   readonly problems: readonly string[];
 }

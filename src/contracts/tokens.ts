@@ -19,7 +19,6 @@ export interface Tokens {
    * UNAVAILABLE if all together have.
    */
   issueToken(value: string, ttlMs: number, holder: TokenHolder): Promise<string>;
-  /** Does not redeem the token. */
   peekToken(token: string): Promise<string | undefined>;
   /** Once; undefined if the token is unknown, redeemed or expired. */
   redeemToken(token: string): Promise<string | undefined>;

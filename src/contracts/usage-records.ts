@@ -19,6 +19,5 @@ export interface UsageRecords {
    * cost little more than one.
    */
   of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>>;
-  /** As far as is known without I/O. */
   tenants(): Iterable<Tenant>;
 }

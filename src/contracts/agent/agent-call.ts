@@ -112,7 +112,6 @@ export class AgentCall {
     return this.#head.promise;
   }
 
-  /** Rejects like `head`. */
   answer(): Promise<Buffer> {
     return this.#answer.promise;
   }
@@ -122,7 +121,6 @@ export class AgentCall {
     this.#terms.hold?.(bytes);
   }
 
-  /** Rejects if sending or the call fails. */
   send(content: Readable): Promise<void> {
     if (this.#over) return this.#answer.promise.then(() => {});
     return new Promise((resolve, reject) => {
@@ -161,7 +159,6 @@ export class AgentCall {
     });
   }
 
-  /** Sends one byte, with a meaning that depends on the request. */
   nudge(): void {
     if (!this.#over) this.#socket.write(NUL);
   }
@@ -293,7 +290,6 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'too-many': 'too many file operations of this sandbox are in progress',
 };
 
-/** A name in the sandbox may contain them. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const MOST_DETAIL = 400;
 

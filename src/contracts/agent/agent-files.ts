@@ -24,7 +24,6 @@ import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader, strange } from './agent-stats.ts';
 
 const EVENTS_AT_ONCE = 256;
-/** Agents send less than half of it. */
 const MOST_PAGE = 4 << 20;
 
 type Tokens = readonly (string | Buffer)[];
@@ -220,7 +219,6 @@ export abstract class AgentFiles implements SandboxFiles {
     }
   }
 
-  /** The path directly follows the command. */
   #begin(
     place: FilePlace,
     [operation = '', ...values]: Tokens,

@@ -20,7 +20,6 @@ export class AgentFrames {
   #greeted = false;
   #over = false;
   #raw = false;
-  /** Empty while a frame's head is read. */
   #type = '';
   #left = 0;
   #gathered: Buffer[] = [];

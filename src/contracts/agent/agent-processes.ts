@@ -45,7 +45,6 @@ export interface AgentProcessesDeps<Target> extends ProcessCallsDeps<Target> {
 export abstract class AgentProcesses<Target> implements ProcessDriver {
   readonly provided = true;
   protected readonly calls: ProcessCalls<Target>;
-  /** Starts per sandbox, and inputs per process. */
   protected readonly turns = new CallTurns();
   readonly #deps: AgentProcessesDeps<Target>;
 

@@ -1,6 +1,5 @@
 import { NotJoinable } from '../sandbox-driver.ts';
 
-/** For one key. */
 const MOST_WAITING = 128;
 /** In ms. */
 const PATIENCE_MS = 60_000;

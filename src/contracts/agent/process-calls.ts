@@ -20,7 +20,6 @@ export type AgentWay = Duplex & {
 export interface ProcessCallsDeps<Target> {
   readonly open: (place: ProcessPlace<Target>) => Promise<AgentWay>;
   readonly names: (place: ProcessPlace<Target>) => readonly string[];
-  /** From the cause. */
   readonly notBegun: (why: unknown) => unknown;
   /** Resolves with false, at once, during shutdown. */
   readonly pause: (ms: number) => Promise<boolean>;
@@ -33,10 +32,8 @@ export interface ProcessPlace<Target> {
 }
 
 export interface ProcessQuestion {
-  /** The command, then names and values alternately. */
   readonly tokens: readonly string[];
   readonly body?: Buffer;
-  /** A longer answer is an error. */
   readonly limit?: number;
   /** An abort cancels only work that has not begun. */
   readonly unless?: AbortSignal;
@@ -63,7 +60,6 @@ export class ProcessCalls<Target> {
     this.#deps = deps;
   }
 
-  /** Without a retry. Resolves when the agent has taken the call. */
   async begin(
     place: ProcessPlace<Target>,
     { tokens, body }: Pick<ProcessQuestion, 'tokens' | 'body'>,

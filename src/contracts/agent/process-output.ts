@@ -45,7 +45,6 @@ export async function* followOutput<Target>(
 }
 
 class Reading<Target> {
-  /** Bytes of both streams since the process began. */
   position: number | undefined;
   readonly #calls: ProcessCalls<Target>;
   readonly #place: ProcessPlace<Target>;
@@ -104,7 +103,6 @@ class Reading<Target> {
 /** Consumed bytes after which a paced reader requests as many again. */
 const TAKEN_BYTES = 64 << 10;
 
-/** Throws like the call. */
 export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, void, undefined> {
   const reader = new PieceReader();
   let taken = 0;
@@ -117,7 +115,6 @@ export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, v
   await call.answer();
 }
 
-/** Throws ProcessGone if the record is malformed. */
 const factIn = (record: Buffer): ProcessFact => {
   const fact = readProcess(record);
   if (!fact) throw new ProcessGone('the record of the process cannot be read');

@@ -1,7 +1,6 @@
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
-/** Described in native/README.md. */
 export type ProcessPiece =
   | { readonly kind: 'begins'; readonly at: number }
   | {
@@ -11,7 +10,6 @@ export type ProcessPiece =
       readonly bytes: Buffer;
     }
   | { readonly kind: 'record'; readonly record: Buffer }
-  /** The holder has taken this many bytes for output, and asks for more. */
   | { readonly kind: 'wants'; readonly at: number };
 
 const HEAD_BYTES = 13;
@@ -30,7 +28,6 @@ export class PieceReader {
   #at = 0;
   #left = 0;
 
-  /** Throws OutcomeUnknown if a piece is malformed. */
   *push(bytes: Buffer): Iterable<ProcessPiece> {
     let rest = bytes;
     while (rest.length > 0) {

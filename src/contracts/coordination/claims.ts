@@ -3,7 +3,6 @@ import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { RequestOwner, OpenedRequest } from './requests.ts';
 
-/** At a time, over all replicas. */
 export const MAX_WAITING_OF_POOL = 256;
 
 export interface WaitedPool {
@@ -16,7 +15,6 @@ export interface WaitingPlace {
   readonly id: string;
 }
 
-/** By the pool's owner or another user of the team. */
 export interface ClaimEntry {
   readonly pool: WaitedPool;
   /** The claimant, whose quota is charged. Defaults to the pool's owner. */
@@ -29,7 +27,6 @@ export interface ClaimEntry {
    * instance.
    */
   readonly idle: number;
-  /** A claim without a position comes last. */
   readonly place?: WaitingPlace;
   /** See QuotaEntry. */
   readonly attempt?: string;
@@ -70,7 +67,6 @@ export interface Claims {
   joinWaiting(pool: WaitedPool): Promise<WaitingPlace>;
   /** Idempotent. If the call fails, the queue drops the claim after 3 s. */
   leaveWaiting(place: WaitingPlace): Promise<void>;
-  /** Over all replicas. */
   waiting(pool: WaitedPool): Promise<number>;
   /**
    * All that a claim needs before it is written, in one step: opens the request, withdraws `from`,

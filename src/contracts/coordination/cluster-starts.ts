@@ -3,7 +3,6 @@ export const START_HELD_MS = 5_000;
 /** In ms, since the start last asked to link. Waiting starts ask at least this often. */
 export const START_WANTED_MS = 5_000;
 
-/** A start of the daemon of a worker cluster with a single-machine store. */
 export interface ClusterStart {
   readonly clusterId: string;
   readonly start: string;
@@ -15,7 +14,6 @@ export interface HeldStart {
   readonly isWanted: boolean;
 }
 
-/** Shared by all replicas of the manager. */
 export interface ClusterStarts {
   /**
    * For START_HELD_MS, each start is linked to this replica. If another start of the cluster is

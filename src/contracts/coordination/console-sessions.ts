@@ -1,4 +1,3 @@
-/** In all, and for one person. */
 export const MAX_CONSOLE_SESSIONS = 1_000;
 export const MAX_CONSOLE_SESSIONS_OF_PERSON = 16;
 
@@ -34,7 +33,6 @@ export interface ConsoleSessions {
   useConsoleSession(id: string): Promise<KeptConsoleSession | undefined>;
   /** On every replica at once; false if it does not exist. */
   endConsoleSession(id: string): Promise<boolean>;
-  /** Returns their number. */
   endConsoleSessionsOf(operator: string): Promise<number>;
   /** Unordered. */
   consoleSessions(): Promise<readonly KeptConsoleSession[]>;

@@ -1,6 +1,5 @@
 import type { DeadLetter } from '../../model/approvals/webhook-report.ts';
 
-/** For one receiver. */
 export const MAX_DEAD_LETTERS = 100;
 export const DEAD_LETTER_MS = 7 * 24 * 60 * 60_000;
 
@@ -21,6 +20,5 @@ export interface DeadLetters {
   keep(receiver: string, letter: KeptDeadLetter): Promise<void>;
   /** Newest first. */
   of(receiver: string): Promise<readonly KeptDeadLetter[]>;
-  /** Succeeds if it does not exist. */
   forget(receiver: string, id: string): Promise<void>;
 }

@@ -1,7 +1,6 @@
 import type { EventBatch, EventRecord } from '../../model/event.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** The events of all replicas, in one order. */
 export interface EventLog {
   /**
    * Reaches all followers within a second; never throws or waits. An outage drops the oldest beyond

@@ -10,12 +10,10 @@ export interface QuotaEntry {
   readonly attempt?: string;
 }
 
-/** Content of a record from a revision on. */
 export interface Confirmation {
   readonly name: string;
   readonly amount: number;
   readonly revision: Revision;
-  /** The attempt whose reservation allowed the write. */
   readonly attempt?: string;
 }
 
@@ -30,7 +28,6 @@ export const RESERVATION_MS = 1_000;
 /** Time in ms after which a write that was sent has landed, or never will. */
 export const WRITE_MS = 2_000;
 
-/** Not yet confirmed by a record. */
 export interface Reservation {
   readonly name: string;
   /** Changes with each change of the name's part. Opaque. */

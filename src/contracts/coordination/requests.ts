@@ -18,7 +18,6 @@ export type OpenedRequest =
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
-/** Earlier requests of the key that were given up or lost. */
 export interface EarlierRequest {
   /** A request may have claimed this instance, or may still claim it. */
   readonly instance?: InstanceId;
@@ -34,7 +33,6 @@ export interface EarlierRequest {
 /** In characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
-/** Bytes of the index, beside the text. */
 export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {

@@ -13,7 +13,6 @@ export interface LinkedCluster {
   readonly copyRefusedAt: number | undefined;
 }
 
-/** Has a join token, and never joined. */
 export interface InvitedCluster {
   readonly clusterId: string;
   /** In ms. */
@@ -22,7 +21,6 @@ export interface InvitedCluster {
 
 export interface LinkView {
   readonly linkId: string;
-  /** As reported by the cluster. */
   readonly replica: string;
   /** Only `Open` links take new requests. */
   readonly status: LinkStatus;
@@ -37,7 +35,6 @@ export interface LinkView {
   readonly keysRemade: number;
 }
 
-/** A signed identity is valid only for this request. */
 export interface RoutedRequest {
   readonly method: string;
   readonly target: string;
@@ -71,9 +68,7 @@ export interface ClusterRoute {
 
 export interface FleetLinks {
   readonly replica: string;
-  /** Sorted by id. */
   list(): readonly LinkedCluster[];
-  /** Never joined; sorted by id. */
   invited(): readonly InvitedCluster[];
   /**
    * Chosen round robin over the cluster's links; undefined if none is open and accepts requests.

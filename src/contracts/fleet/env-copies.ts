@@ -26,7 +26,6 @@ export type ShownPool = Readonly<Record<string, unknown>>;
  * 10 s; the outcome is then unknown.
  */
 export interface EnvCopies {
-  /** Whether a cluster with this id has ever joined. */
   knows(clusterId: string): boolean;
   /** Nobody has to end its envs: it does not exist and is not invited. */
   isRemoved(clusterId: string): boolean;
@@ -40,7 +39,6 @@ export interface EnvCopies {
   /** Refuses with ALREADY_EXISTS. */
   create(place: CopyPlace, word: CopyWord): Promise<void>;
   replace(place: CopyPlace, word: CopyWord): Promise<void>;
-  /** With all its members. */
   end(place: CopyPlace): Promise<void>;
   addMember(place: CopyPlace, member: MemberDraft): Promise<ShownPool>;
   /** Keeps omitted fields. `tag`: only while the copy has this tag. */
@@ -50,7 +48,6 @@ export interface EnvCopies {
     change: { readonly replicas?: number; readonly config?: MemberConfig; readonly tag?: string },
   ): Promise<ShownPool>;
   endMember(place: CopyPlace, name: string, force: boolean): Promise<void>;
-  /** Does nothing if there is no such group. */
   endGroup(place: CopyPlace, name: string): Promise<void>;
   listPools(place: CopyPlace): Promise<readonly ShownPool[]>;
   /** From the cluster's template. Refuses with ENV_SYNC_PARTIAL. */

@@ -1,9 +1,7 @@
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { ToldCopies, ToldSource } from './told-records.ts';
 
-/** Replicated to all clusters of a manager. */
 export const MOST_GLOBAL_TEMPLATES = 100;
-/** As JSON, including kept versions. */
 export const MOST_GLOBAL_CHARACTERS = 16 << 20;
 
 /**
@@ -17,7 +15,6 @@ export type GlobalTemplate = Omit<TemplateRecord, 'revision' | 'sourceHash' | 'm
 /** By `globalId`. */
 export type GlobalTemplateSource = ToldSource<GlobalTemplate>;
 
-/** From a manager of perhaps another version. */
 export type ToldTemplate = Omit<GlobalTemplate, 'document'> & { readonly document: unknown };
 
 export interface GlobalTemplateChange {
@@ -38,7 +35,6 @@ export interface CopyReport {
   readonly state: 'Synced' | 'Pending' | 'Conflict' | 'Refused' | 'Absent';
   readonly version?: string;
   readonly message?: string;
-  /** The first 50. */
   readonly pools: readonly { readonly name: string; readonly namespace: string }[];
 }
 

@@ -1,7 +1,6 @@
 import type { Role } from '../../model/tenant.ts';
 import type { ToldCopies, ToldSource, ToldVisit } from './told-records.ts';
 
-/** They count on all clusters of a manager. */
 export const MOST_PROMOTED = 1_000;
 
 /**
@@ -28,9 +27,7 @@ export type PromotedKeySource = ToldSource<PromotedKey>;
 
 export interface PromotedChange {
   readonly keys: readonly PromotedKey[];
-  /** No longer promoted or valid. */
   readonly gone: readonly string[];
-  /** The manager's time in ms. */
   readonly now: number;
 }
 

@@ -1,8 +1,6 @@
-/** Workers keep copies of these records. */
 export interface ToldSource<T> {
   /** No older than the call. Rejects if the records are unknown. */
   list(): Promise<readonly T[]>;
-  /** Also undefined if it is no longer published. */
   find(id: string): T | undefined;
   /** Called each time `find` returns something else for the id. */
   follow(changed: (id: string) => void): () => void;
@@ -28,6 +26,5 @@ export interface ToldVisit<Change> {
   caughtUp(ids: ReadonlySet<string>): Promise<void>;
   /** The manager no longer knows this cluster. */
   left(): Promise<void>;
-  /** The link has closed. */
   end(): void;
 }
