@@ -3,9 +3,9 @@ import type { Asks } from './group-events.ts';
 import type { MemberObservation } from './observation.ts';
 
 /**
- * Sizes that members on other clusters may have from this decision on. A changed member keeps the
- * larger size, since the smaller may be overtaken; an amount that was refused or went elsewhere
- * cannot be taken later.
+ * Sizes that members on other clusters may have from this decision on: for a changed member the
+ * larger one, since the smaller may be overtaken; for others the current one, so that no cluster
+ * later takes an amount that went elsewhere.
  */
 export const asksOf = (
   members: readonly MemberObservation[],

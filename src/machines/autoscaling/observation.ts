@@ -26,7 +26,7 @@ export interface MemberObservation {
   readonly running: number;
   readonly idle: number;
   readonly unavailable: number;
-  /** Older than the protection window. */
+  /** Idle for longer than the protection window. */
   readonly settled: number;
   /** Includes callers recently refused and not served since. */
   readonly pending: number;

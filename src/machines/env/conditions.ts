@@ -23,7 +23,7 @@ export interface EnvConditionsInput {
   readonly groups: readonly AutoscalingGroup[];
   /** Absent before the first evaluation. */
   readonly limits: Readonly<Record<string, readonly GrowthLimit[]>>;
-  /** By this replica, which then knows all problems. */
+  /** This replica leads, and then knows all problems. */
   readonly led: boolean;
   readonly saved: readonly EnvCondition[];
 }

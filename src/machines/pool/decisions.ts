@@ -82,7 +82,7 @@ const againAt = (
     renews ? now + RENEW_AGAIN_MS : undefined,
   );
 
-/** All idle ones have lived long enough, or one was claimed. */
+/** All idle instances have lived long enough, or one was claimed. */
 export const provenIn = (
   { proven, provenAt, updated, lived, record }: PoolContext,
   now: number,
@@ -219,7 +219,6 @@ interface Saving {
 }
 const NO_SAVING: Saving = { due: false, wakeAt: undefined };
 
-/** At once, but not often. */
 const savingOf = (
   { record, savedAt }: PoolContext,
   conditions: readonly PoolCondition[],

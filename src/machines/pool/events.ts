@@ -78,8 +78,8 @@ export interface PoolContext extends Tallied {
   /** An instance of the revision lived for a while, or was claimed. */
   readonly proven: boolean;
   /**
-   * When the last instance that became ready has proved to live or not; until then and after
-   * failures.
+   * While unproven, and after failures: when the last instance that became ready has proved to live
+   * or not.
    */
   readonly provenAt: number;
   /** The last definition that has proved to live. */

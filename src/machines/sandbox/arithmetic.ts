@@ -16,14 +16,19 @@ export const RETRY_MS = 1_000;
 /** Time for the leader to act, before this replica checks who leads. */
 export const LEADER_MS = 5_000;
 
-/** Longer than the driver's own last attempt; an earlier check would only cost a read. */
+/**
+ * An end is checked this long after its forced deadline: longer than the driver's own last attempt.
+ */
 export const OVERRUN_MS = 6_000;
 
 export const LAUNCH_MS = 15_000;
 
 export const CLAIM_REPEAT_MS = 100;
 
-/** Otherwise a command that ends at once would be replaced without a pause. */
+/**
+ * An instance that lives this long counts as started; otherwise a command that ends at once would
+ * be replaced without a pause.
+ */
 export const STEADY_MS = 10_000;
 
 const OUR_DOING: ReadonlySet<EndReason> = new Set([

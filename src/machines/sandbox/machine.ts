@@ -27,7 +27,6 @@ const claiming = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying' },
       },
     },
-    /** The record decides. */
     verifying: {
       description: 'a claim failed, or its outcome is unknown; its record is being read',
       entry: ['awaitRetry', 'look'],

@@ -47,7 +47,6 @@ export const sandboxSetup = setup({
     broken: ({ context }) => context.endedContainers !== undefined,
     brokeYoung: ({ context }) =>
       context.endedContainers !== undefined && context.deadline !== undefined,
-    /** Since the intent that another replica carries out. */
     asked: ({ context }) => context.asked,
     unfit: ({ context }) =>
       context.gone !== undefined ||

@@ -48,7 +48,6 @@ export const stopping = sandboxSetup.createStateConfig({
         DEADLINE: { guard: 'due', target: 'verifying', reenter: true },
       },
     },
-    /** The pool decides again. */
     retireFailed: {
       description: 'its record could not be deleted; that is tried again',
       tags: ['endFailed', 'endNotDurable'],
