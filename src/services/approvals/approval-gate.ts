@@ -53,10 +53,7 @@ const MOST_OPEN = 500;
 /** A repeat soon after use comes from a client that missed the answer. */
 const USED_LATELY_MS = 10_000;
 
-/**
- * Finds the grant for a request, or creates a pending approval. If the store is unreachable, passes
- * only requests that are known to be granted.
- */
+/** If the store is unreachable, passes only requests that are known to be granted. */
 export class ApprovalGate {
   readonly waits: ApprovalWaits;
   readonly #deps: ApprovalGateDeps;

@@ -55,9 +55,9 @@ export class Grant {
   }
 
   /**
-   * The use is durable before the effect begins. After a crash between the two, the work is
-   * repeated under the same id, so the effect happens once. Callers of repeatable work call
-   * `settle` once its answer is stored. Refuses with CONFLICT if another request used the grant.
+   * The use is durable before the effect begins. After a crash in between, the work is repeated
+   * under the same id, so the effect happens once. Callers of repeatable work call `settle` once
+   * its answer is stored. Refuses with CONFLICT if another request used the grant.
    */
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
     if (!this.isForOnce) {

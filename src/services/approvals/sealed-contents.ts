@@ -3,8 +3,8 @@ import { seal, unseal } from '../keys/sealed-box.ts';
 import { unavailable } from '../../model/refusals.ts';
 
 /**
- * Content may hold a secret and is stored until the decision. The key is derived from the pepper,
- * and the seal is bound to the approval.
+ * Content may hold a secret. The key is derived from the pepper, and the seal is bound to the
+ * approval.
  */
 export class SealedContents {
   readonly #key: Buffer;

@@ -27,8 +27,8 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
  * Reports the end of the audit chain to a destination that the audit's owner chose, so that a later
- * rewrite of the chain shows. At start, once a minute while the chain grows, and at the end. A line
- * is `TIME REPLICA NUMBER:HASH`, and its line of the chain is already on disk.
+ * rewrite of the chain shows. A line is `TIME REPLICA NUMBER:HASH`, and its line of the chain is
+ * already on disk.
  */
 export class AuditAnchor {
   readonly #options: AuditAnchorOptions;
@@ -123,8 +123,8 @@ export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
 };
 
 /**
- * With these, `logger` fails if nothing listens. Otherwise it drops the line and exits with 0 if
- * systemd is not the init process, as in a container.
+ * With these, `logger` fails if nothing listens; otherwise it drops the line and exits with 0 in a
+ * container.
  */
 const loggerArgs = (socket: string): readonly string[] => [
   ...['--socket', socket, '--socket-errors=on'],
@@ -132,8 +132,8 @@ const loggerArgs = (socket: string): readonly string[] => [
 ];
 
 /**
- * The program reads the line from stdin, and gets the system's PATH and no variable of the daemon.
- * If it takes too long, its process group is killed.
+ * The program gets the system's PATH and no variable of the daemon. If it takes too long, its
+ * process group is killed.
  */
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { AuditLine } from '../../contracts/audit.ts';
 
 /**
- * Each line is JSON that ends with the previous line's hash and its own,
- * `…,"prev":"<hex>","hash":"<hex>"}`: the SHA-256 of the line without `,"hash":"<hex>"`. So a
- * changed line requires changes of all later lines.
+ * Each line ends with the previous line's hash and its own, `…,"prev":"<hex>","hash":"<hex>"}`: the
+ * SHA-256 of the line without `,"hash":"<hex>"`. So a changed line requires changes of all later
+ * lines.
  */
 export interface ChainEnd {
   readonly seq: number;

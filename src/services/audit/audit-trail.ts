@@ -51,10 +51,9 @@ export interface AuditCounts {
 }
 
 /**
- * Every write is a line of a chain, in files of a folder that only this process uses. Requests do
- * not wait: lines are in the file about 50 ms later, and on disk within about a second. Up to
- * 10,000 lines wait and are retried while writing fails; beyond that, the chain records only their
- * number.
+ * A chain of lines, in files of a folder that only this process uses. Requests do not wait: lines
+ * are in the file about 50 ms later, and on disk within about a second. Up to 10,000 lines wait
+ * while writing fails; beyond that, the chain records only their number.
  */
 export class AuditTrail implements AuditSink {
   readonly #options: AuditTrailOptions;

@@ -13,7 +13,7 @@ export interface AuditFiles {
 
 /**
  * Each call appends all of its lines to the last file, or none. One call at a time. After a
- * rejection, the next call continues at the end of the last successful call.
+ * rejection, the next call overwrites what the failed one left.
  */
 export class AuditWriter {
   readonly #options: AuditFiles;

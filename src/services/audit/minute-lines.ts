@@ -12,22 +12,19 @@ interface OfKey {
 }
 
 /**
- * For the refusals of one key, and the same for its reads. Callers without a valid key share one
+ * Lines for the refusals of one key; as many for its reads. Callers without a valid key share one
  * limit.
  */
 const MOST_A_MINUTE = 60;
 /** Keys per minute with a limit of their own; further keys share one. */
 const MOST_KEYS = 1_000;
-/**
- * For reads per minute over all keys: the end of a minute never writes more than the queue holds.
- */
+/** Lines for reads over all keys: the end of a minute never writes more than the queue holds. */
 const MOST_COUNTED = 2_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Limits the lines of cheap, unlimited requests. The first 60 refusals of a key in a minute have a
- * line each, and further refusals are counted in one line. So nobody can push others' actions out
- * of the files. Reads are counted by key and by kind.
+ * The first 60 refusals of a key in a minute have a line each, and further ones are counted in one
+ * line. So nobody can push others' actions out of the files.
  */
 export class MinuteLines {
   readonly #clock: Clock;

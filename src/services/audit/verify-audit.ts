@@ -30,8 +30,8 @@ export interface AuditReport {
 const MOST_FINDINGS = 1_000;
 
 /**
- * Files of one chain, in order. `known` has earlier ends of the chain, as from the file `head` or
- * the anchor's lines: a chain that does not reach them was cut. Rejects if a file can't be read.
+ * `known` has earlier ends of the chain, as from the file `head` or the anchor's lines: a chain
+ * that does not reach them was cut. Rejects if a file can't be read.
  */
 export const verifyAudit = async (
   files: readonly string[],

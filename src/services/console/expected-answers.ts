@@ -14,8 +14,8 @@ export interface WaitedAnswer {
 }
 
 /**
- * The browser carries the sealed values of a provider's answer, so any replica may accept it, and
- * only from the browser that began.
+ * The browser carries the sealed values, so any replica may accept the answer, and only from the
+ * browser that began.
  */
 export class ExpectedAnswers {
   readonly #key: Buffer;

@@ -27,9 +27,9 @@ const AT_PROVIDER = 'at a provider';
 const UNKNOWN_ACCOUNTS = 64;
 
 /**
- * Counts attempts before their password is checked, over all replicas: by account and address, by
- * address, and by account. A browser that logged in to an account before has its own counter for it
- * (device cookies, in OWASP's term), so strangers who try an account never lock its owner out.
+ * Counts attempts before their password is checked: by account and address, by address, and by
+ * account. A browser that logged in to an account before has its own counter for it (device
+ * cookies, in OWASP's term), so strangers who try an account never lock its owner out.
  */
 export class LoginLimits {
   readonly #limits: RateLimits;

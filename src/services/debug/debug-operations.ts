@@ -20,8 +20,8 @@ export interface DebugOperations {
   /** An actor that changes during the listing may appear twice or not at all. */
   readonly listActors: (caller: Caller, request: ActorsRequest) => ActorsPage;
   /**
-   * As seen by the actor's leader or by the given replica; if that one does not answer, by this
-   * replica. Refuses with NOT_FOUND.
+   * As seen by the leader or the given replica; by this one if that does not answer. Refuses with
+   * NOT_FOUND.
    */
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /** Refuses with NOT_FOUND, with CONFLICT while an answer is pending, or with UNAVAILABLE. */
@@ -34,7 +34,7 @@ export interface DebugOperations {
   readonly getMachine: (kind: ActorKind) => MachineView;
   /**
    * These three default to this replica. They refuse with INVALID_ARGUMENT if the replica is not
-   * alive, and with UNAVAILABLE if it does not answer.
+   * alive, with UNAVAILABLE if it does not answer.
    */
   readonly getQueues: (replica?: string) => Promise<QueuesReport>;
   readonly getDriver: (replica?: string) => Promise<DriverReport>;
@@ -103,9 +103,8 @@ export interface ActorView {
 }
 
 /**
- * `seen-by`: the replica whose view follows, at the start and after each change. `note`: reason why
- * the view is not the leader's, or why nothing follows. `missed`: some transitions at this point
- * are lost. `ended`: nothing follows.
+ * `seen-by`: the replica whose view follows. `note`: reason why the view is not the leader's, or
+ * why nothing follows. `missed`: some transitions at this point are lost.
  */
 export type ActorNews =
   | { readonly kind: 'transition'; readonly transition: Transition }

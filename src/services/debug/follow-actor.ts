@@ -32,8 +32,8 @@ export interface FollowActorDeps {
 }
 
 /**
- * Follows at once if this replica leads, and polls another leader every 250 ms (operation `GET
- * /debug/actors/{kind}/{key}/inspect`). At most 16 streams for one tenant's admins.
+ * Polls another leader every 250 ms (operation `GET /debug/actors/{kind}/{key}/inspect`). At most
+ * 16 streams for one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
   const followers = new Permits({ tenant: MOST_STREAMS_OF_TENANT });

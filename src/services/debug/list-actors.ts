@@ -21,10 +21,7 @@ export interface ListActorsDeps {
   readonly replica: string;
 }
 
-/**
- * Read from ordered indexes at the end of the last page: the cost does not grow with the number of
- * actors (operation `GET /debug/actors`).
- */
+/** The cost does not grow with the number of actors (operation `GET /debug/actors`). */
 export const listActors =
   ({ kinds, supervisor, replica }: ListActorsDeps): DebugOperations['listActors'] =>
   (caller, request) => {

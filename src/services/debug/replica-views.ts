@@ -21,8 +21,8 @@ export interface ReplicaViewsDeps {
 }
 
 /**
- * Refuses as that replica does, with INVALID_ARGUMENT if it is not alive, and with UNAVAILABLE if
- * it does not answer within a second.
+ * Also refuses with INVALID_ARGUMENT if the replica is not alive, and with UNAVAILABLE if it does
+ * not answer within a second.
  */
 export const viewOf = async <T>(
   { coordination, replica: own }: ReplicaViewsDeps,

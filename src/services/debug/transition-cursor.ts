@@ -87,9 +87,9 @@ const positionOf = ({ number, at, to }: Transition, by: string): TransitionPosit
 });
 
 /**
- * Each replica numbers transitions itself, and dates them by its own clock. So after a change of
- * replica or a restart of numbering, those with a later time than the mark follow it. The first is
- * omitted if it leads to the last seen state, because both replicas recorded the same move.
+ * Each replica numbers and dates transitions itself. After a change of replica, those with a later
+ * time than the mark follow it, except a first one that leads to the last seen state: both replicas
+ * recorded the same move.
  */
 const restAfter = (
   kept: readonly Transition[],

@@ -33,8 +33,8 @@ export interface TransitionSubscriptionsDeps {
 }
 
 /**
- * For readers on other replicas. A session buffers transitions between two questions, so that it
- * also reports an actor's last moves.
+ * For readers on other replicas. Transitions between two questions are buffered, also an actor's
+ * last moves.
  */
 export class TransitionSubscriptions {
   readonly #deps: TransitionSubscriptionsDeps;

@@ -48,8 +48,8 @@ export interface FilesFollow {
 }
 
 /**
- * In the caller's running sandboxes. Each call counts as activity, and rejects with a Refusal. A
- * tenant has at most 128 calls in progress, a sandbox 32; a read counts until its content ends.
+ * In the caller's running sandboxes. Each call counts as activity, and rejects with a Refusal. At
+ * most 128 calls of a tenant in progress, 32 of a sandbox; a read counts until its content ends.
  */
 export interface FileOperations {
   /** Does not follow the last link. */

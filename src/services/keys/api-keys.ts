@@ -29,8 +29,8 @@ export interface ApiKeyMirrorDeps {
 }
 
 /**
- * All in memory, so that a request needs no read. `start()` reads the store once; the mirror then
- * follows all writes and revocations. Expired keys are removed when their owner reaches the limit.
+ * In memory, so that a request needs no read. Expired keys are removed when their owner reaches the
+ * limit.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
@@ -132,9 +132,9 @@ export class ApiKeyMirror {
   }
 
   /**
-   * Invalidates the key at once; durable when it resolves. If the outcome is unknown, the key stays
-   * invalid here, and the error is rethrown. A promoted key is removed after its workers'
-   * revocation is durable. Before a copy is removed, its remover makes PromotedTrust refuse it.
+   * Invalidates the key at once, even if the outcome is unknown; durable when it resolves. A
+   * promoted key is removed after its workers' revocation is durable. Before a copy is removed, its
+   * remover makes PromotedTrust refuse it.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
     if (record.promotedBy !== undefined) {

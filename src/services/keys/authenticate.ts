@@ -33,10 +33,9 @@ export const authentication = (
 };
 
 /**
- * Refuses malformed, unknown, wrong and expired keys of `SERVICE-API-KEY` alike, and with 503 a
- * copy of a promoted key that may be outdated. Refuses a bad checksum before any lookup. Remembers
- * valid keys by a hash that only this process can make, so a frequent caller costs one hash per
- * request.
+ * Refuses malformed, unknown, wrong and expired keys alike, and with 503 a copy of a promoted key
+ * that may be outdated. Refuses a bad checksum before any lookup. Remembers valid keys by a hash
+ * that only this process can make, so a frequent caller costs one hash per request.
  */
 export const authenticate = (deps: AuthenticateDeps) => {
   const salt = randomBytes(32).toString('hex');

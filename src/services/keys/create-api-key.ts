@@ -133,7 +133,7 @@ const issueAs = async (
   const minted = mintApiKey(spec, pepper, text);
   const record = await apiKeys.create(minted.record);
   // A concurrent revocation of the maker looks for its keys after the maker is gone, and this check
-  // runs after the new key exists. So at least one of them sees the other.
+  // runs after the new key exists: at least one of them sees the other.
   if (!(await apiKeys.stands(maker.keyId))) {
     await apiKeys.remove(record);
     throw invalidApiKey();

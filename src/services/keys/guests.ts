@@ -4,9 +4,8 @@ import { tenantKey } from '../../model/tenant.ts';
 import type { KeyOperations } from './key-operations.ts';
 
 /**
- * Callers of a port that is open to everyone (compatible API). All guests of a tenant share one
- * allowance and the tenant's connections. A sandbox on the host's network has no guests, because
- * the host has ports of others.
+ * Callers of a port that is open to everyone share one allowance and the tenant's connections. A
+ * sandbox on the host's network has no guests, because the host has ports of others.
  */
 export const guests = ({
   supervisor,

@@ -58,9 +58,8 @@ export interface KeyOperations {
   /** Undefined if the signer can't be found or the key is invalid. Refuses with RATE_LIMITED. */
   readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
   /**
-   * For a request without a token to a running sandbox: its owner's guest, without a key. Undefined
-   * if this replica knows no such running sandbox. Refuses with INVALID_TOKEN if the sandbox has
-   * the host's network.
+   * The owner's guest, without a key. Undefined if this replica knows no such running sandbox.
+   * Refuses with INVALID_TOKEN if the sandbox has the host's network.
    */
   readonly guestOf: (sandboxId: InstanceId) => Caller | undefined;
 }

@@ -83,8 +83,8 @@ interface Meant {
 }
 
 /**
- * A key with the admin role may have made keys of any user, so only an admin may revoke those. All
- * other keys only make keys of their own user.
+ * An admin's key may have made keys of any user, so only an admin may revoke those. All other keys
+ * only make keys of their own user.
  */
 const revoked = async (
   { apiKeys }: ApiKeysDeps,

@@ -56,8 +56,8 @@ export const keptOf = (
 });
 
 /**
- * Hash of the key's 256 random bits, which can't be reversed. A cluster without the pepper checks
- * the key against it.
+ * Hash of 256 random bits, which can't be reversed. A cluster without the pepper checks the key
+ * against it.
  */
 const verifierOf = ({ keyId, secret }: ApiKeyText): Buffer =>
   createHash('sha256').update(`sandpool promoted key 1\n${keyId}\n${secret}`).digest();

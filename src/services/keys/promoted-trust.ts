@@ -20,9 +20,8 @@ export interface PromotedTrustDeps {
 type Copy = Pick<ApiKeyRecord, 'keyId' | 'promotedBy' | 'confirmedAt'>;
 
 /**
- * After a start, and while a restored link reports its keys, revocations may be missing. Copies
- * then get 503 until the manager has reported, or is unreachable. A cluster without a link uses its
- * copies for `aloneMs`.
+ * After a start, and while a restored link reports its keys, revocations may be missing: copies get
+ * 503 until the manager has reported, or is unreachable.
  */
 export class PromotedTrust {
   readonly reports = new LinkReports();

@@ -15,9 +15,9 @@ const AT_ONCE = 16;
 const MOST_LOOKS = 5;
 
 /**
- * Revokes the keys that a key made before the key itself: after a crash or an error, the same call
- * finds the rest. Returns their number. Resolves once the store shows none of them, including keys
- * made during the call. Refuses with UNAVAILABLE if more keys remain than one call revokes.
+ * Keys go before their makers: after a crash or an error, the same call finds the rest. Resolves
+ * once the store shows none of them, including keys made during the call. Refuses with UNAVAILABLE
+ * if more keys remain than one call revokes.
  */
 export const revokeApiKeys = async (
   apiKeys: ApiKeyMirror,

@@ -15,9 +15,8 @@ const MAC_DIGITS = 40;
 const LETTERS = { access: 'a', traffic: 'p' } as const;
 
 /**
- * A token is a seal, under a key derived from the pepper, over the sandbox, the requesting API key
- * and the token's kind (`POST /v2/sandboxes` of the compatible API). Nothing is stored. It is worth
- * as much as its API key, in this sandbox only.
+ * A seal, under a key derived from the pepper, over the sandbox, the requesting API key and the
+ * token's kind. Nothing is stored. It is worth as much as its API key, in this sandbox only.
  */
 export const sandboxTokens = ({
   apiKeys,

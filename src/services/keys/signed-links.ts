@@ -31,9 +31,9 @@ const MOST_SIGNED = 10_000;
 
 /**
  * Finds the token that signed a link to a file (`/files` of the compatible API). A link does not
- * name its key, and under `E2B_SANDBOX_URL` not even its sandbox. So the last signing key is tried
- * first, then the newest sandboxes with their owners' newest keys; for a sandbox on another
- * cluster, the newest keys of all. The attempts are bounded, in total and per address.
+ * name its key, and perhaps not its sandbox. So the last signing key is tried first, then the
+ * newest sandboxes with their owners' newest keys. The attempts are bounded, in total and per
+ * address.
  */
 export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] => {
   const { apiKeys, clock, tokensOf } = deps;

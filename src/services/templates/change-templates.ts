@@ -108,7 +108,7 @@ export const updateTemplate =
 
 /**
  * Only if no pool uses it, for a global template on any connected cluster (operation `DELETE
- * /admin/sandbox-templates/{name}`). A pool that is created concurrently keeps its copy.
+ * /admin/sandbox-templates/{name}`). A pool created concurrently keeps its copy.
  */
 export const deleteTemplate =
   ({ templates, pools, globals }: ChangeTemplatesDeps): TemplateOperations['deleteTemplate'] =>

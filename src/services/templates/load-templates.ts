@@ -37,9 +37,9 @@ export interface LoadTemplatesDeps {
 }
 
 /**
- * New templates get version 1, and those whose file changed since the last import the next one.
- * Later changes here stay, and so do templates that the source lacks. Throws TemplateFaults if any
- * document is invalid, before any write.
+ * A template whose file changed since the last import gets the next version. Later changes here
+ * stay, and so do templates that the source lacks. Throws TemplateFaults if any document is
+ * invalid, before any write.
  */
 export const loadTemplates = async (
   deps: LoadTemplatesDeps,

@@ -9,8 +9,8 @@ export interface WebhookPost {
 }
 
 /**
- * Over its own connection; does not read the response's body, and follows no redirect. Rejects
- * without a response, or at an abort.
+ * Does not read the response's body, and follows no redirect. Rejects without a response, or at an
+ * abort.
  */
 export const post = ({ url, headers, body, signal }: WebhookPost): Promise<number> =>
   new Promise((resolve, reject) => {

@@ -50,8 +50,8 @@ const NO_TENANT = { namespace: '-', team: '-', user: '-' };
 
 /**
  * Retries each message until it is accepted or too old, and then makes it a dead letter. A message
- * that any replica has sent, also before a restart, is not sent again, unless a replica dies just
- * as the receiver accepts it.
+ * that any replica has sent is not sent again, unless a replica dies just as the receiver accepts
+ * it.
  */
 export class WebhookQueue {
   readonly #deps: WebhookQueueDeps;

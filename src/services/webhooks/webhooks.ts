@@ -28,7 +28,7 @@ const MOST_NOTED = 4_096;
 
 /**
  * Every replica notes the outcome of approvals, and each shard's leader sends it. A new leader
- * sends news that were not sent before. News beyond the maximum age are dropped.
+ * sends what was not sent before. News beyond the maximum age are dropped.
  */
 export class Webhooks {
   readonly #deps: WebhooksDeps;
