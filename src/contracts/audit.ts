@@ -30,8 +30,7 @@ export interface CountedEntry
 /** Methods neither throw nor wait. */
 export interface AuditSink {
   /**
-   * Entries that can't be kept, and refusals of one key beyond 60 in a minute, are only counted;
-   * the count is recorded.
+   * Entries that can't be kept, and refusals of one key beyond 60 in a minute, are only counted.
    */
   note(entry: AuditEntry): void;
   count(entry: CountedEntry): void;
@@ -52,8 +51,8 @@ export const MOST_AUDIT_LINES_READ = 500;
 /** The last lines of all replicas, for the API. The files are the truth. */
 export interface RecentAudit {
   /**
-   * Lines that this replica has written to its file, in order. Never throws or waits. Lines are
-   * missing here if they can't be stored.
+   * Lines that are in this replica's file, in order. Never throws or waits; lines are missing here
+   * if they can't be stored.
    */
   add(lines: readonly AuditLine[]): void;
   /** Lines of earlier runs, at start. Does nothing if the lines outlive the replica. */

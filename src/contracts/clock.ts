@@ -1,7 +1,7 @@
 /**
  * The only source of time. `now()` is ms since the epoch, and never runs backwards within a
  * process. `at()` calls back once, at or after the moment, and returns a function that cancels; the
- * delay may exceed the limit of a Node timer. Deliberately absent: intervals.
+ * delay may exceed the limit of a Node timer.
  */
 export interface Clock {
   now(): number;

@@ -74,8 +74,8 @@ export interface FileStat extends FileVersion {
   readonly gid: number;
   readonly target?: Buffer;
   /**
-   * Only of a file, except the result of `open`. Printable ASCII, at most 4,096 bytes, with 9 bytes
-   * of overhead per key. Programs inside the sandbox may have set it.
+   * Absent in the result of `open`. Printable ASCII, at most 4,096 bytes, with 9 bytes of overhead
+   * per key. Programs inside the sandbox may have set it.
    */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -91,8 +91,8 @@ export interface OpenRequest {
 
 /**
  * `content` has the bytes from `start` to `end` (exclusive) of the opened file, even if its name
- * now refers to another file. It has back-pressure, and fails with OutcomeUnknown if the file
- * became shorter or the link was lost. The caller must read or destroy it.
+ * now refers to another. It fails with OutcomeUnknown if the file became shorter or the link was
+ * lost. The caller must read or destroy it.
  */
 export interface OpenedFile {
   readonly stat: FileStat;
@@ -108,7 +108,7 @@ export interface WriteRequest {
   readonly overwrite: boolean;
   /**
    * Replaces only a file with one of these versions, else refuses with `changed`; atomic with
-   * respect to other calls of `write`. `any` requires only that the name exists.
+   * respect to other calls of `write`.
    */
   readonly ifMatch?: readonly FileVersion[] | 'any';
   /** Created with 0o755. */
@@ -165,8 +165,8 @@ export interface WatchRequest {
 }
 
 /**
- * `overflow`: changes were missed, so read the folder again; it has no path. `gone`: the watched
- * path no longer exists, and no event follows. A rename gives a `removed` and a `created`.
+ * `overflow`: changes were missed, so read the folder again. `gone`: the watched path no longer
+ * exists, and no event follows. A rename gives a `removed` and a `created`.
  */
 export interface FileEvent {
   readonly type: 'created' | 'changed' | 'removed' | 'attributes' | 'overflow' | 'gone';
@@ -183,12 +183,11 @@ export interface WrittenTree {
 /**
  * Every operation runs inside the sandbox as its user, beneath its own root; nothing there leads to
  * the host. Devices, fifos and sockets are never opened, even if a name changes during a call.
- * Calls have no time limit: callers set deadlines by `signal`. An abort ends the work and rejects
- * with its reason; completed effects stay. Each call rejects with FileRefused; with InstanceGone,
- * ContainerGone or NotJoinable (nothing was done); or with OutcomeUnknown if the link was lost: the
- * operation may then have taken full effect. These methods neither retry, count nor check access.
- * Deliberately absent: owners, appending and writing in place (a reader sees a file old or new,
- * never half), and copying.
+ * Calls have no time limit; an abort of `signal` ends the work and rejects with its reason, and
+ * completed effects stay. Each call rejects with FileRefused; with InstanceGone, ContainerGone or
+ * NotJoinable (nothing was done); or with OutcomeUnknown if the link was lost. These methods
+ * neither retry, count nor check access. Deliberately absent: owners, writing in place (a reader
+ * sees a file old or new, never half), and copying.
  */
 export interface SandboxFiles {
   /** If false, each call rejects with `unsupported`. The feature gate `files`. */
@@ -203,10 +202,9 @@ export interface SandboxFiles {
   /** Refuses names that are not regular files, and refuses with `bad-range`. */
   open(place: FilePlace, request: OpenRequest, signal: AbortSignal): Promise<OpenedFile>;
   /**
-   * Writes a temporary file and renames it once `content` has ended: a reader sees all of the old
-   * or all of the new content. If `content`, the caller or the link fails, nothing changes and
-   * nothing is left behind. Follows a link, and replaces its target. Destroys `content` if it
-   * rejects.
+   * Writes a temporary file and renames it once `content` has ended, so that a reader sees the old
+   * or the new content. After a failure nothing has changed and nothing is left behind. Follows a
+   * link. Destroys `content` if it rejects.
    */
   write(
     place: FilePlace,
@@ -231,9 +229,8 @@ export interface SandboxFiles {
   move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat>;
   mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile>;
   /**
-   * Reports changes from the time the promise resolves, in order, in batches of at most 256. Ends
-   * with `gone`, the sandbox's end or an abort. Slow readers get `overflow` in place of dropped
-   * events.
+   * Begins when the promise resolves; in order, in batches of at most 256. Ends with `gone`, the
+   * sandbox's end or an abort. Slow readers get `overflow` in place of dropped events.
    */
   watch(
     place: FilePlace,
@@ -241,15 +238,15 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly FileEvent[]>>;
   /**
-   * A tar stream (POSIX pax) with entries below `./`. Keeps links as links, and omits devices,
-   * fifos, sockets and unreadable files. The stream fails if it is cut off.
+   * POSIX pax, with entries below `./`. Keeps links as links, and omits devices, fifos, sockets and
+   * unreadable files. The stream fails if it is cut off.
    */
   readTree(place: FilePlace, signal: AbortSignal): Promise<Readable>;
   /**
-   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is created if
-   * missing. Refuses with `bad-archive` an absolute name, a part `..`, a path through a link of the
-   * archive or the sandbox, a hard link out, or a device; earlier entries then stay. Renames each
-   * file into its place, so that each is whole, and leaves the permissions of an existing folder.
+   * Unpacks ustar, pax or GNU tar, not compressed; creates a missing folder. Refuses with
+   * `bad-archive` an absolute name, a part `..`, a path through a link of the archive or the
+   * sandbox, a hard link out, or a device; earlier entries then stay. Each file is whole. Leaves
+   * the permissions of an existing folder.
    */
   writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree>;
 }

@@ -32,9 +32,9 @@ export interface History {
   /** Also undefined if it is no longer kept. */
   find(id: InstanceId): Promise<FinishedSandbox | undefined>;
   /**
-   * Durable when it resolves; a known id counts as done. Keeps the newest 50 events of each
-   * sandbox, as long as its finished record, and of each pool name, while such a pool exists and
-   * for the retention time after. Per owner, keeps events of the 100 pools with the latest events.
+   * Durable when it resolves; a known id counts as done. Keeps the newest 50 events of each sandbox
+   * and of each pool name. Pools' events outlive the pool by the retention time. Per owner, keeps
+   * events of the 100 pools with the latest events.
    */
   recordEvents(
     events: readonly { readonly id: number; readonly event: EventRecord }[],

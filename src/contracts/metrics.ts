@@ -7,8 +7,7 @@ export interface Sample<Name extends CounterName | GaugeName> {
 
 /**
  * Methods never reject, throw, wait or do I/O; each costs a microsecond or two. Values that the
- * daemon already knows are read on demand instead of counted. Deliberately absent: gauges that are
- * set, labels that are not in the catalogue.
+ * daemon already knows are read on demand instead of counted.
  */
 export interface Metrics {
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void;

@@ -70,8 +70,8 @@ export interface ProcessOrder {
 
 export interface OutputRequest {
   /**
-   * A `next` of this process; an invalid one counts as absent. If absent, reads from the beginning;
-   * `dropped` gives the bytes that are no longer kept. `latest` reads only new output.
+   * A `next` of this process. Defaults to the beginning, also if invalid; `dropped` gives the bytes
+   * that are no longer kept. `latest` reads only new output.
    */
   readonly from?: string;
   /**
@@ -96,13 +96,11 @@ export interface StartedReading {
 /**
  * Processes outlive their caller, until they end, are removed, or their instance ends. At most 64
  * live ones an instance; the latest 64 ended ones are remembered for at least 10 minutes if they
- * fit. The last 1 MiB of a process's output is kept, both streams together, in order; nobody has to
- * read it. Every method rejects with InstanceGone if the instance does not exist, with NotJoinable
- * if nothing can run in it now, with OutcomeUnknown if it may have taken or may still take effect,
- * and with ProcessesNotProvided if `provided` is false. Each settles within about 30 s, also for a
- * frozen instance or a hung node; a start that waits for others of its instance may take another 60
- * s. Deliberately absent: waiting for an end without reading (a reader that begins at `latest` does
- * it), tenants' rights, and whether the instance counts as active.
+ * fit. The last 1 MiB of a process's output is kept; nobody has to read it. Every method rejects
+ * with InstanceGone, with NotJoinable if nothing can run in the instance now, with OutcomeUnknown
+ * if it may have taken or may still take effect, or with ProcessesNotProvided. Each settles within
+ * about 30 s, also for a frozen instance or a hung node; a start that waits for others may take
+ * another 60 s. Deliberately absent: tenants' rights, and whether the instance counts as active.
  */
 export interface ProcessDriver {
   /** Never changes. */
@@ -117,9 +115,9 @@ export interface ProcessDriver {
   list(id: InstanceId): Promise<readonly ProcessFact[]>;
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
-   * Pieces in order, `dropped` in place of lost output, and finally one `end`; at an abort without
-   * it. Reads ahead of its consumer by about 128 KiB at most. Rejects with ProcessGone, also if the
-   * process is forgotten or lost during the reading.
+   * Pieces in order, `dropped` in place of lost output, and finally one `end`, except at an abort.
+   * Reads ahead by about 128 KiB at most. Rejects with ProcessGone, also if the process is
+   * forgotten or lost during the reading.
    */
   output(
     id: InstanceId,
@@ -127,10 +125,9 @@ export interface ProcessDriver {
     request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncIterable<ProcessOutput>;
   /**
-   * Whole and in the order of the calls; at most 64 KiB a call. Resolves once the process has the
-   * input, or once it waits in the last buffer before the process (64 KiB at most). An abort before
-   * that discards the whole input and rejects with the signal's reason. Rejects with ProcessGone or
-   * InputClosed.
+   * Whole and in order; at most 64 KiB a call. Resolves once the input waits in the last buffer
+   * before the process (64 KiB at most). An abort before that discards the whole input and rejects
+   * with the signal's reason. Rejects with ProcessGone or InputClosed.
    */
   write(id: InstanceId, processId: ProcessId, input: ProcessInput): Promise<void>;
   /**

@@ -11,9 +11,8 @@ export interface PullSecretOwner {
 /** Stored apart from the records, never returned, and deleted with their owner. */
 export interface PullSecrets {
   /**
-   * Replaces the owner's passwords. Durable when it resolves. Call it before the owner's record is
-   * written, so that no instance starts without them, and again once the record exists, to tie the
-   * passwords to its lifetime.
+   * Replaces the owner's passwords; durable. Call it before the owner's record is written, so that
+   * no instance starts without them, and again afterwards, to tie them to its lifetime.
    */
   keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void>;
   /**

@@ -19,10 +19,9 @@ export interface RecordChange<T> {
 
 /**
  * Every write is durable when it resolves, and moves the revision. `update` and `remove` are
- * conditional on the seen revision. They reject with RecordConflict if it moved, and with
- * OutcomeUnknown if they may have landed. The store calls `permitted` right before it sends a
- * write; on false it writes nothing and rejects with LeaseLost. A permitted write lands within
- * WRITE_MS, or never.
+ * conditional on the seen revision: they reject with RecordConflict, or with OutcomeUnknown if they
+ * may have landed. The store calls `permitted` right before it sends a write; on false it rejects
+ * with LeaseLost. A permitted write lands within WRITE_MS, or never.
  */
 export interface Records<T extends { readonly revision: Revision }> {
   list(): Promise<readonly T[]>;
@@ -36,10 +35,10 @@ export interface Records<T extends { readonly revision: Revision }> {
   update(record: T, permitted?: () => boolean): Promise<T>;
   remove(record: T): Promise<void>;
   /**
-   * Reports every record once, then each change by anybody, including this process, until the store
-   * is closed. Resolves when the first pass is complete. Per record, never reports an older state
-   * after a newer state or after its end, but may repeat a state or join two changes. Reports the
-   * process's own change before the write resolves. The store logs what `report` throws.
+   * Reports every record once, then each change by anybody, including this process, which is
+   * reported before its write resolves. Resolves when the first pass is complete. Per record, never
+   * reports an older state after a newer one or after its end, but may repeat a state or join two
+   * changes. The store logs what `report` throws.
    */
   watch(report: (change: RecordChange<T>) => void): Promise<void>;
   /**

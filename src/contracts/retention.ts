@@ -26,10 +26,7 @@ const STEP_PAUSE_MS = 50;
 export const SWEEP_PAUSE_MS = 60_000;
 const LOOK_RECORDS = 200;
 
-/**
- * Runs one step at a time. The next step follows soon if there is more, else in a minute, or after
- * 200 records.
- */
+/** Runs one step at a time: soon if there is more, else in a minute, or after 200 records. */
 export class Retention {
   readonly #options: RetentionOptions;
   readonly #steps: RetentionSteps;

@@ -154,7 +154,7 @@ export interface LogBatch {
 /**
  * Callers may repeat a call: the same instance id never makes a second instance, and a completed
  * step counts as done. Drivers report facts, and machines interpret them; drivers neither retry nor
- * decide. Deliberately absent: listing, pools and tenants (a record carries them as data).
+ * decide.
  */
 export interface SandboxDriver
   extends InstanceFacts, InstanceWrites, InsideInstances, InstanceLogs {
@@ -179,15 +179,14 @@ export interface InstanceFacts {
   /** Uncached; never older than an answer that another call gave before this call. */
   read(id: InstanceId): Promise<InstanceFact>;
   /**
-   * `read`, if reports may lag behind writes from before this call; undefined if they can't.
-   * Callers check every answer by id with this, unless the answer is good news. `namespace` locates
-   * an instance that was never reported.
+   * `read`, if reports may lag behind writes from before this call, else undefined. Callers check
+   * every answer by id with this, unless the answer is good news. `namespace` locates an instance
+   * that was never reported.
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Those that reports may not have shown yet, from a bounded uncached read that starts after this
-   * call and may stop once it has found `atLeast`. Concurrent callers share a read. Empty if
-   * reports never lag.
+   * Instances that reports may not have shown yet, from a bounded uncached read that may stop at
+   * `atLeast`. Concurrent callers share a read. Empty if reports never lag.
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
@@ -203,10 +202,10 @@ export interface InstanceWrites {
   /** The driver may prepare a launch's needs in the background. Faults show at launch. */
   expect(definition: InstanceDefinition): void;
   /**
-   * Writes the record, then starts the process. Resolves with the record once both are in progress;
-   * `available` or `gone` follows as a fact. Calls `permitted` right before each write, and rejects
-   * with LeaseLost on false. Rejects with OutcomeUnknown, NoPlace, or an error with the reason why
-   * the start failed; the record may then still exist.
+   * Writes the record, then starts the process. Resolves once both are in progress; `available` or
+   * `gone` follows as a fact. Calls `permitted` right before each write, and rejects with LeaseLost
+   * on false. Rejects with OutcomeUnknown, NoPlace, or the reason why the start failed; the record
+   * may then still exist.
    */
   launch(launchOrder: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord>;
   /**
@@ -216,10 +215,10 @@ export interface InstanceWrites {
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /**
-   * Changes the idle timeout of a claimed record, or pauses or resumes the instance. No process of
-   * a paused instance runs; its memory is kept across restarts of the daemon. Resolves once the
-   * change is in force and durable. Rejects with RecordConflict or OutcomeUnknown; a pause also
-   * with InstanceGone, NotJoinable, or DefinitionRefused if this driver can't pause. Idempotent.
+   * No process of a paused instance runs; its memory is kept across restarts of the daemon.
+   * Resolves once the change is in force and durable. Rejects with RecordConflict or
+   * OutcomeUnknown; a pause also with InstanceGone, NotJoinable, or DefinitionRefused if this
+   * driver can't pause. Idempotent.
    */
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**
@@ -258,26 +257,25 @@ export interface InsideInstances {
    */
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
   /**
-   * Connects to a port on the sandbox's own loopback. On the host's network, refuses a port on
-   * which another process listens. The stream has back-pressure in both directions, ends with the
-   * sandbox, and may open before the port accepts. Rejects with InstanceGone, NotJoinable or
-   * OutcomeUnknown; rejects or fails with PortUnreachable if nothing accepts, or with the signal's
-   * reason.
+   * A port on the sandbox's own loopback. On the host's network, refuses a port on which another
+   * process listens. The stream has back-pressure, ends with the sandbox, and may open before the
+   * port accepts. Rejects with InstanceGone, NotJoinable or OutcomeUnknown; rejects or fails with
+   * PortUnreachable, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
 }
 
 export interface InstanceLogs {
   /**
-   * Also after the instance is gone, for as long as the output is kept; empty if it printed
-   * nothing. Lines are whole, however they were written. Rejects with LogsGone, or with NotJoinable
-   * if the log can't be read now. Checks neither access nor whether the instance ever existed.
+   * Also after the instance is gone, while the output is kept. Lines are whole, however they were
+   * written. Rejects with LogsGone, or with NotJoinable if the log can't be read now. Checks
+   * neither access nor whether the instance ever existed.
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * From `after` (a `next` of its container; an invalid one counts as the beginning), in order.
-   * Ends after the last line of a gone instance, or at an abort. Reads no faster than its consumer.
-   * Rejects with LogsGone.
+   * From `after` (a `next` of its container; by default the beginning), in order. Ends after the
+   * last line of a gone instance, or at an abort. Reads no faster than its consumer. Rejects with
+   * LogsGone.
    */
   followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
 }
@@ -294,8 +292,8 @@ export interface PortTraits {
 }
 
 /**
- * Receives bytes in memory that is reused. Calls `done` when it no longer needs them; no more bytes
- * arrive before that. Returns false to leave the bytes to readers of the stream.
+ * The memory of `bytes` is reused: call `done` when they are no longer needed; no more bytes arrive
+ * before that. Returns false to leave the bytes to readers of the stream.
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 

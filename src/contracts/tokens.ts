@@ -14,9 +14,9 @@ export interface TokenHolder {
 
 export interface Tokens {
   /**
-   * A token of at least 128 random bits stands for `value` until it is redeemed or `ttlMs` has
-   * passed. Refuses with RATE_LIMITED if the sandbox or the tenant has its maximum, and with
-   * UNAVAILABLE if all together have.
+   * At least 128 random bits, valid until the token is redeemed or `ttlMs` has passed. Refuses with
+   * RATE_LIMITED if the sandbox or the tenant has its maximum, and with UNAVAILABLE if all together
+   * have.
    */
   issueToken(value: string, ttlMs: number, holder: TokenHolder): Promise<string>;
   peekToken(token: string): Promise<string | undefined>;

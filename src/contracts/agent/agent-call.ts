@@ -19,7 +19,7 @@ export interface AgentCallTerms {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /**
-   * Returns the number of content bytes that follow the head; throws if it is malformed. Absent if
+   * Returns the number of content bytes after the head; throws if it is malformed. Absent if
    * content comes in frames.
    */
   readonly rawBytes?: (head: Buffer) => number;
@@ -42,8 +42,8 @@ export class AgentAway extends Error {
 export class AgentSilent extends NotJoinable {}
 
 /**
- * One request to a sandbox's agent (native/README.md describes the protocol). The agent is not
- * trusted: it runs among the sandbox's own processes.
+ * One request to a sandbox's agent, as native/README.md describes. The agent is not trusted: it
+ * runs among the sandbox's own processes.
  */
 export class AgentCall {
   /** Fails when the call fails after its head. */

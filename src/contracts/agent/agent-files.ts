@@ -31,8 +31,8 @@ type Tokens = readonly (string | Buffer)[];
 export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body' | 'acknowledges'>;
 
 /**
- * Each call is a connection to an agent, which is one of the sandbox's processes and has only their
- * rights. Subclasses define how to reach an agent.
+ * Each call is a connection to an agent, one of the sandbox's processes with only their rights.
+ * Subclasses define how to reach it.
  */
 export abstract class AgentFiles implements SandboxFiles {
   readonly provided = true;
@@ -40,8 +40,8 @@ export abstract class AgentFiles implements SandboxFiles {
   abstract prepare(id: InstanceId): void;
 
   /**
-   * True if the link to an agent may be lost while the agent lives: then it keeps its answers to
-   * changes, and lost ones are asked for again.
+   * True if an agent may outlive its link: it then keeps its answers to changes, and lost ones are
+   * asked for again.
    */
   protected readonly keepsAnswers: boolean = false;
 

@@ -39,8 +39,8 @@ export interface AgentProcessesDeps<Target> extends ProcessCallsDeps<Target> {
 }
 
 /**
- * Each process has a *holder* (native/README.md) with its record and the end of its output, so any
- * replica that finds the holder can answer for the process.
+ * Each process has a *holder* (native/README.md) with its record and output, so any replica that
+ * finds the holder can answer.
  */
 export abstract class AgentProcesses<Target> implements ProcessDriver {
   readonly provided = true;

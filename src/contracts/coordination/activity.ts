@@ -17,8 +17,8 @@ export interface Activity {
    */
   work(id: InstanceId, goesOn: boolean): void;
   /**
-   * Decides atomically whether the sandbox had no activity for `idleTimeoutMs`. The claim counts as
-   * activity. After a loss of data, sandboxes count as active just now.
+   * Decides atomically. The claim counts as activity. After a loss of data, sandboxes count as
+   * active just now.
    */
   expire(
     id: InstanceId,

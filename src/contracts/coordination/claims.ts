@@ -44,11 +44,11 @@ export interface ClaimEntry {
 }
 
 /**
- * `full`: the owner's quota is used up. `not-its-turn`: as many claims wait ahead as instances are
- * idle, or another replica tries for this instance. `opened`: the step only opened the request,
- * which is not new, or has an instance to check first. `look-first`: requests were lost recently,
- * so an earlier one of the key may have claimed an instance that mirrors don't show yet; the step
- * only opened the request and withdrew `from`.
+ * `not-its-turn`: as many claims wait ahead as instances are idle, or another replica tries for
+ * this instance. `opened`: the step only opened the request, which is not new, or has an instance
+ * to check first. `look-first`: requests were lost recently, so an earlier one of the key may have
+ * claimed an instance that mirrors don't show yet; the step only opened the request and withdrew
+ * `from`.
  */
 export type Admission =
   | 'admitted'
@@ -58,9 +58,9 @@ export type Admission =
   | { readonly opened: OpenedRequest };
 
 /**
- * First come first served over all replicas. The claim of rank r tries for the r-th idle instance,
- * so no claim waits for those ahead of it. The queue skips, for 3 s each, claims on a dead replica,
- * and claims on a replica that leaves idle instances unused; they keep their positions.
+ * First come first served over all replicas: the claim of rank r tries for the r-th idle instance.
+ * Claims on a replica that is dead, or leaves idle instances unused, are skipped for 3 s each, and
+ * keep their positions.
  */
 export interface Claims {
   /** Refuses with TOO_MANY_WAITING if the queue has MAX_WAITING_OF_POOL claims. */
@@ -69,10 +69,9 @@ export interface Claims {
   leaveWaiting(place: WaitingPlace): Promise<void>;
   waiting(pool: WaitedPool): Promise<number>;
   /**
-   * All that a claim needs before it is written, in one step: opens the request, withdraws `from`,
-   * and if it is the claim's turn, reserves one sandbox under the instance's name and gives up the
-   * position. Rejects with `unavailable` like `reserve`, and if `request` no longer belongs to this
-   * replica.
+   * In one step, opens the request, withdraws `from`, and if it is the claim's turn, reserves one
+   * sandbox under the instance's name and gives up the position. Rejects with `unavailable` like
+   * `reserve`, and if `request` no longer belongs to this replica.
    */
   admitClaim(entry: ClaimEntry): Promise<Admission>;
 }

@@ -16,9 +16,9 @@ export interface HeldStart {
 
 export interface ClusterStarts {
   /**
-   * For START_HELD_MS, each start is linked to this replica. If another start of the cluster is
-   * linked to any replica, marks the requested one as wanted instead. Results are in the order of
-   * the input.
+   * Links each start to this replica for START_HELD_MS. If another start of the cluster is linked
+   * to any replica, marks the requested one as wanted instead. Results are in the order of the
+   * input.
    */
   holdStarts(asked: readonly ClusterStart[]): Promise<readonly HeldStart[]>;
   /** Idempotent, also for a start that is not linked. */

@@ -9,8 +9,8 @@ export interface KeptDeadLetter extends DeadLetter {
 }
 
 /**
- * Shared by all replicas and durable over restarts. `receiver` is a unique name. Rejects with
- * `unavailable` if the store is unreachable.
+ * Durable, and shared by all replicas. `receiver` is a unique name. Rejects with `unavailable` if
+ * the store is unreachable.
  */
 export interface DeadLetters {
   /**

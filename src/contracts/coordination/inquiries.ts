@@ -6,8 +6,8 @@ export const MAX_REPLICA_ANSWER = 262_144;
 /** For debugging: nothing depends on an answer. */
 export interface Inquiries {
   /**
-   * Undefined without an answer within `withinMs`, if the replica is not alive, or if too many
-   * questions are in progress. Never rejects. The caller must handle its own replica itself.
+   * Undefined without an answer within `withinMs`, or if the replica is not alive. Never rejects.
+   * The caller must handle its own replica itself.
    */
   askReplica(replica: string, question: string, withinMs: number): Promise<string | undefined>;
   /**

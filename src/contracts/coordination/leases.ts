@@ -8,8 +8,8 @@ export interface Lease {
 export interface LeaseListener {
   gained(shard: number): void;
   /**
-   * `wanted-elsewhere`: another replica is to have the lease. This replica holds it until `giveUp`,
-   * which must come soon; the lease ends by itself after some seconds.
+   * `wanted-elsewhere`: another replica is to have the lease. This replica must call `giveUp` soon;
+   * the lease ends by itself after some seconds.
    */
   lost(shard: number, because: 'gone' | 'wanted-elsewhere'): void;
 }

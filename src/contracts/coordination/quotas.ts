@@ -48,10 +48,9 @@ export interface ReconciledReservation extends Reservation {
 
 /**
  * Usage is a set of names, so that each change may be repeated. A name counts with the amount of
- * its last record, or with its largest reservation if that is more; reservations of several
- * attempts don't add up, and only an attempt itself withdraws its own. A lost or outdated set is
- * rebuilt from the records, once all writes in progress have landed. Until then, calls reject with
- * `unavailable`.
+ * its last record, or with its largest reservation if that is more. Only an attempt itself
+ * withdraws its reservation. A lost set is rebuilt from the records, once all writes in progress
+ * have landed; until then, calls reject with `unavailable`.
  */
 export interface Quotas {
   /**
@@ -62,8 +61,8 @@ export interface Quotas {
   /** Leaves other reservations and the record's amount. Idempotent. */
   withdraw(tenant: Tenant, resource: QuotaResource, reserved: ReservedName): Promise<void>;
   /**
-   * A write has landed: its amount replaces the attempt's reservation, unless a later revision was
-   * confirmed. Does nothing for a name that does not count. May be repeated, in any order.
+   * The written amount replaces the attempt's reservation, unless a later revision was confirmed.
+   * Does nothing for a name that does not count. May be repeated, in any order.
    */
   confirm(tenant: Tenant, resource: QuotaResource, confirmation: Confirmation): Promise<void>;
   /**
@@ -98,8 +97,8 @@ export interface Quotas {
     olderThanMs: number,
   ): Promise<readonly Reservation[]>;
   /**
-   * For comparison with the records. Parts that change during the call may be missing or appear
-   * twice. Empty if usage belongs to the replica.
+   * Parts that change during the call may be missing or appear twice. Empty if usage belongs to the
+   * replica.
    */
   parts(tenant: Tenant, resource: QuotaResource): Promise<readonly UsagePart[]>;
   /**

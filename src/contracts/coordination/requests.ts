@@ -37,8 +37,8 @@ export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {
   /**
-   * `new`: the caller must carry it out, and the request stays in flight until it is answered or
-   * given up. A request of a dead replica becomes new again. `reused`: the key has another body.
+   * `new`: the caller must carry it out, and then answer it or give it up. A request of a dead
+   * replica becomes new again. `reused`: the key has another body.
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
   /**
@@ -47,9 +47,9 @@ export interface Requests {
    */
   confirmRequest(mark: RequestFingerprint): Promise<boolean>;
   /**
-   * Records the destination before the request is sent there, for the next opener; undefined means
-   * that it was not sent and never will be. Durable when the call resolves, and kept for `ttlMs`.
-   * False if another replica owns the request: it must not be sent.
+   * Call it before the request is sent there; undefined means that it was not sent and never will
+   * be. Durable, and kept for `ttlMs`. False if another replica owns the request: it must not be
+   * sent.
    */
   placeRequest(
     mark: RequestFingerprint,
@@ -57,15 +57,15 @@ export interface Requests {
     place: string | undefined,
   ): Promise<boolean>;
   /**
-   * Keeps the answer for `ttlMs` from now: a text without NUL of at most MAX_KEPT_ANSWER. Durable
-   * when it resolves, and ordered before any later write of this replica. Evicts a tenant's oldest
-   * answers beyond its bytes, and the largest tenant's beyond the bytes of all. Idempotent. False
-   * if the answer is too long, or another replica owns the request.
+   * A text without NUL of at most MAX_KEPT_ANSWER, kept for `ttlMs`. Durable when it resolves, and
+   * ordered before any later write of this replica. Evicts the oldest answers of a tenant, and of
+   * the largest tenant, beyond their bytes. Idempotent. False if the answer is too long, or another
+   * replica owns the request.
    */
   keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean>;
   /**
-   * A repeated request is carried out again; its opener receives the place, and the instance that
-   * was admitted for a claim under it. Idempotent.
+   * A repetition is carried out again; it receives the place, and the instance that was admitted
+   * for a claim. Idempotent.
    */
   giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void>;
 }

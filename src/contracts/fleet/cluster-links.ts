@@ -52,16 +52,15 @@ export interface ClusterRoute {
   /** Round trip of the last heartbeat, in ms; 0 before the first. */
   readonly latencyMs: () => number;
   /**
-   * Accepts bytes only as fast as the other end reads them, and ends with the link. Destroyed if
-   * the worker accepts no connection. Refuses with CLUSTER_UNAVAILABLE if the link is closed.
+   * Has back-pressure, and ends with the link. Destroyed if the worker accepts no connection.
+   * Refuses with CLUSTER_UNAVAILABLE if the link is closed.
    */
   readonly dial: () => Duplex;
   /** Valid once, for this request, on this link, for some seconds. */
   readonly identify: (caller: Caller, request: RoutedRequest) => string;
   /**
    * Calls `silent` if nothing arrives within 2 s; the link then sends nothing until it receives
-   * something. May be called for each request: one check runs at a time. Returns a function that
-   * cancels it.
+   * something. One check runs at a time. Returns a function that cancels it.
    */
   readonly probe: (silent: () => void) => () => void;
 }

@@ -21,9 +21,9 @@ export interface MemberDraft {
 export type ShownPool = Readonly<Record<string, unknown>>;
 
 /**
- * Through other clusters' own operations. All calls are idempotent. Each rejects with the Refusal
- * of that cluster, or with CLUSTER_UNAVAILABLE if no link is open, or if no answer arrives within
- * 10 s; the outcome is then unknown.
+ * All calls are idempotent. Each rejects with the Refusal of that cluster, or with
+ * CLUSTER_UNAVAILABLE if no link is open, or if no answer arrives within 10 s; the outcome is then
+ * unknown.
  */
 export interface EnvCopies {
   knows(clusterId: string): boolean;
@@ -32,8 +32,8 @@ export interface EnvCopies {
   /** In ms; undefined if no link is open. */
   latencyOf(clusterId: string): number | undefined;
   /**
-   * Undefined if the owner has no env of that name. With `isLook`, does not queue, and is refused
-   * with ClusterBusy if the owner has its maximum of calls in progress.
+   * Undefined if the owner has no env of that name. With `isLook`, does not queue, and refuses with
+   * ClusterBusy.
    */
   read(place: CopyPlace, terms?: { readonly isLook?: boolean }): Promise<EnvCopy | undefined>;
   /** Refuses with ALREADY_EXISTS. */

@@ -21,8 +21,8 @@ export interface GlobalTemplateChange {
   readonly templates: readonly ToldTemplate[];
   readonly gone: readonly string[];
   /**
-   * Belongs to the list with which a link begins, which is no older than the link: it counts even
-   * over a later known version, as after a restore of the manager.
+   * Belongs to the list with which a link begins: it counts even over a later known version, as
+   * after a restore of the manager.
    */
   readonly whole?: 'more' | 'end';
 }

@@ -34,8 +34,8 @@ export interface PromotedChange {
 export type PromotedKeyCopies = ToldCopies<PromotedChange>;
 
 /**
- * A change is in force when `take` resolves, also for requests in progress. It is durable once the
- * store accepts it; until then it is retried. If the manager no longer knows the cluster, all its
- * keys become invalid, durably when `left` resolves.
+ * A change is in force when `take` resolves, also for requests in progress, and durable once the
+ * store accepts it. If the manager no longer knows the cluster, all its keys become invalid,
+ * durably when `left` resolves.
  */
 export type PromotedKeyVisit = ToldVisit<PromotedChange>;

@@ -8,9 +8,8 @@ export interface ToldSource<T> {
 
 export interface ToldCopies<Change> {
   /**
-   * A manager proved its identity at one of the addresses that the worker dials; `manager` is the
-   * fingerprint of its key. Once every address has its manager, copies of unlinked other managers
-   * end.
+   * `manager`: fingerprint of a key, proved at one of the addresses that the worker dials. Once
+   * every address has its manager, copies of unlinked other managers end.
    */
   leadsTo(address: string, manager: string): void;
   /** For a link whose manager proved its identity; `manager` is the fingerprint of its key. */
