@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Actions } from './common/action.ts';
 
-/** A top-level command. Its module is loaded only when the command is used. */
+/** Its module is loaded only when the command is used. */
 export interface CommandEntry {
   readonly name: string;
   /** Repeats the text in the command's own help. */

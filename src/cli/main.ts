@@ -14,7 +14,7 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
 });
-// Flush the output before the process ends, and do not wait for handles that are still open.
+// Flush the output, and do not wait for open handles.
 await Promise.all(
   [process.stdout, process.stderr].map(
     (stream) =>

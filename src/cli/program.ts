@@ -9,7 +9,7 @@ import { build, version } from '../daemon/process/version.ts';
 
 const FAILED = 1;
 
-/** Runs one command line (without the program's name) and returns its exit code. Never rejects. */
+/** Returns the exit code. Never rejects. */
 export const runCommandLine = async (
   argv: readonly string[],
   context: CliContext,
@@ -55,7 +55,7 @@ export const runCommandLine = async (
   }
 };
 
-/** `__complete -- WORDS...`: called by a shell at a TAB (see completion/scripts.ts). */
+/** Called by a shell at a TAB; see completion/scripts.ts. */
 const answerCompletion = async (
   words: readonly string[],
   actions: Actions,
@@ -80,7 +80,7 @@ const answerCompletion = async (
   return 0;
 };
 
-/** Loads the commands that the line names in full, and only the summaries of the others. */
+/** Loads the named commands, and only summaries of the others. */
 export const program = async (
   argv: readonly string[],
   actions: Actions,

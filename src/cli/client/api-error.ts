@@ -1,14 +1,12 @@
-/** The service refused: an answer other than a success. */
+/** The service refused. An answer that is not from Sandpool has its status as the message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly errorCode: string | undefined;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string | undefined;
-  /** The value of `Retry-After` in seconds, if present. */
   readonly retryAfter: number | undefined;
 
-  /** Parses the answer's body. If the answer is not from Sandpool, its status is the message. */
   constructor(
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -26,10 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * The service did not answer: no server listens, the connection broke, or the deadline passed. The
- * request may have taken effect.
- */
+/** The service did not answer. The request may have taken effect. */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
   /** `ECONNREFUSED`, `ENOTFOUND`, … or `DEADLINE`. */
@@ -44,7 +39,6 @@ export class ConnectionFailed extends Error {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The fields of a JSON object; empty for any other text. */
 export const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);

@@ -8,7 +8,7 @@ interface ProcessEvents {
   readonly start: ProcessEnvelope;
   readonly stdout: ProcessOutput;
   readonly stderr: ProcessOutput;
-  /** The process printed faster than the reader read. */
+  /** The process printed faster than it was read. */
   readonly dropped: { readonly bytes?: number };
   readonly error: { readonly error: string };
   readonly end: ProcessEnvelope;
@@ -20,7 +20,7 @@ interface ProcessOutput {
   readonly encoding?: 'base64';
 }
 
-/** The data of each stream's events, by the names of the events. */
+/** Data of the events, by stream and event name. */
 interface Streams {
   readonly startProcess: ProcessEvents;
   readonly followProcess: ProcessEvents;
@@ -30,34 +30,33 @@ interface Streams {
       readonly timestamp?: string;
       readonly partial?: boolean;
     };
-    /** Some lines before the next one were dropped. */
+    /** Lines were dropped. */
     readonly reset: Nothing;
-    /** The sandbox has ended; no more lines follow. */
+    /** The sandbox has ended. */
     readonly end: Nothing;
   };
   readonly followEvents: {
-    /** The position of the stream's first byte. */
+    /** Position of the first byte. */
     readonly begin: Nothing;
     readonly message: Event;
-    /** Some events before the next one were dropped, of that cluster if one is named. */
+    /** Events were dropped, of that cluster if one is named. */
     readonly reset: { readonly clusterID?: string };
-    /** The manager has lost the cluster's events, or receives them again. */
+    /** The manager lost the cluster's events, or receives them again. */
     readonly cluster: { readonly clusterID: string; readonly incomplete: boolean };
   };
   readonly followActor: {
     /** The replica whose view follows. */
     readonly 'seen-by': { readonly replica: string; readonly note?: string };
     readonly message: ActorTransition;
-    /** Some transitions before the next one were dropped. */
+    /** Transitions were dropped. */
     readonly reset: Nothing;
-    /** The actor has ended. */
     readonly end: Nothing;
   };
 }
 
 export type StreamId = keyof Streams;
 
-/** One event. A reader resumes after `id`, which is empty if the service sent none. */
+/** A reader resumes after `id`, which is empty if the service sent none. */
 export type StreamEvent<K extends StreamId> = {
   [T in keyof Streams[K]]: {
     readonly type: T;
@@ -66,10 +65,7 @@ export type StreamEvent<K extends StreamId> = {
   };
 }[keyof Streams[K]];
 
-/**
- * Yields the events of an answer until it ends, with back-pressure. `broken` throws for an error of
- * the connection.
- */
+/** Yields events with back-pressure. `broken` throws for an error of the connection. */
 export async function* readEvents<K extends StreamId>(
   response: IncomingMessage,
   broken: (error: unknown) => never,

@@ -5,10 +5,9 @@ import type { Download } from './http-exchange.ts';
 const BYTES = 'application/octet-stream';
 const TAR = 'application/x-tar';
 
-/** An absolute path in a sandbox without `..`; bytes if the name is not UTF-8. */
+/** Absolute, without `..`; bytes if the name is not UTF-8. */
 type FilePath = string | Buffer;
 
-/** A path in a running sandbox. */
 export interface FilePlace extends CallOptions {
   readonly sandboxId: string;
   readonly path: FilePath;
@@ -17,13 +16,12 @@ export interface FilePlace extends CallOptions {
 /** A file, or a folder as a tar archive. The receiver reads `bytes` or calls `close`. */
 export interface ReadContent extends Pick<Download, 'bytes' | 'close'> {
   readonly kind: 'file' | 'folder';
-  /** Size in bytes; only for files. */
+  /** Only for files. */
   readonly size: number | undefined;
-  /** Permission bits; only for files. */
+  /** Only for files. */
   readonly mode: number | undefined;
 }
 
-/** Opens a file, or a folder as a tar archive. */
 export const readContent = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,
@@ -41,7 +39,7 @@ export const readContent = async (
   };
 };
 
-/** Replaces the file atomically once all content has arrived; otherwise changes nothing. */
+/** Replaces the file atomically; a partial upload changes nothing. */
 export const writeFile = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,
@@ -51,7 +49,7 @@ export const writeFile = async (
     ...more
   }: {
     readonly content: AsyncIterable<Buffer>;
-    /** Permission bits. Default: the bits of the replaced file, otherwise 0o644. */
+    /** Default: those of the replaced file, otherwise 0o644. */
     readonly mode?: number;
   } & Pick<Query<'writeFile'>, 'overwrite' | 'parents'>,
 ): Promise<Answer<'writeFile'>['file']> => {
@@ -60,9 +58,7 @@ export const writeFile = async (
   return (await api.upload('writeFile', input, { content, contentType: BYTES })).file;
 };
 
-/**
- * Unpacks a tar archive into a folder. If the archive is cut off, the entries before the cut stay.
- */
+/** Entries before a cut in the archive stay. */
 export const unpackArchive = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,

@@ -13,36 +13,30 @@ import type { OperationRequest } from './operation-request.ts';
 export interface Exchange extends OperationRequest {
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
-  /** Default: `application/json`. */
   readonly accept?: string;
-  /** The id of the last received event; the stream resumes after it. */
+  /** The stream resumes after this event. */
   readonly lastEventId?: string;
 }
 
-/** A streamed body of any length. */
 export interface Upload {
   readonly content: AsyncIterable<Buffer>;
   readonly contentType: string;
 }
 
-/** An answer of any length. Its owner reads `bytes` or calls `close`. */
+/** Its owner reads `bytes` or calls `close`. */
 export interface Download {
   readonly headers: IncomingHttpHeaders;
-  /**
-   * Reads with back-pressure. Throws ConnectionFailed if the answer is cut off, or pauses for
-   * longer than the deadline.
-   */
+  /** Throws ConnectionFailed if the answer is cut off, or pauses for longer than the deadline. */
   readonly bytes: AsyncIterable<Buffer>;
   readonly close: () => void;
 }
 
-/** The largest answer, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * JSON over HTTP with one answer a call, and files of any length. Uses Node's own client, since
- * `fetch` gives up after 300 s, which a command may need. Follows no redirect, so that the key goes
- * nowhere else. Every call rejects with ApiError, ConnectionFailed, or its signal's reason.
+ * Uses Node's own client, since `fetch` gives up after 300 s, which a command may need. Follows no
+ * redirect, so that the key goes nowhere else. Calls reject with ApiError, ConnectionFailed, or
+ * their signal's reason.
  */
 export class HttpExchanges {
   readonly #server: URL;
@@ -50,7 +44,7 @@ export class HttpExchanges {
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #warn: (text: string) => void;
 
-  /** `warn` receives each `Warning` header of an answer. */
+  /** `warn` receives each `Warning` header. */
   constructor(server: URL, apiKey: string, warn: (text: string) => void = () => undefined) {
     this.#server = server;
     this.#apiKey = apiKey;
@@ -59,12 +53,11 @@ export class HttpExchanges {
     this.#agent = new Agent({ keepAlive: true });
   }
 
-  /** The parsed body of a success. */
   async call(exchange: Exchange): Promise<unknown> {
     return await this.#within(exchange, (response) => this.#parsed(response));
   }
 
-  /** Opens an endless answer. The deadline applies only until it begins. */
+  /** The deadline applies only until the answer begins. */
   async open(exchange: Exchange): Promise<IncomingMessage> {
     return await this.#within(exchange, async (response) => {
       if (!isSuccess(response)) throw await errorOf(response);
@@ -72,7 +65,7 @@ export class HttpExchanges {
     });
   }
 
-  /** Opens an answer of any length. The deadline applies to each pause. */
+  /** The deadline applies to each pause. */
   async download(exchange: Exchange): Promise<Download> {
     const response = await this.open(exchange);
     return {
@@ -83,8 +76,8 @@ export class HttpExchanges {
   }
 
   /**
-   * Sends a body of any length with back-pressure, and stops if the answer comes first. The
-   * deadline applies to pauses of the service. Also rejects with an error of the content.
+   * Stops if the answer comes first. The deadline applies to pauses of the service. Also rejects
+   * with an error of the content.
    */
   async upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
     exchange.signal?.throwIfAborted();
@@ -131,7 +124,7 @@ export class HttpExchanges {
     }
   }
 
-  /** Sends the exchange's JSON body, or a streamed body of this type. */
+  /** Sends a JSON body, or a streamed one of this type. */
   #request(exchange: Exchange, deadline: AbortSignal, streamedType?: string): ClientRequest {
     const { method, path, body, accept = 'application/json', lastEventId, signal } = exchange;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
@@ -208,14 +201,10 @@ const responseTo = (request: ClientRequest): Promise<IncomingMessage> =>
 const isSuccess = ({ statusCode = 0 }: IncomingMessage): boolean =>
   statusCode >= 200 && statusCode <= 299;
 
-/** Reads an answer that is not a success. */
 export const errorOf = async (response: IncomingMessage): Promise<ApiError> =>
   new ApiError(response.statusCode ?? 0, response.headers, await readAll(response));
 
-/**
- * Calls `stall` once the service has neither read nor sent anything for the deadline while data is
- * pending.
- */
+/** Calls `stall` if the service neither reads nor sends for the deadline while data is pending. */
 const watchSilence = (
   request: ClientRequest,
   deadlineMs: number,
@@ -241,7 +230,7 @@ export const noAnswerFrom = (server: URL, deadlineMs: number, options?: ErrorOpt
     options,
   );
 
-/** Converts a network error to ConnectionFailed; returns other errors unchanged. */
+/** Returns other errors unchanged. */
 export const asConnectionFailure = (error: unknown, server: URL): Error => {
   if (!(error instanceof Error)) return new Error(String(error));
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
@@ -257,7 +246,7 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   );
 };
 
-/** Parses a `Warning` header: `299 - "text"`, separated by commas. */
+/** `299 - "text"`, separated by commas. */
 const warningsIn = (header = ''): readonly string[] =>
   [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
     text.replaceAll(/\\(.)/g, '$1'),

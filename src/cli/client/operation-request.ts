@@ -2,14 +2,13 @@ import { OPERATIONS, type Operations } from './generated/api.ts';
 
 export type OperationId = keyof Operations;
 
-/** A value to send. The client does not change it, so it may be read-only. */
+/** The client does not change it, so it may be read-only. */
 type Sent<T> = T extends readonly (infer E)[]
   ? readonly Sent<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Sent<T[K]> }
     : T;
 
-/** Arguments of an operation: path parameters, query and body. */
 export type Input<K extends OperationId> = {
   readonly [P in keyof Operations[K] as Exclude<P, 'answer'>]: Sent<Operations[K][P]>;
 };
@@ -26,14 +25,13 @@ interface AnyInput {
 
 export interface OperationRequest {
   readonly method: string;
-  /** Path and query. */
   readonly path: string;
   readonly body?: unknown;
 }
 
 const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
 
-/** Builds the request of an operation. `namespace` is that of the named pool or env. */
+/** `namespace` is that of the named pool or env. */
 export const operationRequest = <K extends OperationId>(
   id: K,
   input: Input<K> | undefined,
@@ -51,7 +49,7 @@ export const operationRequest = <K extends OperationId>(
   };
 };
 
-/** A map becomes one parameter for each pair. */
+/** A map becomes one parameter per pair. */
 const parametersOf = (name: string, value: unknown): readonly [string, string][] =>
   typeof value === 'object' && value !== null
     ? Object.entries(value).map(([key, part]) => [`${name}.${key}`, String(part)])

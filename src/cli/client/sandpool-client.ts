@@ -16,32 +16,28 @@ import type { TerminalConnection, TerminalSize } from './terminal-connection.ts'
 import { type AwaitedApproval, sentAgain, untilApproved } from './until-approved.ts';
 
 export interface SandpoolClientOptions {
-  /** The daemon's address, such as `http://127.0.0.1:8080`. */
   readonly server: string | URL;
   readonly apiKey: string;
-  /**
-   * Namespace of pools and envs in calls; by default the key's own. Another namespace needs an
-   * admin's key.
-   */
+  /** By default the key's own. Another one needs an admin's key. */
   readonly namespace?: string;
-  /** Deadline of a call in ms; 30 s by default. Commands get their own time on top. */
+  /** In ms; 30 s by default. Commands get their own time on top. */
   readonly deadlineMs?: number;
-  /** Receives warnings, such as about an unknown field. */
+  /** Such as an unknown field. */
   readonly onWarning?: (text: string) => void;
   /**
-   * Receives each request that needs approval. The client waits and repeats the identical request.
-   * Without this callback, the call rejects with APPROVAL_REQUIRED.
+   * Receives each request that needs approval; the client waits and repeats the request. Without
+   * it, the call rejects with APPROVAL_REQUIRED.
    */
   readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
 export interface CallOptions {
-  /** Aborts the call; the request may still take effect. */
+  /** The request may still take effect. */
   readonly signal?: AbortSignal;
 }
 
 export interface StreamOptions extends CallOptions {
-  /** The id of the last received event; the stream resumes after it. */
+  /** The stream resumes after this event. */
   readonly lastEventId?: string;
 }
 
@@ -49,11 +45,11 @@ type Optional<T> = Partial<T> extends T ? [input?: T] : [input: T];
 
 const DEADLINE_MS = 30_000;
 
-/** Extra time for slow operations, in ms. */
+/** In ms. */
 const MORE_MS: { readonly [K in OperationId]?: (input: Input<K>) => number } = {
   claimSandbox: ({ body }) => (body.waitTimeoutSeconds ?? 0) * 1_000,
   execInSandbox: ({ body }) => (body.timeoutSeconds ?? 300) * 1_000,
-  // for a stalled stream; the service closes it a little earlier
+  // the service closes a stalled stream a little earlier
   readFile: () => 60_000,
   writeFile: () => 60_000,
   listFiles: () => 60_000,
@@ -62,9 +58,8 @@ const MORE_MS: { readonly [K in OperationId]?: (input: Input<K>) => number } = {
 };
 
 /**
- * Calls the service's operations by their operationId. Every call has a deadline. Rejects with
- * ApiError if the service refuses, and with ConnectionFailed if it does not answer. Retries only
- * requests that wait for approval.
+ * Calls operations by their operationId. Rejects with ApiError if the service refuses, and with
+ * ConnectionFailed if it does not answer. Retries only requests that wait for approval.
  */
 export class SandpoolClient {
   readonly #server: URL;
@@ -90,8 +85,8 @@ export class SandpoolClient {
   }
 
   /**
-   * Resolves when the stream is open; the deadline applies until then. Also yields events that only
-   * later versions of the service send. A stream that the service ends may be opened again.
+   * The deadline applies until the stream is open. Also yields events of later versions. A stream
+   * that the service ends may be opened again.
    */
   async stream<K extends StreamId>(
     id: K,
@@ -105,7 +100,6 @@ export class SandpoolClient {
     });
   }
 
-  /** Opens an answer of any length, with back-pressure. */
   async download<K extends OperationId>(
     id: K,
     accept: string,
@@ -115,7 +109,6 @@ export class SandpoolClient {
     return await this.#approved(exchange, (each) => this.#exchanges.download(each));
   }
 
-  /** Sends content of any length, with back-pressure. */
   async upload<K extends OperationId>(
     id: K,
     input: Omit<Input<K>, 'body'> & CallOptions,
@@ -127,7 +120,6 @@ export class SandpoolClient {
     )) as Answer<K>;
   }
 
-  /** Opens a shell in a running sandbox. */
   async terminal(sandboxId: string, size: TerminalSize): Promise<TerminalConnection> {
     // loads the WebSocket library only when needed
     const { openTerminal } = await import('./terminal-connection.ts');
@@ -136,7 +128,6 @@ export class SandpoolClient {
     return await openTerminal({ ...where, ...size, token });
   }
 
-  /** Closes idle connections. */
   close(): void {
     this.#exchanges.close();
   }

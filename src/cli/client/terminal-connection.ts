@@ -13,37 +13,33 @@ export interface TerminalSize {
 interface TerminalAddress extends TerminalSize {
   readonly server: URL;
   readonly sandboxId: string;
-  /** Single-use. Sent in a header, not in the URL. */
+  /** Single-use; sent in a header, not in the URL. */
   readonly token: string;
   readonly deadlineMs: number;
 }
 
 export interface TerminalEnd {
-  /** Exit code of the shell; undefined if the shell did not end by itself. */
+  /** Undefined if the shell did not end by itself. */
   readonly exitCode: number | undefined;
-  /** The kernel killed the shell because the sandbox ran out of memory. */
+  /** Killed because the sandbox ran out of memory. */
   readonly oomKilled?: true;
   /**
-   * Close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001 the
-   * key was revoked, 4004 the sandbox ended, 4008 the client reads too slowly.
+   * 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001 the key was
+   * revoked, 4004 the sandbox ended, 4008 the client reads too slowly.
    */
   readonly code: number;
   readonly reason: string;
 }
 
-/** The server pings every 20 s. After this silence, the connection counts as broken. */
+/** The server pings every 20 s; then the connection is broken. */
 const SILENCE_MS = 45_000;
-/** The largest message to the server, in bytes. */
+/** Bounds one message to the server. */
 const MESSAGE_BYTES = 32 * 1024;
-/** The largest message from the server, in bytes. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-/** How long the server may take to answer a close, in ms. */
+/** For the server's answer to a close. */
 const CLOSE_WITHIN_MS = 3_000;
 
-/**
- * Opens a shell in a sandbox. Rejects with ApiError if the server refuses the upgrade, and with
- * ConnectionFailed if the server does not answer.
- */
+/** Rejects with ApiError if the server refuses, and with ConnectionFailed if it does not answer. */
 export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
   const { server, sandboxId, token, cols, rows, deadlineMs } = address;
   const base = server.href.replace(/^http/, 'ws').replace(/\/+$/, '');
@@ -82,20 +78,16 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
   return connection;
 };
 
-/**
- * A terminal in a sandbox, by the protocol `sandpool.terminal.v1`. A duplex stream of bytes with
- * back-pressure in both directions.
- */
+/** A terminal by `sandpool.terminal.v1`: a duplex stream with back-pressure. */
 export class TerminalConnection {
   readonly stream: Duplex;
-  /** Resolves when the connection has closed; never rejects. */
+  /** Never rejects. */
   readonly ended: Promise<TerminalEnd>;
   readonly #ws: WebSocket;
   #exitCode: number | undefined;
   #oomKilled = false;
   #complaint = '';
 
-  /** Takes a connecting WebSocket. */
   constructor(ws: WebSocket) {
     this.#ws = ws;
     this.stream = new Duplex({
@@ -114,17 +106,16 @@ export class TerminalConnection {
     this.ended = this.#untilEnded();
   }
 
-  /** Sets the size: columns and rows from 1 to 1000. */
+  /** From 1 to 1000. */
   resize(cols: number, rows: number): void {
     this.#say({ type: 'resize', cols, rows });
   }
 
-  /** Sends a signal to the foreground process group, by name: `INT`, `TERM`, … */
   signal(name: string): void {
     this.#say({ type: 'signal', name });
   }
 
-  /** Hangs up. Safe to repeat. */
+  /** Safe to repeat. */
   close(): void {
     this.#ws.resume(); // so that the server's answer to the close is read
     this.#ws.close(1000);
@@ -134,10 +125,7 @@ export class TerminalConnection {
     if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(JSON.stringify(frame));
   }
 
-  /**
-   * Calls back once the socket has taken the frame. A failed send ends the connection, which
-   * `ended` reports.
-   */
+  /** A failed send ends the connection, which `ended` reports. */
   #write(chunk: Buffer, done: () => void): void {
     let from = 0;
     for (; from + MESSAGE_BYTES < chunk.length; from += MESSAGE_BYTES)

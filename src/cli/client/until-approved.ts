@@ -2,24 +2,20 @@ import { Readable } from 'node:stream';
 import { ApiError } from './api-error.ts';
 import type { Exchange } from './http-exchange.ts';
 
-/** A request that waits for approval. */
 export interface AwaitedApproval {
   readonly approvalId: string;
   readonly summary: string;
   readonly expiresAt: string;
-  /**
-   * The cluster of a fleet that decides, at its own address. If absent, the service itself decides.
-   */
+  /** The cluster that decides, at its own address; absent for the service itself. */
   readonly clusterID?: string;
 }
 
-/** Less than the daemon's maximum of 300, since a proxy may time out earlier. */
+/** A proxy may time out before the daemon's maximum of 300. */
 const HELD_SECONDS = 60;
 
 /**
- * Sends a request. If the request needs approval, calls `onApproval` once and repeats the identical
- * request. The service holds each request until the decision. Ends if the approval expires or is
- * denied.
+ * Calls `onApproval` once and repeats the identical request, which the service holds until the
+ * decision. Ends if the approval expires or is denied.
  */
 export const untilApproved = async <T>(
   exchange: Exchange,
@@ -57,9 +53,8 @@ const approvalOf = (error: unknown): AwaitedApproval | undefined => {
 const MOST_KEPT_BYTES = 262_144;
 
 /**
- * Returns a function that yields the content at each call: the first time from its source, then
- * from the stored copy. Content too long to wait for approval is not stored, since the service
- * refuses it.
+ * Each call of the returned function yields the content: first from its source, then from a copy.
+ * Content too long to wait for approval is not stored.
  */
 export const sentAgain = (content: AsyncIterable<Buffer>): (() => AsyncIterable<Buffer>) => {
   let kept: Buffer[] | undefined;

@@ -2,7 +2,6 @@ import type * as api from './generated/api.ts';
 
 export type * from './generated/api.ts';
 
-/** A sandbox as it appears in answers. */
 export type Sandbox = api.Sandbox &
   Partial<
     Omit<

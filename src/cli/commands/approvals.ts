@@ -16,7 +16,7 @@ import { addPageOptions, type PageOptions } from '../common/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
-/** `approvals list|get|explain`. Decisions are made only in the console. */
+/** Decisions are made only in the console. */
 export const approvalsGroup = ({ action, serviceAction }: Actions): Command =>
   group('approvals', 'Shows requests that wait for approval, and explains the policy', [
     listLeaf(serviceAction),
@@ -164,7 +164,7 @@ const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRu
   return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule matches';
 };
 
-/** Texts of options follow the settings, except for the role, which is the key's. */
+/** In the settings' own words, except for the role, which is the key's. */
 const textsOf = ({
   role: _ofTheKey,
   body: _ofTheRequest,
@@ -208,7 +208,6 @@ const findKey = async (
   }
 };
 
-/** Classifies a request, as far as its method and path allow. */
 interface ExplainedRoute {
   readonly operation: string;
   readonly method: string;
@@ -217,16 +216,16 @@ interface ExplainedRoute {
   readonly namespace?: string;
 }
 
-/** Rows that only spell another row's name in two segments. */
+/** They only spell another row's name in two segments. */
 const SPELLED: Readonly<Record<string, readonly [operation: string, path: string]>> = {
   deleteApiKeyByFullName: ['deleteApiKeyByName', '/admin/api-keys/{name}'],
   promoteApiKeyByFullName: ['promoteApiKey', '/admin/api-keys/{name}/promote'],
 };
 
-/** Whether only admins' keys may use the path, whatever the rules say. */
+/** Whatever the rules say. */
 export const isForAdmins = (path: string): boolean => /^\/(?:admin|debug)\//.test(path);
 
-/** The operation of POST /api-keys if its body names another user. */
+/** POST /api-keys whose body names another user. */
 const KEY_FOR_OTHERS: ExplainedRoute = {
   operation: 'createApiKeyForTenant',
   method: 'POST',
@@ -235,7 +234,7 @@ const KEY_FOR_OTHERS: ExplainedRoute = {
 
 const ENDPOINT = /^\/sandboxes\/([^/]+)\/endpoints\/([^/]+)(?:\/|$)/;
 
-/** Finds the operation of a request; undefined if no row matches. */
+/** Undefined if no row matches. */
 const routeOf = (
   operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,
   method: string,

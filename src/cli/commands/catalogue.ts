@@ -6,7 +6,6 @@ import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
-/** Commands that list what a deployment offers. */
 export const instanceTypesLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'instance-types',

@@ -8,7 +8,6 @@ import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { clusterFields, clusterTable } from '../show/cluster-rows.ts';
 
-/** `clusters list|get|join-token|remove`; `list` is the default. */
 export const clustersGroup = ({ action, serviceAction }: Actions): Command =>
   group('clusters', 'Lists the clusters, lets clusters join, and removes them', [
     getLeaf(serviceAction),

@@ -4,7 +4,6 @@ import { completionScript, SHELLS } from '../completion/scripts.ts';
 import { print } from '../common/context.ts';
 import { leaf } from '../common/leaf.ts';
 
-/** `completion bash|zsh|fish`: prints the completion script for a shell. */
 export const completionLeaf = (action: Action): Command =>
   leaf({
     usage: 'completion',

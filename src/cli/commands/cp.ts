@@ -11,7 +11,6 @@ import { CliFailure } from '../common/failure.ts';
 import { leaf } from '../common/leaf.ts';
 import { progressOn } from '../terminal/progress.ts';
 
-/** `cp FROM TO`: copies a file or a folder into or out of a sandbox. */
 export const cpLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({

@@ -19,15 +19,10 @@ interface EventsOptions extends ConnectionOptions, OutputOptions, ClusterOption 
   readonly all?: boolean;
 }
 
-/** The sandbox or pool to list events of. */
 type Subject =
   | { readonly kind: 'sandbox'; readonly id: string }
   | { readonly kind: 'pool'; readonly name: string };
 
-/**
- * `events [SANDBOX | pool NAME]`: lists past events; `-f` follows new events, of everything if
- * nothing is named.
- */
 export const eventsLeaf = (action: Action): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -107,7 +102,7 @@ const listOf = async (api: SandpoolClient, subject: Subject): Promise<EventList>
     ? await api.call('listPoolEvents', { params: { name: subject.name } })
     : await api.call('listSandboxEvents', { params: { sandboxId: subject.id } });
 
-/** The subject's name in an event; a manager adds its cluster. */
+/** A manager adds the cluster. */
 const nameIn = ({ sandboxId, poolName }: Event, { kind }: Subject): string | undefined =>
   kind === 'sandbox' ? sandboxId : sandboxId === undefined ? poolName : undefined;
 
@@ -127,8 +122,8 @@ interface Followed {
 }
 
 /**
- * Prints events as they arrive. For one sandbox or pool, first prints past events once the stream
- * is open. Prints a sandbox's list again before its last event, so that none is missed.
+ * For one sandbox or pool, first prints past events once the stream is open. Lists a sandbox's
+ * events again before the last one, so that none is missed.
  */
 const follow = async (
   api: SandpoolClient,

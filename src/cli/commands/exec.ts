@@ -18,7 +18,6 @@ interface ExecOptions extends ConnectionOptions, CommandOptions {
   readonly detach?: boolean;
 }
 
-/** `exec SANDBOX -- CMD`: runs a command in an existing sandbox, which stays. */
 export const execLeaf = (action: Action): Command =>
   optionsAfterSandbox(
     addCommandOptions(
@@ -69,8 +68,7 @@ const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> =
 };
 
 /**
- * Also accepts options between sandbox and command: commander passes everything after the first
- * operand to the command.
+ * Commander passes everything after the first operand to the command; options may follow it here.
  */
 const optionsAfterSandbox = (command: Command): Command => {
   const parse = command.parseOptions.bind(command);

@@ -17,7 +17,6 @@ import { join } from 'node:path';
 import { isDnsLabel } from '../../model/identifiers.ts';
 import { readText } from '../common/document.ts';
 
-/** `keys list|create|delete|delete-all|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command =>
   group('keys', 'Lists, creates and revokes API keys', [
     listLeaf(serviceAction),
@@ -288,7 +287,7 @@ const mintLeaf = (action: Action): Command =>
     }),
   );
 
-/** Options of `keys create --users`. `to` is a folder. */
+/** `to` is a folder. */
 interface UsersOptions {
   readonly users: string;
   readonly team?: string;
@@ -297,10 +296,7 @@ interface UsersOptions {
   readonly expiresAt?: string;
 }
 
-/**
- * Creates a key for each user in a file (one a line). `write` stores each key as `USER.key` in a
- * folder. Safe to repeat: skips users with an existing key file.
- */
+/** Skips users with an existing key file, so it is safe to repeat. */
 const issueForUsers = async (
   api: SandpoolClient,
   context: CliContext,
@@ -341,7 +337,7 @@ const issueForUsers = async (
   }
 };
 
-/** Refuses invalid user names before creating any key. */
+/** Refuses invalid names before any key is created. */
 const usersIn = (text: string): readonly string[] => {
   const lines = text.split('\n').map((line, at) => ({ user: line.trim(), number: at + 1 }));
   const named = lines.filter(({ user }) => user !== '' && !user.startsWith('#'));

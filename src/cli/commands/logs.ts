@@ -22,7 +22,6 @@ interface LogsOptions extends ConnectionOptions {
   readonly process?: string;
 }
 
-/** `logs SANDBOX`: prints the sandbox's log; `-f` follows it. */
 export const logsLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({
@@ -106,7 +105,7 @@ const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> =
     );
 };
 
-/** The output of a process is plain bytes, without lines or times. */
+/** A process's output has no lines or times. */
 const checkProcess = (options: LogsOptions): void => {
   if (options.process === undefined) return;
   for (const name of ['since', 'tail', 'timestamps', 'container'] as const)

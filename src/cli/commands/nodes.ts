@@ -14,13 +14,12 @@ interface DrainOptions {
   readonly context?: string;
 }
 
-/** Exit code if claimed sandboxes still run on the node after the wait. */
+/** Claimed sandboxes still run on the node after the wait. */
 const TIME_OVER = 3;
 const LOOK_EVERY_MS = 2_000;
 const CALL_MS = 30_000;
 const MOST_NAMED = 20;
 
-/** `nodes drain NODE`. */
 export const nodesGroup = (action: Action): Command =>
   group('nodes', 'Empties a node of a Kubernetes cluster', [drainLeaf(action)]);
 
@@ -127,7 +126,7 @@ const linesOf = (text: string): readonly (readonly string[])[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => line.trim().split(/\s+/));
 
-/** Runs kubectl with the user's own rights, since the daemon has none on nodes. */
+/** With the user's own rights: the daemon has none on nodes. */
 const kubectlOf =
   ({ env }: CliContext, { context }: DrainOptions): Kubectl =>
   async (...args) => {

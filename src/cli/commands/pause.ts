@@ -4,7 +4,6 @@ import { addConnectionOptions } from '../common/connection.ts';
 import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
-/** `pause ID...`: freezes sandboxes; their memory stays. */
 export const pauseLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'pause <sandbox...>',
@@ -15,7 +14,6 @@ export const pauseLeaf = (action: ServiceAction): Command =>
     state: 'paused',
   });
 
-/** `resume ID...`: continues paused sandboxes. */
 export const resumeLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'resume <sandbox...>',

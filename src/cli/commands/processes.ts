@@ -15,7 +15,6 @@ interface KillOptions {
   readonly signal: ProcessSignal;
 }
 
-/** `ps SANDBOX`: lists running and ended processes. */
 export const psLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -34,7 +33,6 @@ export const psLeaf = (action: ServiceAction): Command =>
     }),
   );
 
-/** `attach SANDBOX PROCESS`: prints a process's past and further output. */
 export const attachLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({
@@ -84,7 +82,6 @@ export const attachLeaf = (action: Action): Command =>
       ),
     );
 
-/** `kill SANDBOX PROCESS`: sends a signal. */
 export const killLeaf = (action: ServiceAction): Command =>
   addConnectionOptions(
     leaf({

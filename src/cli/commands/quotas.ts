@@ -12,7 +12,6 @@ import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { quotaTable } from '../show/rows.ts';
 
-/** `quotas [get|set]`; `get` is the default. */
 export const quotasGroup = (action: ServiceAction): Command =>
   group('quotas', 'Shows and sets the quotas of a user', [])
     .addCommand(getLeaf(action), { isDefault: true })

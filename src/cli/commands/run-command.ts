@@ -28,10 +28,7 @@ export interface CommandRun {
   readonly signal: AbortSignal;
 }
 
-/**
- * Runs the command in the sandbox, prints its output as it arrives, and returns its exit code. If
- * the sandbox does not support processes, prints the output at the end.
- */
+/** Returns the command's exit code. Without support for processes, the output comes at the end. */
 export const runCommand = async (run: CommandRun): Promise<number> => {
   if (run.options.tty) return await runInTerminal(run);
   try {
@@ -51,7 +48,7 @@ export const processRequest = ({
   timeoutSeconds: options.timeout,
 });
 
-/** The command's words, without a leading `--` that ends the options. */
+/** Drops a leading `--`. */
 export const commandWords = (words: readonly string[]): readonly string[] => {
   const argv = words[0] === '--' ? words.slice(1) : words;
   if (argv.length === 0)

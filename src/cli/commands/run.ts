@@ -18,7 +18,6 @@ interface RunOptions extends ConnectionOptions, CommandOptions {
   readonly wait?: number;
 }
 
-/** `run -- CMD`: claims a sandbox, runs the command, prints its output and returns the sandbox. */
 export const runLeaf = (action: Action): Command =>
   addCommandOptions(
     addConnectionOptions(

@@ -14,7 +14,6 @@ import { addPageOptions, type PageOptions, showPage } from '../common/paging.ts'
 import { sandboxFields, sandboxTable } from '../show/rows.ts';
 import { addVariableOptions, type VariableOptions, variablesOf } from '../common/variables.ts';
 
-/** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>
   group('sandboxes', 'Lists, claims and deletes sandboxes', [
     listLeaf(action),
@@ -91,7 +90,7 @@ const getLeaf = (action: ServiceAction): Command =>
     }),
   );
 
-/** The most finished sandboxes to search, newest claims first. */
+/** Finished sandboxes, newest claims first. */
 const MOST_SEARCHED = 20_000;
 const PAGE = 1_000;
 

@@ -12,10 +12,6 @@ interface ShellOptions extends ConnectionOptions {
   readonly wait?: number;
 }
 
-/**
- * `shell [SANDBOX]`: opens a terminal in that sandbox. Without a name, claims a sandbox and returns
- * it at the end.
- */
 export const shellLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({

@@ -9,29 +9,27 @@ import { CliFailure } from '../common/failure.ts';
 import { OUT_OF_MEMORY } from '../terminal/interactive.ts';
 import { Interrupted } from '../common/interrupts.ts';
 
-/** The longest input of one call, in bytes. */
+/** Bounds one call. */
 const INPUT_BYTES = 64 << 10;
-/** Time in ms until a process that ignores a forwarded signal is killed. */
+/** Until a process that ignores a forwarded signal is killed. */
 const STUBBORN_MS = 3_000;
 
 export interface Streaming {
   readonly api: SandpoolClient;
   readonly context: CliContext;
   readonly sandboxId: string;
-  /** Reads the process's events until the given signal aborts. */
   readonly events: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent<'followProcess'>>>;
   /** Set if this command did not start the process. */
   readonly processId?: string;
-  /** Forwards standard input. */
   readonly input: boolean;
-  /** Aborts with the signal that reached this command; the process gets the same signal. */
+  /** The process gets the abort's signal. */
   readonly interrupts: AbortSignal;
 }
 
 /**
- * Prints a process's output as it arrives, forwards signals to the process, and resolves with its
- * exit code. Kills a process that ignores a signal for 3 s. If the reader of the output leaves, a
- * process that this command started is ended with SIGPIPE as the cause; others run on.
+ * Prints a process's output, forwards signals, and resolves with its exit code. Kills a process
+ * that ignores a signal for 3 s. If the reader of the output leaves, a process that this command
+ * started ends by SIGPIPE; others run on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
   const { context, sandboxId, interrupts } = streaming;
@@ -70,7 +68,7 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
   }
 };
 
-/** Prints stdout and stderr to their own streams, and reports dropped output. */
+/** Reports dropped output. */
 export const printEvent = async (
   { type, data }: StreamEvent<'followProcess'>,
   context: CliContext,
@@ -151,7 +149,7 @@ const handOn = async (
   }
 };
 
-/** Resolves once the bytes are written. Ignores a reader that has left. */
+/** Ignores a reader that has left. */
 const put = async (stream: Writable, bytes: Buffer): Promise<void> => {
   await new Promise<void>((resolve) => {
     stream.write(bytes, () => resolve());

@@ -19,10 +19,7 @@ interface WaitOptions {
 
 type Wanted = 'running' | 'ended' | 'ready';
 
-/**
- * The state of the awaited thing: whether the goal is reached, and the current state in a word.
- * Reading throws if the goal can never be reached.
- */
+/** Reading throws if the goal can never be reached. */
 interface Standing {
   readonly done: boolean;
   readonly now: string;
@@ -30,7 +27,6 @@ interface Standing {
 
 const LOOK_EVERY_MS = 200;
 
-/** `wait sandbox/ID --for running|ended`, `wait pool/NAME --for ready`. */
 export const waitLeaf = (action: ServiceAction): Command =>
   addConnectionOptions(
     leaf({
@@ -101,7 +97,7 @@ const poolLook = (api: SandpoolClient, name: string) => async (): Promise<Standi
   return { done: phase === 'Ready', now: phase };
 };
 
-/** A missing sandbox has ended, if it ever existed: its events are kept for a while. */
+/** A missing sandbox has ended if it ever existed: its events are kept for a while. */
 const sandboxLook = (
   api: SandpoolClient,
   id: string,

@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../model/durations.ts';
 
-/** Returns a parser for commander that accepts whole numbers within bounds. */
 export const wholeNumber =
   (least: number, most: number) =>
   (text: string): number => {
@@ -11,7 +10,6 @@ export const wholeNumber =
     return value;
   };
 
-/** Parses a number of instances, up to the service's limit. */
 export const replicaCount = wholeNumber(0, 10_000);
 
 export const positiveNumber = (text: string): number => {
@@ -26,9 +24,7 @@ export const durationText = (text: string): string => {
   return text;
 };
 
-/**
- * Returns a parser for commander that accepts durations of whole seconds, from 1 up to a maximum.
- */
+/** From 1 s up to a maximum. */
 export const wholeSeconds =
   (most: number) =>
   (text: string): number => {
@@ -42,7 +38,6 @@ export const wholeSeconds =
 
 const MAX_WAIT_MS = 300_000;
 
-/** Returns whole seconds. */
 const waitTime = (text: string): number => {
   const ms = parseDuration(text);
   if (ms === undefined || ms > MAX_WAIT_MS || ms % 1_000 !== 0)
@@ -52,16 +47,12 @@ const waitTime = (text: string): number => {
   return ms / 1_000;
 };
 
-/**
- * Option `--wait`: seconds to wait for an idle sandbox. After a burst, a pool stays empty until its
- * new instances have started.
- */
+/** After a burst, a pool stays empty until its new instances have started. */
 export const waitOption = (): Option =>
   new Option('--wait <duration>', 'how long to wait if no instance is idle: 0 to 5m')
     .argParser(waitTime)
     .default(10, '10s');
 
-/** Parses `NAME=VALUE`; may be repeated. */
 export const nameAndValue = (
   text: string,
   before: Readonly<Record<string, string>> | undefined,

@@ -15,9 +15,8 @@ const GIVE_BACK_TRIES = 3;
 const RETRY_MS = 300;
 
 /**
- * Claims a sandbox, uses it, and always returns it: also after an error, a signal, an interrupted
- * claim, or when the reader of the output leaves. Signals abort the use and exit with 128 + n.
- * Returns the result of `use`.
+ * Claims a sandbox for `use`, and always returns it: also after an error, a signal, or an
+ * interrupted claim. Signals abort the use and exit with 128 + n.
  */
 export const withBorrowedSandbox = async (
   {
@@ -52,10 +51,7 @@ export const withBorrowedSandbox = async (
   }
 };
 
-/**
- * Uses a sandbox without returning it. Signals only end the use, as does a reader of `output` that
- * leaves.
- */
+/** Does not return the sandbox. Signals, and a reader that leaves, only end the use. */
 export const withInterrupts = async (
   use: (signal: AbortSignal) => Promise<number>,
   output?: CliContext['stdout'],

@@ -6,13 +6,12 @@ import { CliFailure } from './failure.ts';
 
 type ClaimFiles = NonNullable<Body<'claimSandbox'>['files']>;
 
-/** `LOCAL:REMOTE`; `-` is standard input. */
+/** `-` is standard input. */
 interface FilePair {
   readonly local: string;
   readonly remote: string;
 }
 
-/** Parses one `--file`, for commander. */
 export const filePair = (text: string, before: readonly FilePair[] = []): readonly FilePair[] => {
   const at = text.indexOf(':/');
   if (at < 1)
@@ -22,7 +21,7 @@ export const filePair = (text: string, before: readonly FilePair[] = []): readon
   return [...before, { local: text.slice(0, at), remote: text.slice(at + 1) }];
 };
 
-/** Reads the files of a claim, with their local permission bits; undefined without files. */
+/** With their local permission bits. */
 export const claimFiles = async (
   { stdin }: Pick<CliContext, 'stdin'>,
   pairs: readonly FilePair[] = [],

@@ -1,10 +1,10 @@
-/** Selects one cluster of a fleet. By default, all clusters. */
+/** By default, all clusters. */
 export const CLUSTER_OPTION = [
   '--cluster <clusterID>',
   'only of this cluster of a fleet; by default of all clusters',
 ] as const;
 
-/** Selects one cluster of a fleet. By default, the answering cluster. */
+/** By default, the answering cluster. */
 export const OF_CLUSTER_OPTION = [
   '--cluster <clusterID>',
   'cluster of a fleet; by default the cluster that answers',

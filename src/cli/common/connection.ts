@@ -8,7 +8,6 @@ import type { CliContext } from './context.ts';
 import { printable } from './printable.ts';
 import { CliFailure, START_HINT } from './failure.ts';
 
-/** Options that select the daemon, as commander passes them. */
 export interface ConnectionOptions {
   readonly server?: string;
   readonly keyFile?: string;
@@ -32,7 +31,6 @@ export const addConnectionOptions = (command: Command): Command =>
     .option('--admin', 'use the admin key of the local daemon')
     .option('--wait-approval', 'if a person must approve the request, wait for that');
 
-/** Adds the options of a connection, and the namespace option for a pool or an env. */
 export const addNamespacedOptions = (command: Command): Command =>
   addConnectionOptions(command).option(
     '--namespace <namespace>',
@@ -40,8 +38,7 @@ export const addNamespacedOptions = (command: Command): Command =>
   );
 
 /**
- * Returns a client of the daemon that the options, the environment or the data folder name. Close
- * the client after use.
+ * The daemon is named by options, the environment or the data folder. Close the client after use.
  */
 export const connect = async (
   options: ConnectionOptions,
@@ -69,7 +66,7 @@ export const connect = async (
   });
 };
 
-/** Returns the data folder. Reads a configuration file only if the file may name the folder. */
+/** Reads a configuration file only if it may name the folder. */
 export const dataDirOf = async (
   options: Pick<ConnectionOptions, 'dataDir'> & { readonly config?: string },
   env: CliContext['env'],
@@ -131,9 +128,7 @@ const findKey = async (
   return await localKey('tenant', { options, env, server });
 };
 
-/**
- * Returns one of the two first keys of the local daemon. They are used only for local addresses.
- */
+/** One of the two first keys, which are used only for local addresses. */
 const localKey = async (
   name: 'admin' | 'tenant',
   {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { NamedTexts } from '../../daemon/config/environment.ts';
 
-/** The environment of a command, besides its own arguments. */
+/** The environment of a command, besides its arguments. */
 export interface CliContext {
   readonly env: NamedTexts;
   readonly stdin: Readable & Partial<Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode'>>;
@@ -10,7 +10,7 @@ export interface CliContext {
   readonly stderr: Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>>;
 }
 
-/** Resolves once the text is written. Ignores a reader that has left. */
+/** Ignores a reader that has left. */
 export const print = async (stream: Writable, text: string): Promise<void> => {
   if (text === '') return;
   await new Promise<void>((resolve) => {

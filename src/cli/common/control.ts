@@ -6,8 +6,8 @@ import { CliFailure, START_HINT } from './failure.ts';
 const FIRST_ANSWER_MS = 15 * 60_000;
 
 /**
- * Sends a request to the daemon over the socket in its data folder, and returns the answer's
- * stream. Rejects with CliFailure if the daemon refuses or is not running.
+ * Uses the socket in the data folder. Rejects with CliFailure if the daemon refuses or is not
+ * running.
  */
 export const askDaemon = async (
   dataDir: string,
@@ -16,11 +16,10 @@ export const askDaemon = async (
 ): Promise<IncomingMessage> => {
   const folder = openFolder(dataDir);
   try {
-    // By the open folder's descriptor, since a socket's path may have only 107 bytes.
+    // Through the folder's descriptor, since a socket's path may have only 107 bytes.
     const asking = request({
       socketPath: `/proc/self/fd/${folder}/control.sock`,
-      // another folder may later have the same path, and a kept connection would lead to the old
-      // one
+      // another folder may get the same path later
       agent: false,
       method: 'POST',
       path,
@@ -79,7 +78,7 @@ const refusalOf = async (answer: IncomingMessage): Promise<string> => {
   }
 };
 
-/** Sends a request and returns its whole answer, which must be small. */
+/** The whole answer must be small. */
 export const commandDaemon = async (
   dataDir: string,
   path: string,

@@ -4,12 +4,10 @@ import { CliFailure } from './failure.ts';
 
 export type FileDocument = Readonly<Record<string, unknown>>;
 
-/** The service's own limit, in bytes. */
+/** As the service. */
 const MAX_BYTES = 1024 * 1024;
 
-/**
- * Reads an object from a YAML or JSON file; `-` is standard input. Rejects with the file's fault.
- */
+/** Reads an object from YAML or JSON; `-` is standard input. Rejects with the file's fault. */
 export const readDocument = async (context: CliContext, file: string): Promise<FileDocument> => {
   const text = await readText(context, file);
   const value = jsonIn(text) ?? (await yamlIn(text, file));
@@ -19,7 +17,7 @@ export const readDocument = async (context: CliContext, file: string): Promise<F
   ]);
 };
 
-/** Reads a file as text; `-` is standard input. */
+/** `-` is standard input. */
 export const readText = async ({ stdin }: CliContext, file: string): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -42,10 +40,7 @@ export const readText = async ({ stdin }: CliContext, file: string): Promise<str
   return Buffer.concat(chunks).toString('utf8');
 };
 
-/**
- * Returns the name of a thing, from the command line or the file. Refuses two different names. `at`
- * is the field in the file.
- */
+/** Refuses two different names. `at` is the field in the file. */
 export const agreedName = (operand: unknown, inFile: unknown, at: string): string => {
   if (typeof operand === 'string' && typeof inFile === 'string' && operand !== inFile) {
     throw new CliFailure(`the file describes ${inFile}, not ${operand}`, [
@@ -60,10 +55,7 @@ export const agreedName = (operand: unknown, inFile: unknown, at: string): strin
   return name;
 };
 
-/**
- * Returns an object with the field alone: the file's value, overridden by `more`. Empty if `more`
- * is empty.
- */
+/** The file's value of a field, overridden by `more`. Empty if `more` is empty. */
 export const within = (field: string, file: FileDocument, more: object): FileDocument =>
   Object.keys(more).length === 0
     ? {}

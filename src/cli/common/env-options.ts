@@ -6,7 +6,6 @@ import { CliFailure } from './failure.ts';
 import { omitUndefined } from '../../lib/plain-data.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 
-/** Options for the settings of an env, as commander passes them. */
 export interface EnvOptions {
   readonly file?: string;
   readonly template?: string;
@@ -33,10 +32,9 @@ interface VolumeMount {
   readonly readOnly?: true;
 }
 
-/** The env follows every version of its template. */
+/** Follows every version of the template. */
 const LATEST = 'latest';
 
-/** The overrides that can be removed, by their names in the REST API. */
 export const OVERRIDES = [
   'image',
   'podCreationImagePolicy',
@@ -97,7 +95,7 @@ export const addEnvOptions = (command: Command): Command =>
     .option('--annotation <name=value>', 'an annotation; repeatable', nameAndValue)
     .option('--docs <file>', 'text file with a longer documentation for people');
 
-/** Fields of an env from file and options. If both set a field of one object, the options win. */
+/** Options win over the file. */
 export const envFieldsOf = async (
   context: CliContext,
   options: EnvOptions,

@@ -1,7 +1,7 @@
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
 import { printable } from './printable.ts';
 
-/** Ends the command with a message. `hints` say what to do, one line each. */
+/** `hints` say what to do, one line each. */
 export class CliFailure extends Error {
   override readonly name = 'CliFailure';
   readonly hints: readonly string[];
@@ -14,7 +14,7 @@ export class CliFailure extends Error {
 
 export const START_HINT = 'start a daemon with script/server, or with: sandpool serve';
 
-/** Explains an error: one line about what went wrong, then what to do. */
+/** One line about what went wrong, then what to do. */
 export const explain = (error: unknown): readonly string[] => {
   if (error instanceof CliFailure) return [error.message, ...error.hints];
   if (error instanceof ConnectionFailed) return [error.message, ...connectionHints(error)];
@@ -41,7 +41,7 @@ const apiMessage = (error: ApiError): string => {
   return `${ownMessage(error) ?? error.message}${code}${request}`;
 };
 
-/** Rewords messages about pods, since the command line speaks of sandboxes. */
+/** The command line speaks of sandboxes, not pods. */
 const ownMessage = ({ errorCode, detail }: ApiError): string | undefined => {
   if (errorCode !== 'POOL_EXHAUSTED' && errorCode !== 'POOL_NOT_FOUND') return undefined;
   const name = poolIn(detail);
@@ -85,7 +85,6 @@ const memberHints = ({ env, member }: Readonly<Record<string, unknown>>): readon
           `${typeof member === 'string' ? member : 'MEMBER'}`,
       );
 
-/** Says who may decide about the request, where, and how to continue. */
 const approvalHints = ({
   approvalId,
   summary,
@@ -99,7 +98,7 @@ const approvalHints = ({
   'then repeat the command, or let it wait: --wait-approval',
 ];
 
-/** Gives the operator's reason for the denial, if any, and where to see who denied it. */
+/** With the operator's reason, if any. */
 const denialHints = ({
   approvalId,
   reason,
@@ -111,7 +110,7 @@ const denialHints = ({
 const poolIn = (detail: ApiError['detail']): string | undefined =>
   typeof detail?.['poolName'] === 'string' ? printable(detail['poolName']) : undefined;
 
-/** Rewrites the service's advice as a command line, if a command can do it. */
+/** The service's advice as a command line. */
 const exhaustedHints = ({
   problem,
   problemSince,
@@ -152,7 +151,6 @@ const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[
         ...enlarge.map((line) => `or ${line}`),
       ];
 
-/** Maps the service's advice on enlarging a pool to the command for it. */
 const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
   [
     [
@@ -171,7 +169,7 @@ const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, strin
     ],
   ];
 
-/** Hints in terms of the command line; the service's own hints name its API. */
+/** The service's own hints name its API. */
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   INVALID_API_KEY: [
     'name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
@@ -198,7 +196,6 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   POOL_NOT_OWNED: ['create your own pool: sandpool pools create NAME --template TEMPLATE'],
 };
 
-/** Lists the members of an env that failed to sync, each with its error. */
 const failuresOf = (failed: unknown): readonly string[] =>
   Array.isArray(failed)
     ? failed.flatMap((one: unknown) =>

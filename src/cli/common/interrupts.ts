@@ -3,12 +3,10 @@ import { fstatSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { CliContext } from './context.ts';
 
-/** Thrown if a signal ends the command. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
   /** `SIGPIPE` if the reader of the output has left, as with `head`. */
   readonly signal: NodeJS.Signals;
-  /** 128 plus the signal's number, as in shells. */
   readonly exitCode: number;
 
   constructor(signal: NodeJS.Signals) {
@@ -19,22 +17,20 @@ export class Interrupted extends Error {
 }
 
 export interface Interrupts {
-  /** Aborts with Interrupted as its reason at the first signal. */
+  /** Aborts with Interrupted at the first signal. */
   readonly signal: AbortSignal;
   readonly dispose: () => void;
 }
 
 const CAUGHT = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const;
 
-/** One event often sends its signal twice: closing a terminal ends the shell, and both send it. */
+/** One event may send its signal twice: a closed terminal ends the shell, and both send it. */
 const ECHO_MS = 1_000;
 
 /**
- * Catches SIGINT, SIGTERM and the like, so that the command can return its sandbox before it ends.
- * A second signal, later than an echo of the first, calls `insist` with the exit code: the sender
- * does not want to wait. A second hang-up does not, since closing a terminal sends two (from the
- * shell and from the kernel), and nobody waits any more. If the reader of `output` leaves, that
- * counts as SIGPIPE.
+ * Catches SIGINT, SIGTERM and the like, so that the command can return its sandbox. A later second
+ * signal calls `insist` with the exit code. A second hang-up does not, since a closed terminal
+ * sends two. A reader of `output` that leaves counts as SIGPIPE.
  */
 export const catchInterrupts = (
   insist: (exitCode: number) => void,
@@ -65,9 +61,8 @@ export const catchInterrupts = (
 const INSISTS: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
 
 /**
- * Calls `left` once nobody reads `output` any more. A failed write shows that. While nothing is
- * written, a child process watches: GNU tail polls the pipe each second, which Node cannot do, and
- * exits once its reader is gone.
+ * While nothing is written, a child watches the reader: GNU tail polls the pipe each second, which
+ * Node cannot do, and exits once its reader is gone.
  */
 const watchReader = (output: CliContext['stdout'], left: () => void): (() => void) => {
   output.once('error', left);

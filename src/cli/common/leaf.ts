@@ -1,9 +1,6 @@
 import { Command, CommanderError } from 'commander';
 
-/**
- * The command line was wrong, or asked only for help or the version. The message is printed
- * already.
- */
+/** A wrong command line, or only help or the version. The message is printed already. */
 export class UsageEnd extends Error {
   override readonly name = 'UsageEnd';
   readonly exitCode: number;
@@ -14,25 +11,19 @@ export class UsageEnd extends Error {
   }
 }
 
-/** Exit code of a wrong command line. */
 export const USAGE_EXIT = 2;
-/**
- * Exit code of `run`, `exec` and `shell` if Sandpool itself failed. Their other codes are the
- * command's own.
- */
+/** Exit code of `run`, `exec` and `shell` if Sandpool itself failed. */
 export const SANDPOOL_FAILED = 125;
 
 export interface LeafOptions {
-  /** `NAME` and the arguments, as commander writes them. */
   readonly usage: string;
   readonly summary: string;
-  /** Shell lines without a prompt. */
+  /** Without a prompt. */
   readonly examples: readonly string[];
-  /** Exit code of a wrong command line; 2 by default. */
+  /** 2 by default. */
   readonly usageExit?: number;
 }
 
-/** Creates a command without an action, with examples in its help. */
 export const leaf = ({
   usage,
   summary,
@@ -51,7 +42,6 @@ export const leaf = ({
   );
 };
 
-/** Creates a command that only groups other commands. */
 export const group = (name: string, summary: string, members: readonly Command[]): Command => {
   const command = withUsageExit(new Command(name).description(summary), USAGE_EXIT);
   for (const member of members) command.addCommand(member);

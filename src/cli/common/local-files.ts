@@ -7,12 +7,12 @@ import { pipeline } from 'node:stream/promises';
 import { ConnectionFailed } from '../client/api-error.ts';
 import { CliFailure } from './failure.ts';
 
-/** A file to send. Opens nothing before its bytes are read. */
+/** Opens nothing before its bytes are read. */
 export interface Source {
   readonly bytes: AsyncIterable<Buffer>;
   readonly name: string | undefined;
   readonly size: number | undefined;
-  /** Permission bits; undefined for standard input. */
+  /** Undefined for standard input. */
   readonly mode: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export const fileSource = async (path: string): Promise<Source> => {
   const found = await stat(path).catch((error: unknown) => {
     throw unusable(path, error);
   });
-  // Files under /proc claim to be empty; the kernel writes their content on each read.
+  // Files under /proc claim to be empty.
   const size = found.isFile() && found.size > 0 ? found.size : undefined;
   return {
     bytes: bytesOf(path, size),
@@ -39,7 +39,7 @@ export const fileSource = async (path: string): Promise<Source> => {
   };
 };
 
-/** Reads no more than the file's size, since the file may grow. Throws if the file has shrunk. */
+/** Reads at most the file's size, since the file may grow. Throws if it has shrunk. */
 async function* bytesOf(
   path: string,
   size: number | undefined,
@@ -64,7 +64,6 @@ export const streamSource = (stdin: Readable): Source => ({
   mode: undefined,
 });
 
-/** Writes a file atomically. */
 export const writeFileHere = async (
   path: string,
   bytes: AsyncIterable<Buffer>,
@@ -87,7 +86,7 @@ export const writeFileHere = async (
   }
 };
 
-/** Resolves once the reader has taken everything. A reader that leaves ends the copy. */
+/** A reader that leaves ends the copy. */
 export const writeStream = async (
   stdout: Writable,
   bytes: AsyncIterable<Buffer>,
@@ -98,7 +97,7 @@ export const writeStream = async (
   }
 };
 
-/** Explains a system error about a local path; returns other errors unchanged. */
+/** Explains a system error about a local path; returns others unchanged. */
 export const unusable = (path: string, error: unknown): Error => {
   const code = codeOf(error);
   if (code === undefined) return error instanceof Error ? error : new Error(String(error));

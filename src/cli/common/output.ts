@@ -7,7 +7,7 @@ export interface OutputOptions {
   readonly output: OutputForm;
 }
 
-/** The result of a command: the service's answer, and a text for people. `wide` adds columns. */
+/** The service's answer, and a text for people. `wide` adds columns. */
 export interface Shown {
   readonly value: unknown;
   readonly text: (wide: boolean) => string;

@@ -4,7 +4,6 @@ import { wholeNumber } from './arguments.ts';
 import { type CliContext, say } from './context.ts';
 import { type OutputOptions, show } from './output.ts';
 
-/** Options of commands that show one page of a list. */
 export interface PageOptions extends OutputOptions {
   readonly limit?: number;
   readonly offset?: number;

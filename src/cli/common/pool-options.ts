@@ -4,7 +4,7 @@ import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './document.ts';
 import { omitUndefined } from '../../lib/plain-data.ts';
 
-/** Options that pools and members of envs share, as commander passes them. */
+/** Shared by pools and members of envs. */
 export interface SizedOptions {
   readonly file?: string;
   readonly instanceType?: string;
@@ -19,7 +19,6 @@ export interface SizedOptions {
   readonly label?: Readonly<Record<string, string>>;
 }
 
-/** Options for the settings of a pool, as commander passes them. */
 export interface PoolOptions extends SizedOptions {
   readonly template?: string;
   readonly access?: string;
@@ -79,7 +78,7 @@ export const addPoolOptions = (command: Command): Command =>
     'sync-template',
   );
 
-/** Fields of a pool from file and options. If both set a field of one object, the options win. */
+/** Options win over the file. */
 export const poolFieldsOf = async (
   context: CliContext,
   options: PoolOptions,

@@ -1,6 +1,5 @@
 /**
- * Makes foreign text safe for a terminal: replaces control characters, colours and changes of text
- * direction by `?`.
+ * Makes foreign text safe for a terminal: no control characters, colours or changes of direction.
  */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?');
 

@@ -7,7 +7,7 @@ const LONGEST_PAUSE_MS = 5_000;
 /** About half a minute in total. */
 export const MOST_TRIES = 10;
 
-/** Whether a retry may help: the service did not answer, or was too busy. */
+/** The service did not answer, or was too busy. */
 export const mayPass = (error: unknown): error is ConnectionFailed | ApiError =>
   error instanceof ConnectionFailed ||
   (error instanceof ApiError && (error.status === 503 || error.status === 429));
@@ -16,8 +16,8 @@ export const pauseBefore = (tries: number): number =>
   Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries);
 
 /**
- * Wraps a poll. After its first success, the poll is retried while the connection is broken or the
- * service unreachable, with a notice. Throws other errors, and if the service stays unreachable.
+ * After its first success, a poll is retried while the service is unreachable, with a notice.
+ * Throws other errors, and if the service stays unreachable.
  */
 export const lasting = <T>(
   { stderr }: Pick<CliContext, 'stderr'>,

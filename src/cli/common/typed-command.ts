@@ -1,20 +1,17 @@
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { CliFailure } from './failure.ts';
 
-/**
- * Marks the start of the command's own output. The echo of the typed line never contains this mark.
- */
+/** Starts the command's own output. The echo of the typed line never contains it. */
 const MARK = Buffer.from('\x1esandpool\x1e');
 const MARK_IN_SHELL = '\\036sandpool\\036';
-/** The kernel cuts a line at 4,096 bytes if it is typed before the shell reads it. */
+/** The kernel cuts a line at 4,096 bytes if the shell does not read it yet. */
 const MAX_LINE_BYTES = 4_000;
 const PLAIN = /[A-Za-z0-9_./ =:,@+-]/;
 const MAX_HELD_BYTES = 256 * 1024;
 
 /**
- * Returns a line for a POSIX shell that replaces the shell by the command: the terminal then ends
- * with the command's exit code. The line is pure ASCII, so that line editors read no part of it as
- * a key.
+ * A line that replaces a POSIX shell by the command, so that the terminal ends with its exit code.
+ * Pure ASCII: line editors read no part of it as a key.
  */
 export const typedCommand = (argv: readonly string[]): string => {
   const script = `printf '${MARK_IN_SHELL}'; exec ${argv.map(quoted).join(' ')}`;
@@ -34,13 +31,13 @@ export const typedCommand = (argv: readonly string[]): string => {
 };
 
 /**
- * Drops the terminal's output before the typed command's own: greeting, prompt, echo. Takes the
- * output piece by piece; `flush` stops waiting for the command and returns the withheld output.
+ * Drops greeting, prompt and echo before a typed command's output. `flush` stops waiting and
+ * returns the withheld output.
  */
 export class OutputAfterMark {
   readonly #held = new ByteQueue();
   #heldBytes = 0;
-  /** The end of the withheld output, which may be the start of the mark. */
+  /** May be the start of the mark. */
   #begun = Buffer.alloc(0);
   #isOver = false;
 

@@ -27,10 +27,7 @@ export const addVariableOptions = (command: Command): Command =>
       repeated,
     );
 
-/**
- * Reads variables from the options: files first, later options override earlier ones. Errors never
- * show a value. Returns undefined without variables.
- */
+/** Files first; later options override earlier ones. Errors never show a value. */
 export const variablesOf = async (
   context: CliContext,
   { env = [], envFile = [] }: VariableOptions,
@@ -53,7 +50,7 @@ export const variablesOf = async (
   return found.size === 0 ? undefined : Object.fromEntries(found);
 };
 
-/** Takes each line literally, without unquoting. Skips empty lines and comments. */
+/** Takes lines literally, without unquoting. Skips empty ones and comments. */
 const linesOf = (file: string, text: string): readonly (readonly [string, string])[] =>
   text.split(/\r?\n/).flatMap((line, index) => {
     if (line.trim() === '' || line.startsWith('#')) return [];

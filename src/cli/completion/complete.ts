@@ -5,14 +5,11 @@ export interface Completion {
   readonly candidates: readonly Candidate[];
   /** The shell also completes file names. */
   readonly files: boolean;
-  /** The shell adds no space after the word, as after `sandbox/`. */
+  /** No space after the word, as after `sandbox/`. */
   readonly noSpace: boolean;
 }
 
-/**
- * Completes the last of `words`, which is unfinished or empty, for the command `root`. `names`
- * looks up existing things.
- */
+/** Completes the last of `words`. `names` looks up existing things. */
 export const complete = async (
   root: Command,
   words: readonly string[],
@@ -36,7 +33,6 @@ export const complete = async (
   return await operandOf(command, operands, { current, names });
 };
 
-/** The named command, its operands so far, and an option that still needs its value. */
 const walk = (
   root: Command,
   words: readonly string[],
@@ -99,7 +95,7 @@ const valuesOf = async (option: Option, current: string, names: LiveNames): Prom
   return kind === undefined ? NOTHING : fitting(await names(kind), current);
 };
 
-/** Maps the name of an operand to the kind of names that complete it. */
+/** By the operand's name. */
 const operandOf = async (
   command: Command,
   { length: place, 0: first }: readonly string[],
@@ -132,7 +128,6 @@ const operandOf = async (
   }
 };
 
-/** Completes `sandbox/ID` and `pool/NAME`. */
 const targets = async (current: string, names: LiveNames): Promise<Completion> => {
   const kind = /^(sandbox|pool)\//.exec(current)?.[1];
   if (kind === 'sandbox' || kind === 'pool')
@@ -149,7 +144,7 @@ const targets = async (current: string, names: LiveNames): Promise<Completion> =
   };
 };
 
-/** Completes a local file, or `SANDBOX:` and a path in the sandbox. */
+/** A local file, or `SANDBOX:` and a path in it. */
 const places = async (current: string, names: LiveNames): Promise<Completion> => {
   if (/[:/]/.test(current)) return { ...NOTHING, files: !current.includes(':') };
   const sandboxes = (await names('sandbox')).map(({ word, about }) => ({
@@ -170,7 +165,7 @@ const OPERAND_KINDS: Readonly<Record<string, NameKind>> = {
   template: 'template',
   key: 'key',
 };
-/** Kinds whose names depend on the first operand. */
+/** Their names depend on the first operand. */
 const PARTS: ReadonlySet<NameKind> = new Set(['member', 'group', 'process']);
 const VALUE_KINDS: Readonly<Record<string, NameKind>> = {
   '--pool': 'pool',

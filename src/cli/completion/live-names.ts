@@ -2,7 +2,6 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { ConnectionOptions } from '../common/connection.ts';
 import type { CliContext } from '../common/context.ts';
 
-/** A completion: a word and its description. */
 export interface Candidate {
   readonly word: string;
   readonly about?: string;
@@ -20,16 +19,16 @@ export type NameKind =
   | 'process';
 
 /**
- * Returns the names of existing things: members and groups of the env `of`, processes of the
- * sandbox `of`. Returns none if the daemon is away, slow or refuses. Never rejects.
+ * Names of existing things; members, groups and processes of `of`. Empty if the daemon is away,
+ * slow or refuses. Never rejects.
  */
 export type LiveNames = (kind: NameKind, of?: string) => Promise<readonly Candidate[]>;
 
-/** Short, since a person waits after pressing TAB. */
+/** A person waits after pressing TAB. */
 const DEADLINE_MS = 700;
 const MOST = 200;
 
-/** Asks the daemon that the words before the cursor name, otherwise the local daemon. */
+/** Asks the daemon that the words before the cursor name, otherwise the local one. */
 export const liveNames =
   (words: readonly string[], context: CliContext): LiveNames =>
   async (kind, of = '') => {

@@ -1,7 +1,7 @@
 /**
- * The completion script of each shell. At a TAB, it passes the words before the cursor to `sandpool
- * __complete`, which prints one `word<TAB>description` a line. Two lines are directives: `:files`
- * completes file names, and `:nospace` adds no space after the word.
+ * At a TAB, a script passes the words before the cursor to `sandpool __complete`, which prints one
+ * `word<TAB>description` a line. The directive `:files` completes file names, and `:nospace` adds
+ * no space.
  */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];

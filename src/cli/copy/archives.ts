@@ -7,7 +7,7 @@ import { type Source, unusable } from '../common/local-files.ts';
 
 const NO_FILE = 'is neither a file, a folder nor a link';
 
-/** A folder's content as an archive; links as links. */
+/** Archives links as links. */
 export const folderSource = (path: string, leftOut: LeftOut): Source => ({
   bytes: archiveOf(path, leftOut),
   name: basename(resolve(path)),
@@ -27,9 +27,9 @@ async function* archiveOf(path: string, leftOut: LeftOut): AsyncGenerator<Buffer
 }
 
 /**
- * Unpacks an archive from a sandbox, which may be hostile. Writes nothing outside the folder, not
- * even through links, and creates no link that leads out of it. Skips devices, and does not take
- * over owners or setuid bits. Throws if a local file cannot be written.
+ * Unpacks an archive from a sandbox, which may be hostile: writes nothing outside the folder, not
+ * even through links, and creates no link that leads out of it. Skips devices, owners and setuid
+ * bits.
  */
 export const unpackHere = async (
   folder: string,
@@ -56,7 +56,7 @@ export const unpackHere = async (
     onwarn: (code, message, data) => {
       if (code !== 'TAR_ENTRY_ERROR') return;
       const path = pathOf(data);
-      // An error of the system's, such as a full disk, and not one of the archive's.
+      // The system's error, such as a full disk, and not the archive's.
       if (data instanceof Error && /^E[A-Z]+$/.test(String(data.code)))
         failure ??= unusable(posix.join(folder, path), data);
       else
@@ -66,8 +66,7 @@ export const unpackHere = async (
         );
     },
   });
-  // Not by `pipeline`, which waits for ever for the end of this kind of stream when its last
-  // entries are left out.
+  // `pipeline` would wait for ever if the last entries are left out.
   const source = Readable.from(bytes);
   await new Promise<void>((done, reject) => {
     source.once('error', reject);
@@ -89,7 +88,7 @@ const whyLeftOut = (path: string, { type, linkpath = '' }: Entry): string | unde
     : undefined;
 };
 
-/** A `..` behind a name may climb from wherever another link leads. */
+/** A `..` behind a name climbs from wherever another link leads. */
 const climbsBehindName = (linkpath: string): boolean => {
   const parts = linkpath.split('/').filter((part) => part !== '' && part !== '.');
   const first = parts.findIndex((part) => part !== '..');

@@ -10,7 +10,6 @@ import { type Copy, Transfer } from './transfer.ts';
 import { lstat } from 'node:fs/promises';
 import type { LeftOut } from './left-out.ts';
 
-/** Copies a file or a folder of a sandbox to here, or to the standard output. */
 export const download = async (copy: Copy, from: SandboxPlace, to: Place): Promise<void> => {
   const content = await openThere(from);
   try {
@@ -22,7 +21,7 @@ export const download = async (copy: Copy, from: SandboxPlace, to: Place): Promi
   }
 };
 
-/** The copy is there, whether this can be answered or not. */
+/** The copy succeeded, whether this can be answered or not. */
 const askWhatIsMissing = async (copy: Copy, from: SandboxPlace, folder: string): Promise<void> => {
   try {
     await noteMissing(from, folder, copy.leftOut);
@@ -74,7 +73,7 @@ const downloadFile = async (copy: Copy, { from, content }: Opened, to: Place): P
   );
 };
 
-/** Returns the folder here; undefined for the standard output. */
+/** Undefined for standard output. */
 const downloadFolder = async (
   copy: Copy,
   { from, content: { bytes, size } }: Opened,
@@ -100,14 +99,10 @@ const downloadFolder = async (
 
 const DEPTH = 16;
 const PAGE = 10_000;
-/** Folders deeper than one list goes, looked at each by a list of its own. */
+/** Folders deeper than one list goes; each needs its own. */
 const MOST_FOLDERS = 1_000;
 
-/**
- * Records which files of a sandbox's folder are missing from the copy. The service's archive omits
- * devices, fifos, sockets and unreadable files without naming them. Skipped links are recorded
- * already.
- */
+/** The service's archive omits devices, fifos, sockets and unreadable files without naming them. */
 const noteMissing = async (
   { api, sandboxId, path: root, signal }: SandboxPlace,
   folder: string,

@@ -3,10 +3,7 @@ import { printable } from '../common/printable.ts';
 
 const MOST_NAMED = 10;
 
-/**
- * Collects the files that a copy skipped, with reasons: the first ten by name, the others as a
- * number.
- */
+/** Files that a copy skipped: the first ten by name, the others as a number. */
 export class LeftOut {
   readonly #named: string[] = [];
   #others = 0;
@@ -16,7 +13,6 @@ export class LeftOut {
     else this.#others += 1;
   }
 
-  /** Prints one line each on standard error. */
   tell({ stderr }: Pick<CliContext, 'stderr'>): void {
     for (const text of this.#named) stderr.write(`sandpool: skipped ${printable(text)}\n`);
     if (this.#others > 0) stderr.write(`sandpool: skipped ${this.#others} more\n`);

@@ -3,7 +3,6 @@ import { ApiError } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { CliFailure } from '../common/failure.ts';
 
-/** One end of a copy that is in a sandbox. */
 export interface SandboxPlace {
   readonly api: SandpoolClient;
   readonly sandboxId: string;
@@ -13,8 +12,8 @@ export interface SandboxPlace {
 }
 
 /**
- * Resolves a path in a sandbox. A relative path begins at the working folder of commands, for which
- * it asks a shell in the sandbox. `..` removes the part before it, as in a shell.
+ * A relative path begins at the working folder of commands, which a shell in the sandbox prints.
+ * `..` removes the part before it, as in a shell.
  */
 export const sandboxPlace = async (
   api: SandpoolClient,
@@ -27,7 +26,7 @@ export const sandboxPlace = async (
   return { api, sandboxId, path: posix.normalize(absolute), signal };
 };
 
-/** Whether the path is a folder; undefined if nothing is there. */
+/** Undefined if nothing is there. */
 export const isFolderThere = async ({
   api,
   sandboxId,

@@ -9,7 +9,6 @@ import { byteProgress, type Progress } from '../terminal/progress.ts';
 const SHOWN_FROM_BYTES = 1_000_000;
 const BAR_WIDTH = 24;
 
-/** Shared by all parts of one copy command. */
 export interface Copy {
   readonly context: CliContext;
   readonly progress: Progress;
@@ -18,13 +17,13 @@ export interface Copy {
 
 export interface TransferTerms extends Pick<Copy, 'context' | 'progress'> {
   readonly name: string;
-  /** Total bytes, if known in advance. */
+  /** If known in advance. */
   readonly size: number | undefined;
-  /** Describes the state of the target after a failure; `whole`: all bytes were sent. */
+  /** The target's state after a failure; `whole`: all bytes were sent. */
   readonly after: (whole: boolean) => string;
 }
 
-/** Counts the bytes of one copy, shows progress, and reports at which byte it failed. */
+/** Shows progress, and reports at which byte a copy failed. */
 export class Transfer {
   readonly #terms: TransferTerms;
   #done = 0;
@@ -34,7 +33,6 @@ export class Transfer {
     this.#terms = terms;
   }
 
-  /** Passes the bytes on with back-pressure. */
   async *through(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
     for await (const piece of bytes) {
       yield piece;
@@ -44,10 +42,7 @@ export class Transfer {
     this.#whole = true;
   }
 
-  /**
-   * Runs the copy. An error says how much was copied, the state of the target, and that the copy
-   * cannot be resumed.
-   */
+  /** An error says how much was copied, the target's state, and that the copy cannot be resumed. */
   async run<T>(copy: () => Promise<T>): Promise<T> {
     const { context, progress, after } = this.#terms;
     try {

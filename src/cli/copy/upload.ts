@@ -7,7 +7,6 @@ import type { Place } from './place.ts';
 import { isFolderThere, type SandboxPlace, saysNo } from './sandbox-place.ts';
 import { type Copy, Transfer } from './transfer.ts';
 
-/** Copies a file, a folder or the standard input into a sandbox. */
 export const upload = async (copy: Copy, from: Place, to: SandboxPlace): Promise<void> => {
   if (from.kind === 'here' && (await isFolderHere(from.path)))
     return await uploadFolder(copy, folderSource(from.path, copy.leftOut), to);
@@ -40,7 +39,7 @@ const uploadFile = async (copy: Copy, source: Source, to: SandboxPlace): Promise
   }
 };
 
-/** The path itself, or the file's name within it if the path is a folder. */
+/** A folder gets the file under its name. */
 const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<string> => {
   if (await isFolderThere(to)) {
     if (name === undefined) throw new CliFailure(`${to.path} is a folder: name the file`);
@@ -50,7 +49,7 @@ const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<s
   return to.path;
 };
 
-/** Into a folder of its own name if the target already is a folder, otherwise as the target. */
+/** An existing folder gets the source under its own name. */
 const uploadFolder = async (copy: Copy, source: Source, to: SandboxPlace): Promise<void> => {
   const { name = '', bytes, size } = source;
   const isThere = await isFolderThere(to);

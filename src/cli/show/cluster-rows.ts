@@ -5,7 +5,6 @@ import { fields } from './table.ts';
 export const clusterTable = (clusters: readonly Cluster[], wide: boolean): string =>
   tableOf(CLUSTER, clusters, wide);
 
-/** One cluster with its links. */
 export const clusterFields = (cluster: Cluster): string => {
   const { clusterID, isLocal, lastHeartbeat, links, latencyMs, route } = cluster;
   const text = fields([
@@ -22,7 +21,6 @@ export const clusterFields = (cluster: Cluster): string => {
   return route && route.links.length > 0 ? `${text}\n${tableOf(LINK, route.links, true)}` : text;
 };
 
-/** Lists a cluster's problems. */
 const troublesOf = ({ copyRefusedAt, route }: Cluster) => {
   const remade = Math.max(0, ...(route?.links ?? []).map(({ keysRemade = 0 }) => keysRemade));
   return [
@@ -37,11 +35,9 @@ const troublesOf = ({ copyRefusedAt, route }: Cluster) => {
   ] as const;
 };
 
-/** The state of a global template in each cluster. */
 export const templateClusterTable = (clusters: readonly TemplateCluster[]): string =>
   tableOf(TEMPLATE_CLUSTER, clusters, true);
 
-/** The managers of a worker, and which of them are cut off. */
 export const managersFields = ({ addresses, cutOff, cutOffAt, links }: Managers): string =>
   fields([
     ['managers', addresses.length === 0 ? 'none' : addresses.join(', ')],
@@ -49,7 +45,7 @@ export const managersFields = ({ addresses, cutOff, cutOffAt, links }: Managers)
     ['links', links],
   ]);
 
-/** A cluster that was invited and has never joined counts as `Invited`. */
+/** Invited, and never joined. */
 const statusOf = ({ status, invitedUntil }: Cluster): string =>
   invitedUntil === undefined ? status : 'Invited';
 

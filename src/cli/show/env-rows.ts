@@ -11,7 +11,6 @@ export const decisionTable = (decisions: readonly ScalingDecision[], wide: boole
 export const memberTable = (members: readonly ObservedMember[], wide: boolean): string =>
   tableOf(MEMBER, members, wide);
 
-/** Rows of an env's members in all its clusters. */
 export const membersOf = ({ status }: Env): readonly ObservedMember[] =>
   status.clusters.flatMap(({ observedMembers }) => observedMembers);
 
@@ -45,7 +44,6 @@ export const envFields = (env: Env): string => {
   ]);
 };
 
-/** Conditions with a message. */
 export const conditionWords = ({
   status: { conditions },
 }: Env): readonly (readonly [string, string])[] =>

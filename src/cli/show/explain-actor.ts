@@ -4,7 +4,6 @@ import { printable } from '../common/printable.ts';
 import { shortTime, statusOf } from './rows.ts';
 import { fields, table } from './table.ts';
 
-/** Explains an actor: its state and the reason, its chart, its pending work, and its history. */
 export const actorText = (actor: ActorReport, machine: MachineReport): string =>
   [
     fields([
@@ -53,11 +52,9 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
     .filter((part) => part !== '')
     .join('\n');
 
-/** One line of the history. */
 export const transitionLine = (transition: ActorTransition): string =>
   table(cellsOf(transition), []);
 
-/** Says which replica's view is shown, with its note. */
 export const seenByText = ({ replica, note }: ActorReport['seenBy']): string =>
   `seen by ${replica}${note === undefined ? '' : ` (${note})`}`;
 
@@ -88,15 +85,15 @@ const differing = ({ record: { unread, stored, differs } }: ActorReport): string
 const shown = (value: unknown): string =>
   printable(JSON.stringify(value) ?? 'nothing').slice(0, 100);
 
-/** Formats a duration; above one second, in whole seconds. */
+/** Above one second, in whole seconds. */
 const lasting = (ms: number): string =>
   formatDuration(ms >= 1_000 ? Math.round(ms / 1_000) * 1_000 : Math.max(0, Math.round(ms)));
 
 type State = MachineReport['states'][number];
 
 /**
- * Shows a machine's states as a tree. Marks the current states and lists the transitions that leave
- * them. `present` is the state as the service spells it.
+ * A tree that marks current states and lists the transitions out of them. `present` is spelled as
+ * by the service.
  */
 export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: string): string => {
   const parts = present.split(' ');
@@ -118,7 +115,6 @@ export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: s
     .join('');
 };
 
-/** Lists the transitions to another state, one line for each event. */
 const waysOf = ({ ways }: State): readonly string[] =>
   ways.flatMap(({ event, guard, to }) =>
     to === undefined

@@ -5,16 +5,15 @@ import { changesText, membersOf } from './env-rows.ts';
 import { printable } from '../common/printable.ts';
 import { shortTime } from './rows.ts';
 
-/** The data about an env; `decisions` by group, newest first. */
+/** Newest decisions of each group first. */
 export interface EnvStory {
   readonly env: Env;
   readonly decisions: ReadonlyMap<string, readonly ScalingDecision[]>;
 }
 
-/** Number of decisions shown for a group. */
 const DECISIONS_TOLD = 3;
 
-/** Explains the size of an env, one sentence a line. */
+/** One sentence a line. */
 export const explainEnv = ({ env, decisions }: EnvStory): string => {
   const {
     name,
@@ -128,7 +127,6 @@ const boundWords = ({
   return desired <= minReplicas ? ['that is its minimum'] : [];
 };
 
-/** Lines about cooldown, protection and the windows before a shrink. */
 const timeWords = ({
   group: { scaleUpPolicy: up, scaleDownPolicy: down },
   decisions,
@@ -163,8 +161,8 @@ const timeWords = ({
 };
 
 /**
- * The last growth that starts the cooldown. Growth to a minimum and failed growth do not count:
- * after these, another member may grow at once.
+ * Starts the cooldown. Growth to a minimum and failed growth do not count: after these, another
+ * member may grow at once.
  */
 const coolingFrom = (decisions: readonly ScalingDecision[]): ScalingDecision | undefined => {
   const at = decisions.findIndex((decision) => isGrowth(decision) && decision.cause !== 'limits');
@@ -204,7 +202,7 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
   );
 };
 
-/** Up to this age in ms a moment is shown as "... ago", later as a time. */
+/** Older moments are shown as a time. */
 const AGO_MS = 86_400_000;
 
 const rounded = (ms: number): string => inSeconds(Math.ceil(ms / 1_000));

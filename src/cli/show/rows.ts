@@ -17,7 +17,7 @@ import { formatMemory } from '../../model/quantities.ts';
 import { imageColumn, imageFields, SHAPE, shapeFields } from './shape-rows.ts';
 import { fields, table } from './table.ts';
 
-/** A column: its heading and its value. `wide` columns are shown only on request. */
+/** `wide` columns are shown only on request. */
 export interface Column<T> {
   readonly heading: string;
   readonly of: (item: T) => string | number | undefined;
@@ -31,7 +31,6 @@ export const poolTable = (pools: readonly Pool[], wide: boolean): string =>
 export const eventTable = (events: readonly Event[], wide: boolean): string =>
   tableOf(EVENT, events, wide);
 
-/** Formats one event as a line, for an endless list. */
 export const eventLine = (event: Event): string =>
   table(
     [
@@ -47,7 +46,6 @@ export const eventLine = (event: Event): string =>
 export const auditTable = (records: readonly AuditRecord[], wide: boolean): string =>
   tableOf(AUDIT, records, wide);
 
-/** Formats one audit record as a line, for an endless list. */
 export const auditLine = (record: AuditRecord): string =>
   table(
     AUDIT.filter(({ wide }) => !wide).map(({ of }) => String(of(record) ?? '-')),
@@ -110,7 +108,6 @@ export const templateFields = (template: Template): string =>
     ['docs', template.docs?.split('\n')[0]],
   ]);
 
-/** The status of a sandbox, and whether it is paused. */
 export const statusOf = ({
   status = '',
   paused,
@@ -174,11 +171,10 @@ export const poolFields = (pool: Pool): string =>
     ...Object.entries(pool.labels ?? {}).map(([name, value]) => [`label ${name}`, value] as const),
   ]);
 
-/** Formats a time, to the second. */
+/** To the second. */
 export const shortTime = (timestamp: string | undefined): string | undefined =>
   timestamp?.replace(/\.\d+Z$/, 'Z');
 
-/** The name of the template. */
 export const templateOf = (pool: Pool): string | undefined =>
   pool.annotations?.['sandpool.dev/template-name'];
 

@@ -1,13 +1,13 @@
 import { printable } from '../common/printable.ts';
 
 /**
- * Formats rows under a heading, in columns two spaces apart. Replaces control characters by `?`,
- * since the content may come from other tenants.
+ * Columns are two spaces apart. Replaces control characters, since other tenants may have written
+ * the content.
  */
 export const table = (heading: readonly string[], rows: readonly (readonly string[])[]): string =>
   aligned([heading, ...rows]);
 
-/** Formats one `name: value` a line, and skips empty values. */
+/** Skips empty values. */
 export const fields = (
   pairs: readonly (readonly [string, string | number | undefined])[],
 ): string =>

@@ -4,14 +4,11 @@ import { CliFailure } from '../common/failure.ts';
 import { lasting } from '../common/retrying.ts';
 import type { OutputOptions } from '../common/output.ts';
 
-/**
- * `stopped`: no further change happens without help; `why` gives the reason, and `hints` the cure.
- */
+/** `stopped`: nothing changes without help; `hints` are the cure. */
 export type Standing =
   | { readonly kind: 'done' | 'going' }
   | { readonly kind: 'stopped'; readonly why: string; readonly hints: readonly string[] };
 
-/** One state to show: text for a person, a value for a program. */
 export interface Looked {
   readonly value: unknown;
   readonly text: string;
@@ -19,15 +16,14 @@ export interface Looked {
 }
 
 export interface WatchOptions extends OutputOptions {
-  /** A duration as text. */
   readonly timeout: string;
 }
 
 const LOOK_EVERY_MS = 200;
 
 /**
- * Shows each change until the goal is reached. Rejects if progress has stopped, and with the error
- * of `late` after the deadline. Survives a daemon that is unreachable for a while.
+ * Shows changes until the goal is reached. Rejects if progress has stopped, and with `late` after
+ * the deadline. Survives a daemon that is unreachable for a while.
  */
 export const watch = async (
   context: CliContext,

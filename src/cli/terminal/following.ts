@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { mayPass, MOST_TRIES, pauseBefore } from '../common/retrying.ts';
 
 export interface Following<T> {
-  /** Opens the stream after the event with that id, or at its beginning. */
+  /** From the event after that id, or the beginning. */
   readonly open: (lastEventId: string | undefined) => AsyncIterable<T> | Promise<AsyncIterable<T>>;
   readonly signal: AbortSignal;
 }
 
 /**
- * A stream of events that resumes after a broken connection, and after the service ends the stream.
- * Throws if the service refuses, or stays unreachable.
+ * Resumes after a broken connection, and after the service ends the stream. Throws if the service
+ * refuses or stays unreachable.
  */
 export async function* followed<T extends object>({
   open,
@@ -31,7 +31,7 @@ export async function* followed<T extends object>({
   }
 }
 
-/** Yields `open` once the stream is open, then its events. */
+/** Yields `open` first, once the stream is open. */
 export async function* openedFirst<T>(
   stream: Promise<AsyncIterable<T>>,
 ): AsyncGenerator<T | { readonly type: 'open' }, void, undefined> {

@@ -4,14 +4,13 @@ import { type CliContext, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { OutputAfterMark } from '../common/typed-command.ts';
 
-/** Printed after the kernel killed a command for memory. */
 export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';
 
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 const MAX_SIDE = 1_000;
 const END_OF_INPUT = '\x04';
 const REPEAT_END_MS = 500;
-/** How long to wait, in ms, for a typed command to begin. After that, all output is shown. */
+/** For a typed command to begin; then all output is shown. */
 const MARK_WITHIN_MS = 10_000;
 
 export const terminalSize = ({
@@ -22,10 +21,9 @@ export const terminalSize = ({
 });
 
 /**
- * Connects this process's terminal to the sandbox's terminal until the latter ends, and returns its
- * exit code. Puts the local terminal into raw mode and always restores it. With `typed`, sends that
- * line first and hides all output before the command's own. If aborted, hangs up and rejects with
- * the abort's reason.
+ * Connects this terminal to the sandbox's until the latter ends, and returns its exit code. Always
+ * restores the local terminal from raw mode. With `typed`, sends that line and hides output before
+ * the command's own. If aborted, hangs up and rejects with the reason.
  */
 export const interact = async (
   terminal: TerminalConnection,
@@ -63,7 +61,7 @@ export const interact = async (
   }
 };
 
-/** Also restores the terminal if the process ends by an uncaught error. */
+/** Also after an uncaught error. */
 const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   if (!stdin.isTTY || !stdin.setRawMode) return () => {};
   const leave = (): void => {
@@ -72,8 +70,7 @@ const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   const enter = (): void => {
     leave(); // or Node believes that the terminal is raw already, and does nothing
     stdin.setRawMode?.(true);
-    // Node's raw mode still turns each line feed into carriage return and line feed, which garbles
-    // full-screen programs.
+    // Node's raw mode still expands line feeds, which garbles full-screen programs.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   };
   enter();
@@ -111,7 +108,6 @@ const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (()
   };
 };
 
-/** Returns a function that detaches, and resolves once all output is written. */
 const attachOutput = (
   { stream }: TerminalConnection,
   { stdout }: CliContext,
@@ -158,13 +154,12 @@ const side = (given: number | undefined, otherwise: number): number =>
   given === undefined || given < 1 ? otherwise : Math.min(given, MAX_SIDE);
 
 /**
- * Matches terminal modes that programs switch on and must switch off: cursor keys, mouse, paste,
- * alternate screen, hidden cursor.
+ * Modes that programs must switch off: cursor keys, mouse, paste, alternate screen, hidden cursor.
  */
 const TRACKED = /\x1b\[\?(1|25|47|1000|1002|1003|1004|1005|1006|1015|1047|1049|2004)([hl])/g;
 const LONGEST = 8;
 
-/** Tracks which modes are on, to reset them if the program ends without doing so. */
+/** Resets modes if the program ends without doing so. */
 class TerminalModes {
   readonly #switched = new Map<string, 'h' | 'l'>();
   #tail = '';
@@ -179,7 +174,6 @@ class TerminalModes {
     this.#tail = text.slice(-LONGEST);
   }
 
-  /** The bytes that reset all active modes. */
   undo(): string {
     return [...this.#switched].map(([mode, way]) => `\x1b[?${mode}${way}`).join('');
   }

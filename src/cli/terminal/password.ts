@@ -4,13 +4,13 @@ import { type CliContext, print } from '../common/context.ts';
 const LONGEST = 1_024;
 
 /**
- * Reads a password: typed twice and hidden on a terminal, otherwise the first line of standard
- * input. A password is never an argument, since everybody on the machine can read arguments.
+ * Typed twice and hidden on a terminal, otherwise the first line of standard input. Never an
+ * argument, since everybody on the machine can read arguments.
  */
 export const readPassword = async (context: CliContext): Promise<string> => {
   const { stdin, stderr } = context;
   if (!stdin.isTTY || !stdin.setRawMode) return firstLine(await allOf(stdin));
-  // Before the prompt appears, so that nothing typed in answer to it is shown.
+  // Before the prompt, so that nothing typed is shown.
   stdin.setRawMode(true);
   try {
     const first = await typed(context, 'Password: ');

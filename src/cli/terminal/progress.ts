@@ -1,14 +1,10 @@
 import type { CliContext } from '../common/context.ts';
 import { printable } from '../common/printable.ts';
 
-/**
- * Shows progress in one line on standard error, which each update overwrites. Prints nothing if
- * standard error is not a terminal.
- */
+/** One line on standard error, if that is a terminal. */
 export interface Progress {
-  /** Updates the line, at most ten times a second. */
+  /** At most ten times a second. */
   readonly tell: (text: string) => void;
-  /** Removes the line. */
   readonly end: () => void;
 }
 
@@ -35,7 +31,7 @@ export const progressOn = ({ stderr }: CliContext): Progress => {
   };
 };
 
-/** `1.5 MiB of 12.0 MiB, 12 %`; only the first part if the total is unknown. */
+/** Only the first part if the total is unknown. */
 export const byteProgress = (done: number, whole: number | undefined): string =>
   whole === undefined || whole === 0
     ? bytes(done)

@@ -26,7 +26,6 @@ interface ListOptions extends ConnectionOptions, OutputOptions, ClusterOption {
 const FOLLOW_MS = 1_000;
 const FOLLOWED_AT_ONCE = 500;
 
-/** `audit list`: the last lines of all replicas. */
 export const listLeaf = (action: Action): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -92,10 +91,7 @@ const showLast = async (
   });
 };
 
-/**
- * Polls, and prints lines that are new since the last poll. Survives a daemon that is unreachable
- * for a while.
- */
+/** Survives a daemon that is unreachable for a while. */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,

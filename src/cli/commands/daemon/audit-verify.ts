@@ -22,10 +22,10 @@ interface VerifyOptions extends OutputOptions {
   readonly anchors?: string;
 }
 
-/** Exit code if files are missing or unreadable. Faults in the files exit with 1. */
+/** Files are missing or unreadable. Faults in the files exit with 1. */
 const UNREADABLE = 3;
 
-/** `audit verify [FILE…]`: offline, with or without a running daemon. */
+/** Works without a running daemon. */
 export const verifyLeaf = (action: Action): Command =>
   addOutputOption(
     leaf({

@@ -4,7 +4,6 @@ import { group } from '../../common/leaf.ts';
 import { listLeaf } from './audit-list.ts';
 import { verifyLeaf } from './audit-verify.ts';
 
-/** `audit [list|verify]`; `list` is the default. */
 export const auditGroup = ({ action }: Actions): Command =>
   group('audit', 'Shows who changed what, and verifies that the audit is complete', [])
     .addCommand(listLeaf(action), { isDefault: true })

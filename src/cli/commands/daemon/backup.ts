@@ -11,7 +11,6 @@ import { CliFailure } from '../../common/failure.ts';
 import { leaf } from '../../common/leaf.ts';
 import { bytes, progressOn } from '../../terminal/progress.ts';
 
-/** `backup FILE`: backs up the data folder of the running local daemon. */
 export const backupLeaf = (action: Action): Command =>
   leaf({
     usage: 'backup <file>',
@@ -76,7 +75,7 @@ async function* receive(
   }
 }
 
-/** Writes the file atomically and syncs it to disk. Resolves with its size. */
+/** Atomic and synced to disk. Resolves with the size. */
 const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promise<number> => {
   const temporary = join(dirname(path), `.${basename(path)}.sandpool-${process.pid}`);
   try {
@@ -93,7 +92,6 @@ const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promis
   return (await stat(path)).size;
 };
 
-/** Uses the file, syncs it to disk and closes it. */
 const synced = async (
   file: FileHandle,
   use: (file: FileHandle) => Promise<void>,

@@ -12,7 +12,6 @@ import { type CliContext, print } from '../../common/context.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { Option } from 'commander';
 
-/** `config print|check`: the configuration that `serve` would use. */
 export const configGroup = (action: Action): Command =>
   group('config', 'Shows and checks the daemon’s settings', [printLeaf(action), checkLeaf(action)]);
 

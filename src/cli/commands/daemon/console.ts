@@ -17,7 +17,6 @@ interface ShownSession {
   readonly endsAt: number;
 }
 
-/** `console login|sessions|end-session|end-sessions`. */
 export const consoleGroup = (action: Action): Command =>
   group('console', 'Opens the console, where people decide on approvals, and lists its sessions', [
     loginLeaf(action),

@@ -14,14 +14,12 @@ interface DebugOptions extends ConnectionOptions, OutputOptions {
   readonly follow?: boolean;
 }
 
-/** The actor to show. */
 interface Asked {
   readonly kind: ActorReport['kind'];
   readonly key: string;
   readonly options: DebugOptions;
 }
 
-/** `debug sandbox|pool|member|group|approval`. */
 export const debugGroup = (action: Action): Command =>
   group('debug', 'Shows the state of a sandbox, pool, env or approval, for an admin', [
     actorLeaf(action, {
@@ -120,7 +118,6 @@ const look = async (
   await show(context, options, { value: actor, text: () => actorText(actor, machine) });
 };
 
-/** Prints the actor's state once the stream is open, then each transition. */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,

@@ -21,7 +21,6 @@ const FLAGS = [
   '--uid-range-count',
 ];
 
-/** `doctor`: checks this machine and its daemon, and says what to do about each problem. */
 export const doctorLeaf = async (action: Action): Promise<Command> => {
   const { configFlags } = await import('../../../daemon/config/config.ts');
   const command = leaf({

@@ -5,7 +5,6 @@ import type { CliContext } from '../../common/context.ts';
 import { commandDaemon } from '../../common/control.ts';
 import { CliFailure } from '../../common/failure.ts';
 
-/** Selects a daemon on this machine. */
 export interface Place {
   readonly dataDir?: string;
 }
@@ -13,7 +12,7 @@ export interface Place {
 export const withPlace = (command: Command): Command =>
   command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
 
-/** Sends a request to the daemon over the socket in its data folder. Rejects with CliFailure. */
+/** Uses the socket in the data folder. Rejects with CliFailure. */
 export const askLocalDaemon = async (
   context: CliContext,
   options: Place,
@@ -21,10 +20,7 @@ export const askLocalDaemon = async (
 ): Promise<Readonly<Record<string, unknown>>> =>
   await commandDaemon(await dataDirOf(options, context.env), path, body);
 
-/**
- * Refuses to work on another user's data folder. Even root would leave records and processes that
- * the owner cannot use.
- */
+/** Even root would leave records and processes that the folder's owner cannot use. */
 export const requireOwn = (dataDir: string, hint: string): void => {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
   if (owner === undefined || owner === process.getuid?.()) return;

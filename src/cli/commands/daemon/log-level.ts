@@ -12,7 +12,6 @@ interface LogLevelOptions extends OutputOptions {
   readonly for?: number;
 }
 
-/** `log-level [LEVEL]`: shows or sets the level of the replica that answers. */
 export const logLevelLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(

@@ -5,7 +5,6 @@ import { group, leaf } from '../../common/leaf.ts';
 import { managersFields } from '../../show/cluster-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 
-/** `managers get|cut-off|let-in`; `get` is the default. */
 export const managersGroup = (action: ServiceAction): Command =>
   group('managers', 'Shows the managers of this cluster, cuts them off and allows them again', [
     changeLeaf(action, {

@@ -22,7 +22,6 @@ interface ShownOperators {
   readonly locked: readonly string[];
 }
 
-/** `operators add|list|lock|unlock|remove|entry`. */
 export const operatorsGroup = (action: Action): Command =>
   group('operators', 'Manages the people who log in to the console with a password', [
     addLeaf(action),

@@ -8,13 +8,12 @@ import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
-/** One replica; `queues` is absent if the replica did not answer. */
+/** `queues` is absent if the replica did not answer. */
 export interface Replica {
   readonly name: string;
   readonly queues?: QueuesReport;
 }
 
-/** `replicas`. */
 export const replicasLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -69,7 +68,7 @@ const replicaTable = (replicas: readonly Replica[], wide: boolean): string =>
     ),
   );
 
-/** Number of effects of state machines that are queued or in progress. */
+/** Effects of state machines, queued or in progress. */
 export const underWay = ({ outboxes }: QueuesReport): number =>
   Object.values(outboxes).reduce(
     (sum, { queued, running }) =>

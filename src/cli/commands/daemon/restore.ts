@@ -6,7 +6,6 @@ import { CliFailure } from '../../common/failure.ts';
 import { leaf } from '../../common/leaf.ts';
 import { type Place, requireOwn, withPlace } from './local-daemon.ts';
 
-/** `restore FILE`: restores a backup into the data folder of a stopped daemon. */
 export const restoreLeaf = (action: Action): Command =>
   withPlace(
     leaf({

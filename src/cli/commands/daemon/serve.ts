@@ -3,7 +3,6 @@ import { configFlags, type NamedTexts } from '../../../daemon/config/config.ts';
 import { leaf } from '../../common/leaf.ts';
 import type { Action } from '../../common/action.ts';
 
-/** `serve`: runs the daemon in this process until a signal stops it. */
 export const serveLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'serve',

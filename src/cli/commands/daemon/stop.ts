@@ -18,9 +18,6 @@ interface StopOptions {
 const STOP_WITHIN_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 
-/**
- * `stop`: stops the daemon and its helpers; with `--all`, also every instance in the data folder.
- */
 export const stopLeaf = (action: Action): Command =>
   leaf({
     usage: 'stop',

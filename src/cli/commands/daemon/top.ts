@@ -18,22 +18,19 @@ interface TopOptions extends OutputOptions {
   readonly limit: number;
 }
 
-/** The content of one screen. */
 interface Page {
   readonly pools: readonly Pool[];
   readonly total: number;
   readonly replicas: readonly Replica[];
-  /** Only the pools that cannot start instances. */
+  /** Only pools that cannot start instances. */
   readonly broken?: boolean;
 }
 
 const MOST_POOLS = 1_000;
 const SHOWN_POOLS = 20;
 const AGAIN_MS = 1_000;
-/** Moves the cursor home and clears the screen below. */
 const [HOME, CLEAR_REST] = ['\u001b[H\u001b[2J', '\u001b[J'];
 
-/** `top`: refreshes each second on a terminal, prints once otherwise. */
 export const topLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -136,7 +133,7 @@ const pageText = ({ pools, total, replicas, broken = false }: Page): string => {
   )}`;
 };
 
-/** Returns the reason from the pool's condition if it cannot start instances. */
+/** From the pool's condition, if it cannot start instances. */
 const causeOf = ({ conditions }: Pool['status']): string => {
   const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True');
   if (!degraded) return '-';

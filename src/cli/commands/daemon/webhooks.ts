@@ -17,7 +17,6 @@ interface ShownReceiver {
   }[];
 }
 
-/** `webhooks list|retry`. */
 export const webhooksGroup = (action: Action): Command =>
   group(
     'webhooks',

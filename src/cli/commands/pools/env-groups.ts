@@ -14,7 +14,6 @@ import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { type Switch, switchOption } from '../../common/pool-options.ts';
 
-/** `envs groups list|get|set|delete|decisions`. */
 export const groupsGroup = (action: ServiceAction): Command =>
   group('groups', 'Shows and sets how the members of an env grow and shrink', [
     listLeaf(action),

@@ -24,7 +24,6 @@ import {
 } from '../../common/pool-options.ts';
 import { poolFields, poolTable } from '../../show/rows.ts';
 
-/** `envs members list|add|update|remove`. */
 export const membersGroup = (action: ServiceAction): Command =>
   group(
     'members',

@@ -14,7 +14,6 @@ interface StatusOptions extends WatchOptions {
   readonly watch?: boolean;
 }
 
-/** `envs status`. */
 export const statusLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addNamespacedOptions(
@@ -130,7 +129,6 @@ const statusText = (env: Env, wide: boolean): string => {
   ].join('\n');
 };
 
-/** One progress line. */
 const linesOf = (env: Env): string => {
   if (standingOf(env).kind === 'done')
     return (

@@ -24,7 +24,6 @@ import { membersGroup } from './env-members.ts';
 import { statusLeaf } from './env-status.ts';
 import { type EnvStory, explainEnv } from '../../show/explain-env.ts';
 
-/** `envs list|get|create|update|delete|sync|status|explain`, `envs members …`, `envs groups …`. */
 export const envsGroup = (action: ServiceAction): Command =>
   group(
     'envs',
@@ -180,10 +179,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       }),
     );
 
-/**
- * Replacing the template rewrites the whole shell, so the rest of the shell is written back as it
- * was read.
- */
+/** Replacing the template rewrites the shell, so its other fields are written back as read. */
 const changeTemplate = async (
   api: SandpoolClient,
   name: string,
@@ -266,7 +262,6 @@ const showEnv = async (
   await show(context, options, { value: env, text: () => envFields(env) });
 };
 
-/** `envs explain`. */
 const explainLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addNamespacedOptions(

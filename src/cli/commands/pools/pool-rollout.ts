@@ -13,7 +13,6 @@ import { addOutputOption, show } from '../../common/output.ts';
 import { fields } from '../../show/table.ts';
 import { failWhereStopped, type Standing, watch, type WatchOptions } from '../../show/watching.ts';
 
-/** `pools rollout status`. */
 export const rolloutGroup = (action: ServiceAction): Command =>
   group('rollout', 'Shows how far a pool’s change has reached its idle instances', [
     statusLeaf(action),
@@ -70,8 +69,7 @@ interface LookedAt {
 }
 
 /**
- * A pool receives a change of its template a moment later; until then, its status shows nothing of
- * the change.
+ * A pool receives a template's change a moment later; until then its status shows nothing of it.
  */
 const look = async (api: SandpoolClient, name: string): Promise<LookedAt> => {
   const { template: pool } = await api.call('getPool', { params: { name } });
@@ -156,7 +154,6 @@ const mend = (name: string): readonly string[] => [
   `change the pool or its template: sandpool pools update ${name}`,
 ];
 
-/** One progress line. */
 const lineOf = (pool: Pool, standing: Standing): string => {
   const {
     name,

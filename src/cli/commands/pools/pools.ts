@@ -17,7 +17,6 @@ import { rolloutGroup } from './pool-rollout.ts';
 type ListOptions = PageOptions &
   ClusterOption & { readonly all?: boolean; readonly phase?: PoolPhase };
 
-/** `pools list|get|create|update|rollout status|sync-template|delete`. */
 export const poolsGroup = (action: ServiceAction): Command =>
   group('pools', 'Lists, creates, changes and deletes pools', [
     listLeaf(action),

@@ -18,7 +18,6 @@ import { addPageOptions, type PageOptions, showPage } from '../../common/paging.
 import { templateClusterTable } from '../../show/cluster-rows.ts';
 import { templateFields, templateTable } from '../../show/rows.ts';
 
-/** `templates list|get|create|update|delete`. */
 export const templatesGroup = (action: ServiceAction): Command =>
   group('templates', 'Lists, creates, changes and deletes templates of pools', [
     listLeaf(action),
