@@ -2,27 +2,26 @@ import type { AgentProgram } from '../../../src/k8s/sandboxes/pods/agent-program
 import { agentMount, agentVolume } from '../../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { DELAY_ANNOTATION, STAGE_LABEL } from '../../../local-cluster/control-plane/kwok-config.ts';
 
-/** What its container runs; kwok plays any. */
 export interface PodProgram {
   readonly image: string;
   readonly command: readonly string[];
-  /** An empty folder in the place of the image's, which everybody may write to. */
+  /** An empty, writable folder instead of the image's. */
   readonly writable?: string;
 }
 
 export interface APod {
   readonly name: string;
   readonly namespace: string;
-  /** What kwok makes of it, as kwok-config.ts says; it runs unless told. */
+  /** kwok's stage, see kwok-config.ts; by default the Pod runs. */
   readonly stage?: string;
-  /** `250ms`, `3s`: for the stages that take a while. */
+  /** `250ms`, `3s`: for slow stages. */
   readonly delay?: string;
   readonly program?: PodProgram;
-  /** The agent, whose ConfigMap is there; on simulated nodes every Pod has it. */
+  /** Simulated Pods have it anyway. */
   readonly agent?: AgentProgram;
 }
 
-/** A pod that the restricted pod security standard lets in. */
+/** Conforms to the restricted pod security standard. */
 export const aPod = ({
   name,
   namespace,

@@ -6,7 +6,7 @@ import {
 } from '../../../src/model/pools/pool.ts';
 import { aDefinition, ALICE } from './instance-orders.ts';
 
-/** A pool that no store has yet. A test names what it is about; the rest completes itself. */
+/** Not stored yet. Tests name only what matters to them. */
 export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revision'> => ({
   uid: v7(),
   name: 'default',
@@ -25,7 +25,7 @@ export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revisio
   ...part,
 });
 
-/** The same as a store returns it. */
+/** As a store returns it. */
 export const aStoredPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
   revision: '1',
   ...aPool(part),

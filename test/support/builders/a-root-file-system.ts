@@ -2,10 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, realpathSync } from 'node:fs';
 import type { TarEntry } from './an-oci-layout.ts';
 
-/**
- * Programs of this machine with the libraries that they need, as entries of a layer: enough to run
- * a shell.
- */
+/** Entries of a layer: programs of this machine with their libraries, enough to run a shell. */
 export const programEntries = (
   programs: readonly string[] = [
     'sh',

@@ -7,7 +7,6 @@ import { gzipSync } from 'node:zlib';
 import { pack, type Header } from 'tar-stream';
 import { ownArchitecture } from '../../../src/lib/own-architecture.ts';
 
-/** One entry of a layer: a header, and the file's content. */
 export type TarEntry = Partial<Header> & {
   readonly name: string;
   readonly content?: string | Buffer;
@@ -16,16 +15,15 @@ export type TarEntry = Partial<Header> & {
 export interface LayoutLayer {
   readonly bytes: Buffer;
   readonly mediaType?: string;
-  /** Of the archive; by default that of `archive`, or of `bytes`. */
+  /** Digest of the archive; by default the true one. */
   readonly diffId?: string;
-  /** Not true. */
+  /** A wrong digest. */
   readonly digest?: string;
   readonly size?: number;
 }
 
 export interface LayoutParts {
   readonly layers?: readonly LayoutLayer[];
-  /** The configuration's `config`. */
   readonly config?: unknown;
   readonly architecture?: string;
   readonly os?: string;
@@ -42,7 +40,6 @@ export const REF_NAME = 'org.opencontainers.image.ref.name';
 export const digestOf = (bytes: Buffer): string =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
-/** An archive of these entries. */
 export const tarOf = async (entries: readonly TarEntry[]): Promise<Buffer> => {
   const archive = pack();
   for (const { content, ...header } of entries) archive.entry(header, content ?? '');
@@ -58,10 +55,7 @@ export const gzipLayer = (archive: Buffer): LayoutLayer => ({
 
 export const plainLayer = (archive: Buffer): LayoutLayer => ({ bytes: archive });
 
-/**
- * A layout in `folder` with one image, as a well-behaved tool would write it but for what the parts
- * say. Answers its digest.
- */
+/** Writes a layout with one image, valid except for the given parts. Returns its digest. */
 export const writeLayout = (folder: string, parts: LayoutParts = {}): string => {
   const blobs = join(folder, 'blobs', 'sha256');
   mkdirSync(blobs, { recursive: true });

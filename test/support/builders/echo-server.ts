@@ -1,6 +1,4 @@
-/**
- * A command that echoes what comes on a port of its loopback; with programs that every Debian has.
- */
+/** Uses programs that every Debian has. */
 export const echoServer = (port: number): readonly string[] => ['perl', '-e', ECHO, String(port)];
 
 const ECHO = `

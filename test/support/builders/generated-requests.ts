@@ -15,28 +15,21 @@ export interface GeneratedRequest {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly raw: Buffer | undefined;
-  /**
-   * `valid`: all of it is as the document has it. `forbidden`: the body is one that the document
-   * rules out. `odd`: anything.
-   */
+  /** `forbidden`: the document rules the body out. `odd`: anything. */
   readonly kind: 'valid' | 'forbidden' | 'odd';
 }
 
 type Values = Readonly<Record<string, readonly [string, ...string[]]>>;
 
-/**
- * Values that name something, by the names of the path's parameters, and of fields in a query or a
- * body (`templateRef`: what it names).
- */
+/** Names of existing things, by path parameter and field. */
 export interface Known {
   readonly path: Values;
   readonly fields: Readonly<Record<string, readonly [unknown, ...unknown[]]>>;
 }
 
 /**
- * Requests to one operation, made from the document: about a third all valid; the others nearly
- * valid, with parts of the path, query, headers and body that are out of bounds, of another type,
- * unknown, repeated, or no text at all.
+ * Requests to an operation, made from the document. About a third are valid, the others nearly
+ * valid: with parts that are out of bounds, of another type, unknown, repeated or no text.
  */
 export const requestsTo = (
   operation: DocumentedOperation,
@@ -50,7 +43,7 @@ export const requestsTo = (
     .map((good) => request(operation, knowing(good, known.fields, dice), dice));
 };
 
-/** Bounds of quantities and durations, ports by name, what goes with what. */
+/** Bounds of quantities and durations, port names, and combinations. */
 const POOL_SOURCE = [
   'templateName',
   'template',
@@ -65,42 +58,39 @@ const POOL_SOURCE = [
   'replicas',
 ];
 
-/**
- * What is refused with 400 though it fits its schema, which has no word for it. By operation: the
- * fields.
- */
+/** Refused with 400 although the schema, which can't express it, permits it. */
 const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
-  setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'], // exactly one of the two
-  claimSandbox: ['idleTimeout', 'poolName', 'files'], // at most ten years; no image after `//`; paths
-  createApiKey: ['expiresAt', 'clusterID'], // neither past nor too far; the one that is asked
+  setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'],
+  claimSandbox: ['idleTimeout', 'poolName', 'files'],
+  createApiKey: ['expiresAt', 'clusterID'],
   createApiKeyForTenant: ['expiresAt', 'clusterID'],
-  listActors: ['cursor'], // of an earlier page
+  listActors: ['cursor'],
   listAudit: ['cursor'],
-  getActor: ['replica', 'key'], // a live one; no image after `//`
+  getActor: ['replica', 'key'],
   rebuildActor: ['replica', 'key'],
   followActor: ['key'],
   getQueues: ['replica'],
   getDriver: ['replica'],
   getReflectors: ['replica'],
-  // no image after `//`; none that finished by metadata; no other cluster than that of poolName
+  // no finished sandboxes by metadata; no other cluster than poolName's
   listSandboxes: ['poolName', 'phase', 'clusterID'],
-  getSandboxLogs: ['container'], // the one that there is
+  getSandboxLogs: ['container'],
   execInSandbox: ['container'],
-  startProcess: ['cols', 'rows', 'container', 'cwd'], // with `tty` alone; a folder that there is
-  resizeProcess: ['tty'], // one on a terminal
-  writeToProcess: ['data'], // base64 where `encoding` says so; left out with `close` alone
+  startProcess: ['cols', 'rows', 'container', 'cwd'],
+  resizeProcess: ['tty'],
+  writeToProcess: ['data'],
   createPool: POOL_SOURCE,
   updatePool: POOL_SOURCE,
   createEnv: ['overrides', 'clusterID'],
-  replaceEnv: ['overrides', 'name'], // it can't change
-  patchEnv: ['overrides', 'labels', 'annotations'], // bounds of what is merged
+  replaceEnv: ['overrides', 'name'],
+  patchEnv: ['overrides', 'labels', 'annotations'],
   addMember: [...POOL_SOURCE, 'scalingGroup'],
   updateMember: [...POOL_SOURCE, 'scalingGroup'],
-  updateGroup: ['minReplicas'], // at most maxReplicas
-  createTemplate: ['crdJson'], // a document of its own
+  updateGroup: ['minReplicas'],
+  createTemplate: ['crdJson'],
   updateTemplate: ['crdJson'],
-  setQuotasOf: ['cpu', 'memory'], // at most the highest limit
-  // which names a sandbox can have says no pattern that also fits their base64
+  setQuotasOf: ['cpu', 'memory'],
+  // no pattern expresses valid names that also fits their base64
   readFile: ['path', 'container'],
   writeFile: ['path', 'container', 'If-None-Match'],
   removeFile: ['path', 'container'],
@@ -108,13 +98,13 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   moveFile: ['from', 'to', 'container'],
   makeFolder: ['path', 'container'],
   watchFiles: ['path', 'container'],
-  // of a daemon without a manager
+  // the daemon has no manager
   setManagers: ['cutOff'],
 };
 
 /**
- * How an answer contradicts the document: it refuses as malformed what the document allows, or
- * accepts what it forbids. (That the answer itself is declared, the client sees to.)
+ * A valid request that was refused as malformed, or a forbidden one that was accepted. The client
+ * checks the answer itself.
  */
 export const contradiction = (
   { operation }: DocumentedOperation,
@@ -125,7 +115,7 @@ export const contradiction = (
   if (kind !== 'valid' || !MALFORMED.has(status)) return undefined;
   const beyond = [
     ...(BEYOND_SCHEMA[String(operation['operationId'])] ?? []),
-    // a full name in the path says whose it is: another namespace beside it contradicts
+    // a full name contradicts another namespace beside it
     ...(/%2F.*[?&]namespace=/i.test(target) ? ['namespace'] : []),
   ];
   const named = String(json.detail?.['field']);
@@ -145,7 +135,7 @@ interface Good {
   readonly body: unknown;
 }
 
-/** Most fields that refer to something refer to what there is. */
+/** Most references name existing things. */
 const knowing = (good: Good, fields: Known['fields'], dice: Dice): Good => {
   const filled = (object: Json): Json =>
     Object.fromEntries(
@@ -161,10 +151,7 @@ const knowing = (good: Good, fields: Known['fields'], dice: Dice): Good => {
   };
 };
 
-/**
- * Bodies with much in them rarely have all of it right: each second one says little more than it
- * must.
- */
+/** Full bodies are rarely valid, so every second one has little more than required fields. */
 const lean = (body: unknown, schema: Json | undefined, dice: Dice): unknown => {
   if (!isObject(body) || dice.chance(0.5)) return body;
   const required = Array.isArray(schema?.['required']) ? schema['required'] : [];
@@ -242,7 +229,7 @@ const queryText = (good: Good['query'], valid: boolean, dice: Dice): string => {
     : `?${pairs.map(([name, value]) => `${name}=${value}`).join(valid ? '&' : dice.pick(['&', '&', '&', '&&', ';']))}`;
 };
 
-/** One of a name, or one for each pair of a map: `style: deepObject`. */
+/** `style: deepObject` has a parameter per pair. */
 const parametersOf = ([name, value]: [string, unknown]): readonly (readonly [string, unknown])[] =>
   isObject(value)
     ? Object.entries(value).map(([key, each]) => [`${name}[${key}]`, each] as const)
@@ -307,7 +294,7 @@ const headersOf = (good: Good['headers'], valid: boolean, dice: Dice): Record<st
   return headers;
 };
 
-/** What a header can carry; the client library sends nothing else. */
+/** The client library sends nothing else in headers. */
 const headerText = (text: string): string => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '?');
 
 const bodyBytes = (
@@ -330,7 +317,7 @@ const bodyBytes = (
   return { bytes: Buffer.from(JSON.stringify(changed)), forbidden: !fits(schema, changed) };
 };
 
-/** The value with one field away, of another type, out of bounds, or too many. */
+/** Removes a field, changes its type, breaks its bounds, or adds one. */
 const oneThingChanged = (good: Json, schema: Json, dice: Dice): Json => {
   const names = Object.keys(isObject(schema['properties']) ? schema['properties'] : {});
   const name = names[dice.below(names.length)];

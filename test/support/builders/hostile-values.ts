@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed, the same requests. */
+/** mulberry32: the same seed gives the same requests. */
 export class Dice {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Dice {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to 1. */
+  /** At least 0, below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -128,7 +128,7 @@ const FIELDS = [
   'toJSON',
 ] as const;
 
-/** Any JSON value, mostly small, sometimes wide or deep. */
+/** Mostly small, sometimes wide or deep. */
 export const hostileValue = (dice: Dice, depth = 0): unknown => {
   const kind = dice.below(depth > 4 ? 5 : 8);
   if (kind <= 1) return dice.pick(TEXTS);
@@ -149,7 +149,7 @@ const hostileObject = (dice: Dice, depth: number): Record<string, unknown> => {
   return value;
 };
 
-/** A body: a good one with something wrong, any object, or bytes that are no JSON. */
+/** A good body with a fault, any object, or bytes that are no JSON. */
 export const hostileBody = (dice: Dice, good: Readonly<Record<string, unknown>>): Buffer => {
   const roll = dice.next();
   if (roll < 0.1) return Buffer.from(JSON.stringify(good));
@@ -173,7 +173,6 @@ export const hostileBody = (dice: Dice, good: Readonly<Record<string, unknown>>)
   ]);
 };
 
-/** The bytes with a few changed, taken out or put in. */
 export const mutated = (dice: Dice, bytes: Buffer): Buffer => {
   const list = [...bytes];
   for (let left = 1 + dice.below(4); left > 0; left -= 1) {
@@ -186,10 +185,7 @@ export const mutated = (dice: Dice, bytes: Buffer): Buffer => {
   return Buffer.from(list);
 };
 
-/**
- * Text fit for a path or query as it stands: any characters, escaped or ill escaped, never a space
- * or control.
- */
+/** Never a space or control; escapes may be malformed. */
 export const hostileSegment = (dice: Dice): string => {
   const text = dice.pick(TEXTS);
   if (dice.chance(0.2))

@@ -61,5 +61,4 @@ export const aClaim = (part: Partial<Claim> = {}): Claim => ({
   ...part,
 });
 
-/** Whoever leads may launch. */
 export const permitted = (): boolean => true;

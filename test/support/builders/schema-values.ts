@@ -1,17 +1,14 @@
 import fc from 'fast-check';
 import { at, isObject, type Json } from '../harness/documented-answers.ts';
 
-/**
- * Values that fit a schema of the document. Knows what our schemas are made of, and throws on the
- * rest.
- */
+/** Values that fit a schema. Throws on keywords that our schemas don't use. */
 export const valuesOf = (schema: Json): fc.Arbitrary<unknown> => {
   const made = ofSchemas.get(schema) ?? arbitraryOf(schema);
   ofSchemas.set(schema, made);
   return made;
 };
 
-/** Made once for each schema, which takes longer than many values of it. */
+/** Building takes longer than drawing many values. */
 const ofSchemas = new WeakMap<Json, fc.Arbitrary<unknown>>();
 
 const arbitraryOf = (schema: Json): fc.Arbitrary<unknown> => {
@@ -56,12 +53,12 @@ const arbitraryOf = (schema: Json): fc.Arbitrary<unknown> => {
   }
 };
 
-/** `^[^\0]*$` and the like: any text is good but for that. */
+/** Such as `^[^\0]*$`. */
 const ANY_TEXT = /^\^(\/?)\[\^\\u0000\]\*\$$/;
 const SHORT = 24;
 
 const ofPatterns = new Map<string, fc.Arbitrary<string>>();
-/** Made once for each pattern: fast-check takes 50 ms and more to make one. */
+/** fast-check takes 50 ms and more for a pattern. */
 const matching = (pattern: string): fc.Arbitrary<string> => {
   const made = ofPatterns.get(pattern) ?? fc.stringMatching(new RegExp(pattern), { size: 'small' });
   ofPatterns.set(pattern, made);
@@ -114,7 +111,7 @@ const objects = (schema: Json): fc.Arbitrary<object> => {
   });
 };
 
-/** Refused at any depth, which JSON Schema has no word for. */
+/** Refused at any depth, which JSON Schema can't express. */
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const numberOr = (value: unknown, otherwise: number): number =>

@@ -2,5 +2,5 @@ import { Seals } from '../../../src/k8s/api/seals.ts';
 
 export const testSeals = new Seals({ key: Buffer.alloc(32, 7) });
 
-/** Of an installation with another pepper. */
+/** An installation with another pepper. */
 export const othersSeals = new Seals({ key: Buffer.alloc(32, 8) });

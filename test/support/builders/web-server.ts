@@ -1,6 +1,6 @@
 /**
- * A command that serves HTTP on a port of its loopback, with programs that every Debian has:
- * `/status/N` answers N, `/hang` never, `/stop` ends it; all else 200 with the request's head.
+ * Uses programs that every Debian has. `/status/N` answers N, `/hang` never, `/stop` ends it;
+ * others 200 with the request's head.
  */
 export const webServer = (port: number): readonly string[] => ['perl', '-e', SERVER, String(port)];
 

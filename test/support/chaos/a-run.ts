@@ -25,8 +25,8 @@ const LOOK_EVERY_MS = 250;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * A run as it might have been, written down change by change. Its clock is moved by `at`; each
- * change of the store gets a revision, and is seen right before and after.
+ * An invented run, written change by change. `at` moves its clock; each change gets a revision,
+ * seen right before and after it.
  */
 export class MadeUpRun {
   readonly calls: Call[] = [];
@@ -50,7 +50,7 @@ export class MadeUpRun {
     return this.#now;
   }
 
-  /** Milliseconds; never back. */
+  /** In ms; never back. */
   at(moment: Moment): this {
     this.#now = Math.max(moment, this.#now + 0.01);
     return this;
@@ -69,7 +69,7 @@ export class MadeUpRun {
     return this.#change({ kind: 'pool', namespace: 'team', name, state });
   }
 
-  /** Of the owner's, for a claim unless told. One that is approved has not been used. */
+  /** By default by the claim's owner. An approved one is unused. */
   approval(name: string, change: Partial<ApprovalState>): this {
     const { use, ...before } = { ...this.#approvals.get(name), ...change };
     const state: ApprovalState = {
@@ -154,7 +154,6 @@ export class MadeUpRun {
     return this.#change({ kind: 'sandbox', name: id });
   }
 
-  /** From the moment of the clock on; it takes 10 ms unless told. */
   call(asked: Asked, answer?: Answer, more: Partial<Call> = {}): this {
     this.calls.push({
       user: OWNER,
@@ -182,10 +181,7 @@ export class MadeUpRun {
     return this;
   }
 
-  /**
-   * Nothing disturbs it, and it is looked at each 250 ms; each shard is led by replica 0, and usage
-   * is not told, unless said.
-   */
+  /** By default undisturbed: a look each 250 ms, replica 0 leads all shards, no usage. */
   rest(forMs: number, said: Partial<Pick<Look, 'led' | 'usage'>> = {}): this {
     const [from, looks]: [Moment, Look[]] = [this.#now, []];
     for (let at = from; at <= from + forMs; at += LOOK_EVERY_MS)
@@ -197,12 +193,12 @@ export class MadeUpRun {
     return this;
   }
 
-  /** The revision that the store stands at. */
+  /** Revision of the store. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Undoes all that was written since the revision. */
+  /** Undoes everything written since the revision. */
   setBack(kept: number): this {
     const rewind = { kept, lost: this.#revision };
     this.rewinds.push(rewind);

@@ -9,20 +9,19 @@ import { line } from '../harness/line.ts';
 
 export interface ApprovalRounds {
   readonly rounds: number;
-  /** Everything random comes from here. */
   readonly seed: number;
   readonly onRound?: (round: number, unanswered: number) => void;
 }
 
 const CLAIMS = 8;
 const CALL_MS = NEVER_COMES_MS;
-/** After the requests were sent; some are answered by then. */
+/** In ms after the requests were sent; some are answered by then. */
 const KILL_WITHIN_MS = 120;
 
 /**
- * Claims and deletes that a person approved, under way while the daemon is killed with -9 at a
- * random moment, and repeated then. Rejects where a grant had no effect or more than one, or a
- * repetition was not told what the first one did. Resolves with how many were unanswered.
+ * Sends approved claims and deletes, kills the daemon with -9 at a random moment, and repeats them.
+ * Rejects if a grant had no effect or several, or a repetition got another answer. Resolves with
+ * the number of unanswered requests.
  */
 export const approvalKillRounds = async ({
   rounds,
@@ -55,7 +54,7 @@ export const approvalKillRounds = async ({
       const ended = await held.approvedAndKilled(
         ids.map((id) => (client: HttpClient) => sent(client, 'DELETE', `/sandboxes/${id}`)),
       );
-      // One that was gone before the answer was lost is not there any more.
+      // A delete that took effect before its answer was lost finds nothing.
       for (const answer of ended) expect(answer.status, answer.text).to.be.oneOf([200, 404]);
       await expectRunning(daemon.client(), [], []);
       unanswered += held.unanswered;
@@ -69,7 +68,6 @@ export const approvalKillRounds = async ({
 
 type Request = (client: HttpClient) => Promise<HttpAnswer>;
 
-/** Requests that wait for a person. */
 class Held {
   unanswered = 0;
   readonly #daemon: DaemonUnderTest;
@@ -79,7 +77,7 @@ class Held {
     [this.#daemon, this.#dice] = [daemon, dice];
   }
 
-  /** Returns what each was told at last, after a kill; who was told before was told the same. */
+  /** The last answer of each, after a kill; earlier answers were the same. */
   async approvedAndKilled(requests: readonly Request[]): Promise<readonly HttpAnswer[]> {
     const daemon = this.#daemon;
     const asked = await this.#all(requests);
@@ -107,13 +105,13 @@ class Held {
     return after;
   }
 
-  /** Undefined where the answer was lost. */
+  /** Undefined if the answer was lost. */
   #all(requests: readonly Request[]): Promise<readonly (HttpAnswer | undefined)[]> {
     const client = this.#daemon.client();
     return Promise.all(requests.map((request) => request(client).catch(() => undefined)));
   }
 
-  /** Sessions of one machine end with the daemon: a person logs in to each run of it. */
+  /** On one machine sessions end with the daemon, so a person logs in to each run. */
   async #approve(approvals: readonly string[]): Promise<void> {
     const client = new HttpClient(this.#daemon.run.port);
     try {
@@ -137,7 +135,6 @@ const sent = (
 
 const sandboxIdOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
 
-/** These and no other. */
 const expectRunning = async (
   client: HttpClient,
   names: readonly string[],

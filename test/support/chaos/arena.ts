@@ -11,24 +11,21 @@ import { FakeClock } from './faults/clock-jump.ts';
 import { POOL_TEMPLATE, type Reached } from './recorder.ts';
 
 const NODES = 5;
-/** No user has such a name. */
+/** Not a user's name. */
 const ADMIN = '';
-/** Nothing listens there. */
 const NOWHERE = 'http://127.0.0.1:1';
-/** Who has no key, but a session at the console. */
+/** Has a session at the console instead of a key. */
 export const OPERATOR = 'operator';
 
 export interface ArenaOptions {
-  /** Sandboxes that one user may have. */
   readonly quota: number;
-  /** Replicas that one user may ask for. */
   readonly replicaQuota: number;
   readonly replicas: number;
-  /** The team whose claims and deletes wait for a person, and how long a grant is good. */
+  /** Claims and deletes of this team wait for a person. */
   readonly gated: { readonly team: string; readonly grantMs: number };
 }
 
-/** One replica, with links of its own that can be made bad, and a clock that can be set. */
+/** A replica with its own breakable links, and a clock that can be set. */
 export interface Contender extends Reached {
   readonly replica: Replica;
   readonly toApi: FaultProxy;
@@ -36,7 +33,7 @@ export interface Contender extends Reached {
   readonly clock: FakeClock;
 }
 
-/** The replicas, the cluster and the Redis they live on, all of it at the mercy of faults. */
+/** Replicas, their cluster and Redis, all exposed to faults. */
 export class Arena {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
@@ -44,7 +41,7 @@ export class Arena {
   readonly contenders: readonly Contender[];
   /** By `namespace/team/user`. */
   readonly #keys = new Map<string, string>();
-  /** Of each replica, by user. */
+  /** By replica, then by user. */
   readonly #clients: Map<string, HttpClient>[] = [];
   readonly #folder: string;
 
@@ -123,18 +120,18 @@ export class Arena {
     }
   }
 
-  /** Makes a user with a key, and answers how records name it. */
+  /** Returns the user's name in records. */
   async user(team: string, user: string): Promise<string> {
     const name = `${this.replicas.namespaceOf(team)}/${team}/${user}`;
     this.#keys.set(name, await this.replicas.tenant(team, user));
     for (const clients of this.#clients) {
       clients.get(name)?.close();
-      clients.delete(name); // of the key before
+      clients.delete(name); // they have the old key
     }
     return name;
   }
 
-  /** Of a replica, whose port for E2B's SDKs is another one each time that it starts. */
+  /** The port for E2B's SDKs changes at each start. */
   #compatibleOf(replica: Replica, gated: string): (user: string) => HttpClient | undefined {
     const clients = new Map<string, HttpClient>();
     return (user) => {
@@ -148,17 +145,13 @@ export class Arena {
     };
   }
 
-  /** The replica as its administrator. */
   admin(replica: number): HttpClient {
     const contender = this.contenders[replica];
     if (!contender) throw new Error(`there is no replica ${replica}`);
     return contender.client(ADMIN);
   }
 
-  /**
-   * What pools are made from: sandboxes that end after half an hour without activity, if a clock
-   * said so.
-   */
+  /** Sandboxes end after half an hour without activity. */
   async template(): Promise<void> {
     await this.controlPlane.apply(aPodTemplate(POOL_TEMPLATE, { idleTimeout: '30m' }));
   }
@@ -183,13 +176,13 @@ interface LinkTerms {
   readonly redis: RedisServer;
   readonly folder: string;
   /**
-   * What passes to the API server is seen, so that one watch can be late. It costs as much as TLS
-   * does, so one replica has it.
+   * The proxy sees what passes, so that one watch can be late. That costs as much as TLS, so only
+   * one replica has it.
    */
   readonly isSeen: boolean;
 }
 
-/** A replica's own way to the API server and to Redis, and its own wall clock. */
+/** The replica's own links, and its own wall clock. */
 const linkOf = async (
   n: number,
   { controlPlane, redis, folder, isSeen }: LinkTerms,

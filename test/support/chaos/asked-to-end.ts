@@ -2,16 +2,10 @@ import { type Case, isAcknowledged } from './case.ts';
 import type { Moment } from './history.ts';
 import type { Life } from './lives.ts';
 
-/**
- * By how much sooner than activity and timeout say it may end: activity is noted every now and
- * then.
- */
+/** Activity is noted only at intervals, so a sandbox may end this much early. */
 const TOLERANCE_MS = 1_000;
 
-/**
- * When it was first asked for, by anybody, that the sandbox ends, or when its idle timeout may end
- * it; Infinity: never.
- */
+/** First request to end the sandbox, or first possible idle timeout; else Infinity. */
 export const askedToEnd = (seen: Case, id: string): Moment => {
   const life = seen.instances.get(id);
   const deletes = seen.deletes.get(id) ?? [];
@@ -26,14 +20,14 @@ export const askedToEnd = (seen: Case, id: string): Moment => {
   );
 };
 
-/** So long after its last activity that is known, and no sooner, its timeout may end it. */
+/** First possible end by idle timeout after its last known activity. */
 const idleSince = ({ about, time }: Case, { id, claims, ended }: Life): Moment => {
   const [claim] = claims;
   if (!claim?.idleTimeoutMs) return Infinity;
   const endedBy = ended === undefined ? Infinity : time.latest(ended);
   const runs = (about.get(id) ?? []).flatMap((call) => {
     const { asked, invoked } = call;
-    // A command that was answered ran for as long as it was to run.
+    // An answered command ran for its full time.
     return asked.what === 'exec' && isAcknowledged(call) && invoked <= endedBy
       ? [invoked + (asked.seconds ?? 0) * 1_000]
       : [];

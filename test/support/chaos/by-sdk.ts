@@ -3,7 +3,7 @@ import { idempotencyInFlight, sandboxNotFound, type Refusal } from '../../../src
 import type { HttpAnswer, HttpAsk } from '../harness/http-client.ts';
 import type { Asked, ClaimAsked } from './history.ts';
 
-/** A request of the load as E2B's SDKs send it, to the port that is for them. */
+/** A request as E2B's SDKs send it, to their port. */
 export interface SdkRequest {
   readonly method: string;
   readonly path: string;
@@ -13,7 +13,7 @@ export interface SdkRequest {
 /** Longer than a run. */
 const LIFETIME_SECONDS = 86_400;
 
-/** Returns the request in the words of the SDKs; undefined where the REST API alone has any. */
+/** Undefined if only the REST API has such a request. */
 export const sdkRequestOf = (asked: Asked): SdkRequest | undefined => {
   switch (asked.what) {
     case 'claim':
@@ -43,7 +43,7 @@ const claimOf = ({ pool, key }: ClaimAsked): SdkRequest => ({
 
 const pathOf = (id: string): string => `/sandboxes/${id.replaceAll('-', '')}`;
 
-/** That API has no codes of its own: its messages are those of the refusals. */
+/** That API has no error codes; its messages are the refusals' own. */
 const REFUSALS: readonly Refusal[] = [sandboxNotFound(), idempotencyInFlight()];
 const CODES: readonly (readonly [string, string])[] = [
   ['no idle pods available in pool', 'POOL_EXHAUSTED'],
@@ -51,7 +51,7 @@ const CODES: readonly (readonly [string, string])[] = [
   ...REFUSALS.map(({ message, code }) => [message, code] as const),
 ];
 
-/** Returns the answer of that port as the REST API would have given it. */
+/** Translates an answer to that of the REST API. */
 export const asRest = ({ what }: Asked, answer: HttpAnswer): HttpAnswer => {
   const { sandboxID, message, state } = JSON.parse(answer.text || '{}') as {
     readonly sandboxID?: string;

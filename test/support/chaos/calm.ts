@@ -1,13 +1,10 @@
 import type { Look, Rest } from './history.ts';
 
-/**
- * A machine that is short of time has more of it: of what lies between two looks so much counts.
- */
+/** On a busy machine, at most this much time counts between two looks. */
 const MOST_BETWEEN_MS = 500;
 
 /**
- * In the longest run of looks for which it does not hold: how much calm time lay in it. A look that
- * can't tell begins anew.
+ * Calm time in the longest run of looks without the condition. An undecided look starts a new run.
  */
 export const longestWithout = (
   { looks }: Pick<Rest, 'looks'>,
@@ -24,5 +21,4 @@ export const longestWithout = (
   return longest;
 };
 
-/** As `longestWithout` counts. */
 export const calmOf = (rest: Pick<Rest, 'looks'>): number => longestWithout(rest, () => false);

@@ -3,22 +3,22 @@ import { excusedIn } from './excused.ts';
 import { livesOf, type Life, type Lives } from './lives.ts';
 import { Timeline } from './timeline.ts';
 
-/** The evidence, put in order for the promises to be looked at. */
+/** The evidence, indexed for checking the promises. */
 export interface Case extends Evidence, Lives {
   readonly time: Timeline;
-  /** What is and was there, excused or not: to be counted. */
+  /** Also excused ones. */
   readonly all: Lives;
-  /** Every call, excused or not: what was asked for may have its effect. */
+  /** Also excused ones: their requests may take effect. */
   readonly everyCall: readonly Call[];
-  /** By sandbox: the calls that were about it, and the claims that it was the answer to. */
+  /** By sandbox: the calls about it, and the claims that returned it. */
   readonly about: ReadonlyMap<string, readonly Call[]>;
-  /** By sandbox: when its end was asked for. */
+  /** By sandbox: requests to end it. */
   readonly deletes: ReadonlyMap<string, readonly Moment[]>;
-  /** By the uid of a pool: when it was first to be deleted with force. */
+  /** By a pool's uid: its first forced delete. */
   readonly forced: ReadonlyMap<string, Moment>;
 }
 
-/** Without what nothing can be said about: `excusedIn` says why. */
+/** Omits everything undecidable; see `excusedIn`. */
 export const caseOf = (evidence: Evidence): Case => {
   const time = new Timeline(evidence.sightings);
   const all = livesOf(evidence.changes);
@@ -72,7 +72,7 @@ const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<st
   return forced;
 };
 
-/** What a call says of itself, for a reader of violations. */
+/** Describes a call for a reader of violations. */
 export const said = ({ user, replica, asked, invoked, completed, answer }: Call): string => {
   const { what: _what, ...terms } = asked;
   const what = Object.values(terms).map(String).join(' ');
@@ -85,7 +85,7 @@ export const said = ({ user, replica, asked, invoked, completed, answer }: Call)
 export const isAcknowledged = ({ answer }: Call): boolean =>
   answer !== undefined && answer.status >= 200 && answer.status < 300;
 
-/** It ran through the whole call, as far as the store can prove. */
+/** Provably ran through the whole call. */
 export const ranThrough = ({ time }: Case, life: Life, { invoked, completed }: Call): boolean =>
   life.spans.some(
     ({ state, from, to }) =>

@@ -18,26 +18,23 @@ import { violationsOf } from './verdict.ts';
 
 export interface ChaosOptions {
   /**
-   * Faults come from here: their kinds, victims and times, in order. What they meet is left to
-   * chance, and so is what clients do in between.
+   * Determines kinds, victims and times of faults, in order. Their effects and the clients are left
+   * to chance.
    */
   readonly seed: number;
-  /**
-   * It goes on until so many claims are acknowledged and so many faults are over, or for
-   * `atMostMs`.
-   */
+  /** The run ends after this many claims and faults, or after `atMostMs`. */
   readonly claims: number;
   readonly faults: number;
   readonly atMostMs: number;
-  /** Those of FAULT_KINDS that are used; all unless told. */
+  /** Of FAULT_KINDS; all by default. */
   readonly kinds?: readonly string[];
-  /** How long one of them lasts at most. */
+  /** Longest duration of a fault. */
   readonly longestMs?: number;
   readonly clients?: number;
-  /** 3 unless told. */
+  /** 3 by default. */
   readonly replicas?: number;
   readonly onStrike?: (line: string) => void;
-  /** Ends the load early; what was reached by then is judged. */
+  /** Ends the load early; what happened until then is judged. */
   readonly enough?: AbortSignal;
 }
 
@@ -47,41 +44,39 @@ export interface ChaosReport {
   readonly disturbances: readonly Disturbance[];
   readonly violations: readonly Violation[];
   readonly evidence: Evidence;
-  /** What each replica logged lately. */
   readonly logs: readonly string[];
 }
 
 const CLIENTS = 16;
 const REPLICAS = 3;
-/** Less than the pools of the first user hold, so that it is met. */
+/** Below the first user's pools, so that it is met. */
 const QUOTA = 10;
-/** Met by what comes and goes beside the pools of the first user. */
+/** Met by pools that come and go. */
 const REPLICA_QUOTA = 24;
 const POOLS = [
   { user: 'ann', name: 'alpha', replicas: 8 },
   { user: 'ann', name: 'beta', replicas: 4 },
   { user: 'bob', name: 'gamma', replicas: 6 },
 ] as const;
-/** Filled and emptied. */
 const FILLED = { least: 2, most: 24 } as const;
 /**
- * `cat` has the pool that is filled, `dan` the namespace that comes and goes; what `eve` asks for
- * waits for a person.
+ * `cat` has the pool that is filled, `dan` the namespace that comes and goes; `eve`'s requests wait
+ * for a person.
  */
 const TEAMS = { ann: 'red', bob: 'blue', cat: 'blue', dan: 'green', eve: 'violet' } as const;
 const GATED = { team: TEAMS.eve, grantMs: 30_000 } as const;
 const GATED_REPLICAS = 6;
 const SETTLE_MS = 90_000;
-/** How often it is looked whether the load has done enough. */
+/** Interval of checks whether the load has done enough. */
 const ENOUGH_EVERY_MS = 1_000;
-/** For the faults of one strike, and what restarts after them. */
+/** For the faults of a strike, and restarts after them. */
 const STRIKE_MS = 300_000;
-/** After so many of ten strikes comes a rest; after others the next one follows at once. */
+/** Of ten strikes, this many are followed by a rest. */
 const RESTS_OF_TEN = 6;
-/** Of so many rests one is whole; the last one always is. */
+/** One of this many rests is whole; so is the last. */
 const WHOLE_OF = 8;
 
-/** Load and faults on the replicas; then what the evidence says about the promises. */
+/** Runs load and faults, then checks the promises against the evidence. */
 export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
   const arena = await Arena.start({
     quota: QUOTA,
@@ -183,7 +178,7 @@ const judged = async (
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');
   await load.stop();
-  // Whose claims are held, their pools' forced ends are held too.
+  // If claims are held, forced ends of pools are held too.
   const unreconciled = await reconciling.unreconciled(load, disturbances);
   await operator.stop();
   await store.stop();
@@ -235,7 +230,7 @@ const underFaults = async (
     (load.claims < options.claims || disturbances.length < options.faults)
   ) {
     const faultsLeft = options.faults - disturbances.length;
-    // Spread over the claims.
+    // Spreads the faults over the claims.
     if (faultsLeft > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
       const done = await strike(plan.next(faultsLeft), { now, replicas, withinMs: STRIKE_MS });
       disturbances.push(...done);

@@ -8,7 +8,6 @@ import { line } from '../harness/line.ts';
 
 export interface EnvRounds {
   readonly rounds: number;
-  /** Everything random comes from here. */
   readonly seed: number;
   readonly onRound?: (round: number, held: number) => void;
 }
@@ -16,21 +15,19 @@ export interface EnvRounds {
 const CLIENTS = 4;
 const MOST = 6;
 const MEMBERS = ['a', 'b'] as const;
-/** Whatever else the machine has to do. */
+/** However busy the machine is. */
 const CALL_MS = NEVER_COMES_MS;
 
-/** What was acknowledged, by clients that go on until they are told to end or are cut off. */
 class Acknowledged {
   readonly held = new Set<string>();
-  /** The last label that an owner was told is kept; a later one may have landed. */
+  /** The last acknowledged label; a later one may have landed. */
   label = 0;
   tried = 0;
 }
 
 /**
- * Claims of an env's members and changes of it without pause while the daemon is killed with -9 at
- * a random moment. Rejects where an acknowledged claim or change was lost, bounds or counts are not
- * kept, or nothing is decided any more.
+ * Claims from and changes an env while the daemon is killed with -9 at a random moment. Rejects if
+ * an acknowledged claim or change was lost, bounds or counts are violated, or sizing has stopped.
  */
 export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promise<void> => {
   const dice = new Dice(seed);
@@ -79,7 +76,6 @@ const anEnv = async (client: HttpClient): Promise<void> => {
   expect((await client.put('/envs/e/autoscaling/groups/a', group)).status).to.equal(200);
 };
 
-/** Claims of both members, changes of the env and of the group's least, until the end. */
 class Load {
   readonly #work: Promise<unknown>;
   #over = false;
@@ -177,10 +173,7 @@ const ended = async (client: HttpClient, known: Acknowledged, id: string): Promi
   known.held.delete(id);
 };
 
-/**
- * With all given back there is one for each claim up to the most, and then, with nothing asked for,
- * as few as the least.
- */
+/** The env grows by claims to its maximum, and shrinks to its minimum without them. */
 const servesAgain = async (client: HttpClient, known: Acknowledged): Promise<void> => {
   for (const id of await runningOf(client)) await ended(client, known, id);
   const claims = await Promise.all(

@@ -3,7 +3,7 @@ import type { Life, Lives } from './lives.ts';
 import type { Timeline } from './timeline.ts';
 import { keyOf } from './undoing.ts';
 
-/** What nothing can be said about. */
+/** What the evidence can't decide. */
 export interface Excused {
   instance(life: Pick<Life, 'id' | 'namespace' | 'spans'>): boolean;
   /** By `namespace/name`. */
@@ -11,12 +11,12 @@ export interface Excused {
   call(call: Call): boolean;
 }
 
-/** A request that was under way when the store was set back may have its effect so much later. */
+/** A request in progress when the store was set back may take effect this much later. */
 const UNDER_WAY_MS = 10_000;
 
 /**
- * What a store that was set back has lost: all that was written between copy and restore, and what
- * was asked for then. And what a namespace took with it that was deleted by hand.
+ * Everything written or requested between copy and restore of a store, and everything in a
+ * namespace deleted by hand.
  */
 export const excusedIn = (
   evidence: Evidence,

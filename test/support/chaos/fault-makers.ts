@@ -21,7 +21,6 @@ import { type Refused, WritesRefused } from './faults/writes-refused.ts';
 
 type Attacked = Pick<Contender['replica'], 'kill' | 'start' | 'stop' | 'signal' | 'isRunning'>;
 
-/** What faults befall. */
 export interface Victims {
   readonly contenders: readonly (Pick<Contender, 'toApi' | 'toRedis' | 'clock'> & {
     readonly replica: Attacked;
@@ -35,19 +34,17 @@ export interface Victims {
     'kill' | 'restart' | 'signal' | 'keepCopy' | 'restartFromCopy'
   > & { readonly client: Flushable };
   readonly store: SetBackStore;
-  /** Where instances live. */
+  /** Instances live in these. */
   readonly namespaces: readonly [string, ...string[]];
-  /** One that may be deleted; `renew` makes it and its user anew. */
+  /** May be deleted; `renew` makes it and its user again. */
   readonly passing: { readonly namespace: string; renew(): Promise<void> };
-  /** A pool that is filled and emptied. */
   readonly filled: { resize(dice: Dice): Promise<void>; leader(): Promise<number> };
 }
 
-/** ms. */
 export interface Lengths {
-  /** Of what is over as soon as it is mended, such as a process that is killed. */
+  /** For faults that end by their repair, such as a killed process. */
   brief(dice: Dice): number;
-  /** Of what goes on. */
+  /** For faults that last. */
   long(dice: Dice): number;
 }
 
@@ -55,12 +52,12 @@ export type Maker = (victims: Victims, dice: Dice, lengths: Lengths) => Fault;
 
 const HOUR_S = 3_600;
 const NODES = 5;
-/** How much a Redis lacks that takes another one's place. */
+/** Writes that a replacing Redis lacks. */
 const LACKS_MS = 1_000;
-/** How late a watch is. */
+/** Delay of a watch. */
 const BEHIND_MS = 2_000;
 const BEHIND_MORE_MS = 8_000;
-/** From the change of a pool's size to the death of its leader. */
+/** From the change of a pool's size to its leader's death. */
 const FILL_MS = 1_500;
 
 /** By kind. */
@@ -201,7 +198,7 @@ const aReplica = (
   return { n, replica };
 };
 
-/** Another fault may have started it again already. */
+/** Another fault may have started it already. */
 const mortal = (replica: Attacked): Mortal => ({
   kill: () => replica.kill(),
   restart: () =>
@@ -251,7 +248,7 @@ const badLink = (
   });
 };
 
-/** Of the last replica, whose way to the API server shows what passes. */
+/** Only the last replica's proxy sees what passes. */
 const watchBehind = (
   { contenders }: Victims,
   dice: Dice,

@@ -3,21 +3,20 @@ import { type Lengths, MAKERS, type Victims } from './fault-makers.ts';
 import type { Fault } from './faults/fault.ts';
 import type { Blow, Strike } from './strike.ts';
 
-/** Between two strikes. */
 const CALM_MS = 1_000;
 const CALM_MORE_MS = 3_000;
-/** From the first fault of a strike to its last. */
+/** From a strike's first fault to its last. */
 const SPREAD_MS = 1_500;
-/** From when the first one begins to be mended. */
+/** Counts from the first repair. */
 const MENDING_MS = 600;
-/** Of ten strikes so many have one fault alone, two, three. */
+/** Number of faults in ten strikes. */
 const AT_ONCE = [1, 1, 1, 1, 2, 2, 2, 2, 2, 3] as const;
-/** How long faults are that were not said to be shorter. */
+/** Default bound on a fault's duration. */
 const LONGEST_MS = 60_000;
 
 export const FAULT_KINDS: readonly string[] = Object.keys(MAKERS);
 
-/** Returns `kinds`; throws where one is not among those that there are, and names these. */
+/** Throws if a kind is unknown. */
 export const kindsAmong = (all: readonly string[], kinds: readonly string[]): readonly string[] => {
   const unknown = kinds.find((kind) => !all.includes(kind));
   if (unknown === undefined) return kinds;
@@ -25,16 +24,16 @@ export const kindsAmong = (all: readonly string[], kinds: readonly string[]): re
 };
 
 export interface FaultPlanOptions {
-  /** The same seed has the same faults befall the same victims, after the same calm. */
+  /** The same seed gives the same faults, victims and calm. */
   readonly seed: number;
-  /** Of FAULT_KINDS; all unless told. */
+  /** Of FAULT_KINDS; all by default. */
   readonly kinds?: readonly string[];
   readonly longestMs?: number;
 }
 
 /**
- * Every kind once, in an order of chance, before any comes again; now and then two or three of
- * different kinds and victims at once, or one while another is being mended.
+ * Every kind once in random order before any repeats; sometimes several at once, or one during
+ * another's repair.
  */
 export class FaultPlan {
   readonly #victims: Victims;
@@ -55,7 +54,7 @@ export class FaultPlan {
     ];
   }
 
-  /** At most so many faults. */
+  /** Returns at most `most` faults. */
   next(most: number): Strike {
     const count = Math.min(this.#dice.pick(AT_ONCE), most);
     const calmMs = CALM_MS + this.#dice.below(CALM_MORE_MS);
@@ -79,7 +78,7 @@ export class FaultPlan {
     const [kind = ''] = this.#left.splice(this.#dice.below(this.#left.length), 1);
     const make = MAKERS[kind];
     if (!make) throw new Error('there is no kind of fault to choose from');
-    // What chance does later, once the fault is under way, must not change what comes after it.
+    // Later choices of a running fault must not change the plan.
     return { kind, fault: make(this.#victims, new Dice(this.#dice.below(2 ** 32)), this.#lengths) };
   }
 }
@@ -92,7 +91,7 @@ const keepsAway = (one: Fault, other: Fault): boolean =>
 
 const victimsOf = ({ victim, also = [] }: Fault): readonly string[] => [victim, ...also];
 
-/** Mostly some seconds, and now and then as long as they may be. */
+/** Mostly some seconds, sometimes the maximum. */
 const lengthsUpTo = (longestMs: number): Lengths => {
   const between = (dice: Dice, least: number, most: number): number =>
     Math.min(least, longestMs) + dice.below(Math.max(1, Math.min(most, longestMs) - least));

@@ -8,7 +8,6 @@ export interface FilledDeps {
   readonly arena: Pick<Arena, 'contenders' | 'admin' | 'controlPlane'>;
   readonly recorder: Recorder;
   readonly user: string;
-  /** Replicas of it. */
   readonly least: number;
   readonly most: number;
 }
@@ -16,7 +15,7 @@ export interface FilledDeps {
 const POOL = 'delta';
 const ANSWER_MS = 3_000;
 
-/** A pool that is now large and now small, and whose leader is known. */
+/** Alternates between two sizes, and knows its leader. */
 export class Filled {
   readonly #deps: FilledDeps;
   #isLarge = false;
@@ -29,7 +28,7 @@ export class Filled {
     await this.#insist({ what: 'create-pool', pool: POOL, replicas: this.#deps.least });
   }
 
-  /** The other size; resolves once that is acknowledged. */
+  /** Resolves once it is acknowledged. */
   async resize(dice: Dice): Promise<void> {
     const { least, most } = this.#deps;
     this.#isLarge = !this.#isLarge;
@@ -37,7 +36,7 @@ export class Filled {
     await this.#insist({ what: 'resize-pool', pool: POOL, replicas });
   }
 
-  /** The replica that leads it, by its index. */
+  /** By index. */
   async leader(): Promise<number> {
     const { arena, user } = this.#deps;
     const uidOf = async (field: string): Promise<string> =>

@@ -1,4 +1,4 @@
-/** Holds up those who work, so that a moment comes in which none of them does. */
+/** Stops workers, so that at some moment none works. */
 export class Gate {
   #opened: Promise<void> | undefined;
   #open: () => void = () => undefined;
@@ -9,7 +9,7 @@ export class Gate {
     return this.#opened !== undefined;
   }
 
-  /** Does the work once the gate is open; it counts as inside until that is done. */
+  /** Waits for the gate; the work counts as inside until it is done. */
   async through<T>(work: () => Promise<T>): Promise<T> {
     while (this.#opened) await this.#opened;
     this.#inside += 1;
@@ -21,10 +21,7 @@ export class Gate {
     }
   }
 
-  /**
-   * Resolves once nobody is inside, with true, or after so many ms with false; nobody comes in
-   * until `open`.
-   */
+  /** False if somebody is still inside after `withinMs`. Nobody enters until `open`. */
   async close(withinMs: number): Promise<boolean> {
     this.#opened ??= new Promise((resolve) => {
       this.#open = resolve;

@@ -5,19 +5,16 @@ import type { Asked, ClaimAsked } from './history.ts';
 import type { Recorder } from './recorder.ts';
 
 const MOST_TRIES = 8;
-/** A delete is repeated until it is acknowledged, so that no pool runs dry. */
+/** Deletes repeat until they are acknowledged, so that no pool runs dry. */
 export const DELETE_TRIES = 100;
 
-/**
- * What all clients of the load have in common: how they ask, what they hold, and when they pause.
- */
+/** Shared by the load's clients: requests, held sandboxes and pauses. */
 export class Hands {
-  /** Claimed, and not yet asked to end. */
+  /** Claimed, without a request to end. */
   readonly held = new Set<string>();
   readonly gate = new Gate();
   readonly dice: Dice;
   isOver = false;
-  /** Acknowledged. */
   claims = 0;
   readonly #recorder: Recorder;
   readonly #replicas: number;
@@ -34,7 +31,7 @@ export class Hands {
     [this.#recorder, this.#replicas, this.dice] = [recorder, replicas, dice];
   }
 
-  /** Rounds of work until the load is over; each is done before a pause begins. */
+  /** Repeats rounds until the load is over; a pause waits for their end. */
   async again(round: () => Promise<void>): Promise<void> {
     while (!this.isOver)
       await this.gate.through(async () => {
@@ -50,7 +47,7 @@ export class Hands {
     return this.#recorder.send(user, replica, asked);
   }
 
-  /** To some replica; from one that is out of reach, or says so, to another. */
+  /** Tries other replicas if one is unreachable or unavailable. */
   async insist(user: string, asked: Asked, tries = MOST_TRIES): Promise<HttpAnswer | undefined> {
     for (let left = tries; left > 0; left -= 1) {
       const answer = await this.send(user, asked);
@@ -61,7 +58,6 @@ export class Hands {
     return undefined;
   }
 
-  /** The id of what it was given. */
   async claim(user: string, asked: ClaimAsked): Promise<string | undefined> {
     const answer =
       asked.key === undefined ? await this.send(user, asked) : await this.insist(user, asked);
@@ -72,13 +68,12 @@ export class Hands {
     return id;
   }
 
-  /** Until it is acknowledged, or gone. */
   async end(user: string, id: string): Promise<void> {
     this.held.delete(id);
     await this.insist(user, { what: 'delete', id }, DELETE_TRIES);
   }
 
-  /** A while, or less where the load is to pause or is over. */
+  /** Shorter if the load pauses or ends. */
   async idle(ms: number): Promise<void> {
     await pause(ms, () => this.isOver || this.gate.isClosed);
   }

@@ -1,20 +1,20 @@
-/** Milliseconds of the one monotonic clock that everything of a run is timed by. */
+/** In ms, by the monotonic clock of the whole run. */
 export type Moment = number;
 
 export interface ClaimAsked {
   readonly what: 'claim';
   readonly pool: string;
   readonly key?: string;
-  /** How long it waits for an instance. */
+  /** Wait for an instance. */
   readonly waitSeconds?: number;
-  /** Replaces the idle timeout of the template. */
+  /** Replaces the template's idle timeout. */
   readonly idleSeconds?: number;
-  /** Tells the request from every other: one that repeats it is the same one. */
+  /** Identifies the request; its repetitions share the name. */
   readonly name?: string;
   readonly approvalSeconds?: number;
 }
 
-/** What an operator does about a request that waits. */
+/** An operator's decision. */
 export interface DecideAsked {
   readonly what: 'decide';
   readonly approval: string;
@@ -24,13 +24,13 @@ export interface DecideAsked {
 export interface ExecAsked {
   readonly what: 'exec';
   readonly id: string;
-  /** How long the command runs. */
+  /** Duration of the command. */
   readonly seconds?: number;
-  /** What is run in its place. */
+  /** Replaces the default command. */
   readonly command?: string;
 }
 
-/** What a client asked for. Of claims, pools and envs: names in the namespace of the client. */
+/** Names are in the client's namespace. */
 export type Asked =
   | ClaimAsked
   | ExecAsked
@@ -53,58 +53,57 @@ export type Asked =
 export interface Answer {
   readonly status: number;
   readonly errorCode?: string;
-  /** By which it waits for a person, or did. */
+  /** The approval for which it waits or waited. */
   readonly approval?: string;
-  /** The sandbox that it shows, and its status; of a pool its phase. */
+  /** The shown sandbox and its status, or a pool's phase. */
   readonly id?: string;
   readonly shows?: string;
 }
 
-/** One request to one replica; a repetition is a call of its own. */
+/** A request to one replica; each repetition is its own call. */
 export interface Call {
-  /** `namespace/team/user`, as records name an owner. */
+  /** `namespace/team/user`, as in records. */
   readonly user: string;
   readonly replica: number;
   readonly asked: Asked;
   readonly invoked: Moment;
-  /** When the answer was there, or no more was waited for. */
+  /** Time of the answer, or of giving up. */
   readonly completed: Moment;
-  /** Absent: unknown. It may have had its effect, or have it yet. */
+  /** Absent if unknown: it may have had its effect, or have it later. */
   readonly answer?: Answer;
-  /** It went to the port that is for E2B's SDKs. */
+  /** Sent to the port for E2B's SDKs. */
   readonly bySdk?: true;
 }
 
-/** Something done to the system from outside; the log of its effect. */
+/** An action on the system from outside, with its effect. */
 export interface Disturbance {
   readonly kind: string;
   readonly victim: string;
   readonly from: Moment;
   readonly to: Moment;
-  /** From then on some replica leads every shard and can write, though `to` may be later. */
+  /** From then on every shard has a leader that can write, even before `to`. */
   readonly led: Moment;
-  /** Instances whose Pod or record it removed by hand. */
+  /** Instances whose Pod or record it removed. */
   readonly removed: readonly string[];
-  /** Instances whose labels it changed by hand. */
+  /** Instances whose labels it changed. */
   readonly edited?: readonly string[];
-  /** It was deleted with all that was in it, and made again. */
+  /** Deleted with its content, and made again. */
   readonly namespace?: string;
 }
 
-/** Usage of one user, as a replica tells it. */
 export interface Usage {
   readonly sandboxes: number;
   readonly pools: number;
   readonly replicas: number;
 }
 
-/** What the replicas said of themselves, while nothing disturbed them. */
+/** Replicas' own reports, without disturbance. */
 export interface Look {
   readonly asked: Moment;
   readonly answered: Moment;
-  /** By replica: the shards that it says it leads; undefined where it did not answer. */
+  /** By replica: its shards; undefined without an answer. */
   readonly led: readonly (readonly number[] | undefined)[];
-  /** By user; one is left out whose usage was not known. */
+  /** By user; omits users with unknown usage. */
   readonly usage: Readonly<Record<string, Usage>>;
 }
 
@@ -112,27 +111,25 @@ export interface Look {
 export interface Rest {
   readonly from: Moment;
   readonly until: Moment;
-  /** In order. */
   readonly looks: readonly Look[];
 }
 
 /**
- * A store that was set back: what it wrote after `kept` and up to `lost` is undone by the changes
- * of `lost + 1`. Revisions count on, as if that were one large write.
+ * A store set back: the changes of `lost + 1` undo the writes after `kept` and up to `lost`.
+ * Revisions count on.
  */
 export interface Rewind {
   readonly kept: number;
   readonly lost: number;
 }
 
-/** A linearizable read of the store's revision, at some moment between the two. */
+/** A linearizable read of the store's revision, between the two moments. */
 export interface Sighting {
   readonly asked: Moment;
   readonly answered: Moment;
   readonly revision: number;
 }
 
-/** A Pod as the store has it. */
 export interface PodState {
   readonly ownerUid: string | undefined;
   readonly uid: string;
@@ -141,7 +138,6 @@ export interface PodState {
   readonly terminating: boolean;
 }
 
-/** A `Sandbox` object as the store has it. */
 export interface RecordState {
   readonly uid: string;
   readonly poolUid: string;
@@ -155,12 +151,12 @@ export interface ClaimState {
   readonly owner: string;
   readonly claimedAt: string;
   readonly mark?: string;
-  /** ms without activity after which it ends; absent or 0: never. */
+  /** In ms; absent or 0: never. */
   readonly idleTimeoutMs?: number;
 }
 
 export interface PoolState {
-  /** As records name it; absent while no daemon has settled it. */
+  /** Absent until a daemon has settled it. */
   readonly poolUid?: string;
   readonly owner: string;
   readonly replicas: number;
@@ -172,9 +168,8 @@ export interface EnvState {
   readonly deleting: boolean;
 }
 
-/** An `Approval` object as the store has it. Times in ms since the epoch, by some replica's clock. */
 export interface ApprovalState {
-  /** `namespace/team/user` of who asked. */
+  /** `namespace/team/user` of the requester. */
   readonly owner: string;
   readonly keyId: string;
   readonly operation: string;
@@ -184,7 +179,7 @@ export interface ApprovalState {
   readonly use?: { readonly at: number; readonly attempt: number; readonly settled: boolean };
 }
 
-/** One change of the store, whoever made it; without a state the object is gone. */
+/** Without a state, the object is gone. */
 export type StoreChange = { readonly revision: number; readonly name: string } & (
   | { readonly kind: 'sandbox'; readonly state?: RecordState }
   | { readonly kind: 'pod'; readonly state?: PodState }
@@ -194,23 +189,18 @@ export type StoreChange = { readonly revision: number; readonly name: string } &
   | { readonly kind: 'node'; readonly state?: { readonly takesWork: boolean } }
 );
 
-/** All that is known of a run. */
 export interface Evidence {
   readonly calls: readonly Call[];
-  /** Every revision, in order, from the first. */
   readonly changes: readonly StoreChange[];
-  /** In order. */
   readonly sightings: readonly Sighting[];
   readonly disturbances: readonly Disturbance[];
   readonly rests: readonly Rest[];
   readonly rewinds: readonly Rewind[];
-  /** Sandboxes that one user may have. */
   readonly quota: number;
-  /** Maximum number of replicas of one user, over all pools. */
   readonly replicaQuota: number;
-  /** Whose claims and deletes wait for a person, and how long a grant is good; absent: nobody's. */
+  /** The user whose claims and deletes wait for a person. */
   readonly gated?: { readonly user: string; readonly grantMs: number };
-  /** Milliseconds since the epoch at moment 0, by a clock that nobody set. */
+  /** Milliseconds since the epoch at moment 0, by a true clock. */
   readonly epoch: number;
 }
 

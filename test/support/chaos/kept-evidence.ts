@@ -12,10 +12,10 @@ import { pipeline } from 'node:stream/promises';
 import type { ChaosReport } from './chaos-run.ts';
 import type { Evidence } from './history.ts';
 
-/** What there is too much of for one text. */
+/** Too long for one text. */
 const LISTS = ['calls', 'changes', 'sightings', 'rests'] as const;
 
-/** Writes what a run left into a folder: lists a line for each item, so that none is too long. */
+/** Writes a run's evidence into a folder, lists with an item per line. */
 export const keepEvidence = async (
   folder: string,
   { evidence, violations, logs }: ChaosReport,
@@ -40,7 +40,6 @@ export const keepEvidence = async (
   });
 };
 
-/** What `keepEvidence` wrote. */
 export const keptEvidence = async (folder: string): Promise<Evidence> => {
   const rest = JSON.parse(readFileSync(join(folder, 'evidence.json'), 'utf8')) as Omit<
     Evidence,

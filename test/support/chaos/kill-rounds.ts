@@ -9,23 +9,21 @@ import { clear, stocked } from '../harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
 import { line } from '../harness/line.ts';
 
-/** What a kill may never cause, counted over all rounds. All zero is the promise. */
+/** Damage over all rounds; the promise is zero. */
 export interface Damage {
-  /** Acknowledged claims that were not found again, and acknowledged deletes that were undone. */
+  /** Acknowledged claims that were lost, and deletes that were undone. */
   readonly lost: number;
   /** Ids handed to two claims. */
   readonly ownedTwice: number;
-  /** Sandboxes with processes 10 s later that the daemon does not know. */
+  /** Sandboxes with processes unknown to the daemon 10 s later. */
   readonly orphans: number;
-  /** Running sandboxes whose own state was gone. */
+  /** Running sandboxes without their state. */
   readonly dead: number;
-  /** What was seen of each. */
   readonly details: readonly string[];
 }
 
 export interface Rounds {
   readonly rounds: number;
-  /** Everything random comes from here. */
   readonly seed: number;
   readonly onRound?: (round: number, victim: Victim, seen: RoundCounts) => void;
 }
@@ -42,8 +40,8 @@ const POOL = 12;
 const CLIENTS = 6;
 
 /**
- * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random
- * moment, and looks what became of everything that had been acknowledged.
+ * Claims and deletes while daemon, spawner or both are killed with -9 at a random moment, and
+ * checks all that had been acknowledged.
  */
 export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
   const dice = new Dice(seed);
@@ -74,11 +72,10 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
 };
 
 /**
- * Clients that claim, leave a mark inside, and delete about half, until they are told to end or are
- * cut off. Every second one claims and deletes by the port of E2B's SDKs.
+ * Claims, leaves marks and deletes about half. Every second client uses the port for E2B's SDKs.
  */
 class Load {
-  /** Acknowledged and, as far as is known, still held. */
+  /** Acknowledged and, as far as is known, held. */
   readonly held = new Set<string>();
   readonly marked = new Set<string>();
   readonly deleted = new Set<string>();
@@ -111,7 +108,7 @@ class Load {
       try {
         await this.#once(hands, random);
       } catch {
-        // Cut off by the kill: nothing was acknowledged.
+        // Cut off by the kill.
       }
       await pause(2);
     }
@@ -130,12 +127,12 @@ class Load {
     );
     if (ran.stdout === 'done\n') this.marked.add(id);
     if (random() < 0.5) return;
-    this.held.delete(id); // from here on either outcome is right, until it is acknowledged
+    this.held.delete(id); // either outcome is right until it is acknowledged
     if (await by.delete(id)) this.deleted.add(id);
   }
 }
 
-/** How a client claims and deletes; each answers for what was acknowledged. */
+/** A client's way to claim and delete. */
 interface Way {
   readonly claim: () => Promise<string | undefined>;
   readonly delete: (id: string) => Promise<boolean>;
@@ -234,7 +231,7 @@ const straysOf = async (
   return [...instancesWithProcesses(daemon.dataDir)].filter((id) => !known.has(id));
 };
 
-/** Read off the cgroups that processes of this machine are in. */
+/** By the cgroups of this machine's processes. */
 export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => {
   const found = new Set<string>();
   const place = new RegExp(`${nameOf(dataDir)}/tenant-[0-9a-f]+/([0-9a-f-]{36})`);
@@ -249,7 +246,7 @@ export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => 
   return found;
 };
 
-/** The pid of the folder's spawner, which holds its lock file open; undefined where none lives. */
+/** The spawner holds the folder's lock file open. */
 export const spawnerPid = (dataDir: string): number | undefined => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
@@ -267,7 +264,6 @@ export const spawnerPid = (dataDir: string): number | undefined => {
   return undefined;
 };
 
-/** Undefined for a descriptor that was closed meanwhile. */
 const targetOf = (link: string): string | undefined => {
   try {
     return readlinkSync(link);

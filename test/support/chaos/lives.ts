@@ -9,12 +9,12 @@ import type {
 } from './history.ts';
 
 /**
- * `booting`: its Pod stands, and is the scheduler's and its node's to start. `idle`: it could be
- * claimed. `ended`: nothing of it runs, or will.
+ * `booting`: scheduler and node must start its Pod. `idle`: claimable. `ended`: nothing of it runs,
+ * or will.
  */
 export type LifeState = 'starting' | 'booting' | 'idle' | 'unavailable' | 'running' | 'ended';
 
-/** From one revision up to, and not with, another; Infinity: to the end of the log. */
+/** Excludes `to`; Infinity is the end of the log. */
 export interface Span {
   readonly state: LifeState;
   readonly from: number;
@@ -25,22 +25,21 @@ export interface ClaimSeen extends ClaimState {
   readonly revision: number;
 }
 
-/** An instance through all revisions of the store. */
 export interface Life {
   readonly id: string;
   readonly poolUid: string;
-  /** Where its record is; empty where that was never seen. */
+  /** Namespace of its record; empty if there was none. */
   readonly namespace: string;
-  /** Its own Pod was there; else nothing of it ever ran. */
+  /** Without its own Pod, nothing ever ran. */
   readonly hadPod: boolean;
   readonly spans: readonly Span[];
-  /** Every claim that its record ever showed, when it first did; one, if all is well. */
+  /** With the revision at which its record first showed them; at most one, if all is well. */
   readonly claims: readonly ClaimSeen[];
-  /** The first revision since which, claimed, nothing of it runs. */
+  /** The first revision after its claim without anything running. */
   readonly ended?: number;
 }
 
-/** A pool through all revisions, by its name and each uid that it had. */
+/** By its name and each of its uids. */
 export interface PoolLife {
   readonly namespace: string;
   readonly name: string;
@@ -49,21 +48,16 @@ export interface PoolLife {
 
 export interface Lives {
   readonly instances: ReadonlyMap<string, Life>;
-  /** By `namespace/name`. */
   readonly pools: ReadonlyMap<string, PoolLife>;
-  /** By `namespace/name`. */
   readonly envs: ReadonlyMap<string, EnvLife>;
-  /** By `namespace/name`. */
   readonly approvals: ReadonlyMap<string, ApprovalLife>;
 }
 
-/** An approval through all revisions. */
 export interface ApprovalLife {
   readonly id: string;
   readonly states: readonly { readonly revision: number; readonly state?: ApprovalState }[];
 }
 
-/** An env through all revisions. */
 export interface EnvLife {
   readonly states: readonly { readonly revision: number; readonly state?: EnvState }[];
 }
@@ -74,14 +68,12 @@ interface Growing {
   namespace: string;
   record?: RecordState;
   pod?: PodState;
-  /** Its own Pod was there. */
   hadPod: boolean;
   spans: { state: LifeState; from: number; to: number }[];
   claims: ClaimSeen[];
   ended?: number;
 }
 
-/** Puts the log of the store together into lives. */
 export const livesOf = (changes: readonly StoreChange[]): Lives => {
   const instances = new Map<string, Growing>();
   const pools = new Map<

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { DELETE_TRIES, type Hands } from './hands.ts';
 
 /**
- * An env is made and asked for at once, gets a member that is sized by its group, is changed,
- * claimed from and deleted.
+ * Makes an env, claims from it at once, adds a member that its group sizes, and changes and deletes
+ * it.
  */
 export const envRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;

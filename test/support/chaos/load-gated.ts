@@ -4,13 +4,13 @@ import { pause, type Hands } from './hands.ts';
 import type { Asked, ClaimAsked } from './history.ts';
 
 export const GATED_POOL = 'omega';
-/** Less than a rest waits for clients to come to the end of what they do. */
+/** Shorter than a rest's wait for clients. */
 const MOST_MS = 40_000;
 const COME_AGAIN = new Set(['APPROVAL_REQUIRED', 'IDEMPOTENCY_IN_FLIGHT', 'RATE_LIMITED']);
 
 /**
- * A claim and a delete that wait for a person: the identical request is sent until it is decided,
- * now and then by two clients at once, or once more after its answer.
+ * Repeats identical requests until a person decides, sometimes by two clients at once, or once more
+ * after the answer.
  */
 export const gatedRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;
@@ -39,13 +39,13 @@ export const gatedRound = async (hands: Hands, user: string): Promise<void> => {
   await hands.idle(100 + dice.below(400));
 };
 
-/** Whatever comes of it, it is held no longer. */
+/** Whatever its outcome, the sandbox is held no longer. */
 export const gatedEnd = async (hands: Hands, user: string, id: string): Promise<void> => {
   await untilDecided(hands, user, { what: 'delete', id });
   hands.held.delete(id);
 };
 
-/** The answer; undefined where none came in time, or the client did not come again. */
+/** Undefined without a timely answer, or if the client did not return. */
 const untilDecided = async (
   hands: Hands,
   user: string,

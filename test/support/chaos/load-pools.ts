@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { DELETE_TRIES, type Hands } from './hands.ts';
 
-/**
- * The most that a pool is asked to have: two of them, and what stands, are more than the quota
- * allows.
- */
+/** Two such pools exceed the quota. */
 const MOST_REPLICAS = 9;
 const PASSING_POOL = 'epsilon';
 const PASSING_REPLICAS = 2;
 
 /**
- * A pool is made, resized by requests that cross, claimed from and deleted, now and then with what
- * runs in it.
+ * Makes a pool, resizes it by crossing requests, claims from it and deletes it, sometimes with
+ * running sandboxes.
  */
 export const poolRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;
@@ -38,10 +35,7 @@ export const poolRound = async (hands: Hands, user: string): Promise<void> => {
   await hands.idle(1_000 + dice.below(4_000));
 };
 
-/**
- * Claims of a tenant whose namespace is deleted now and then; what is not there any more it makes
- * anew.
- */
+/** Claims of a tenant whose namespace is deleted sometimes; it makes again what is missing. */
 export const passingTenantRound = async (hands: Hands, user: string): Promise<void> => {
   const id = await hands.claim(user, { what: 'claim', pool: PASSING_POOL, waitSeconds: 1 });
   if (id !== undefined) await hands.end(user, id);

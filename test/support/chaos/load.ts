@@ -10,34 +10,32 @@ import type { Recorder } from './recorder.ts';
 export interface LoadDeps {
   readonly recorder: Recorder;
   readonly replicas: number;
-  /** Who claims from which pool; clients are shared out over them. */
+  /** Clients are spread over these pools. */
   readonly pools: readonly { readonly user: string; readonly name: string }[];
   readonly clients: number;
   readonly dice: Dice;
-  /** Who makes envs, and pools that come and go. */
+  /** Makers of envs, and of pools that come and go. */
   readonly makers: { readonly envs: string; readonly pools: string };
-  /** Whose claims and deletes wait for a person. */
+  /** Its claims and deletes wait for a person. */
   readonly gated?: string;
-  /** Whose namespace comes and goes. */
+  /** Its namespace comes and goes. */
   readonly passing?: string;
-  /** Ids of the user's running sandboxes, as some replica lists them. */
+  /** As some replica lists them. */
   readonly running: (user: string) => Promise<readonly string[]>;
 }
 
 const TIDY_EVERY_MS = 4_000;
-/** Clients that make pools, so that their quota is met. */
+/** Enough to meet their quota. */
 const POOL_MAKERS = 2;
-/** Clients whose requests wait for a person. */
 const GATED = 3;
-/** Of each pool; they run until the end. */
+/** Per pool; they run until the end. */
 const KEPT = 2;
 
 /**
- * Clients that claim, look, run commands and delete without pause, as a balancer with retries would
- * have it, and others that make and change what they claim from.
+ * Claims, reads, runs commands and deletes without pause, as a balancer with retries would, while
+ * others make and change pools and envs.
  */
 export class Load {
-  /** Held until the end. */
   readonly kept = new Map<string, string>();
   readonly #deps: LoadDeps;
   readonly #hands: Hands;
@@ -47,7 +45,6 @@ export class Load {
     [this.#deps, this.#hands] = [deps, new Hands(deps)];
   }
 
-  /** Acknowledged. */
   get claims(): number {
     return this.#hands.claims;
   }
@@ -71,9 +68,7 @@ export class Load {
     if (passing !== undefined) begin(() => passingTenantRound(hands, passing));
   }
 
-  /**
-   * Resolves once no client is in the middle of anything, with true; false where that takes longer.
-   */
+  /** Resolves with true once no client is in a round; false after `withinMs`. */
   async pause(withinMs: number): Promise<boolean> {
     return await this.#hands.gate.close(withinMs);
   }
@@ -82,14 +77,13 @@ export class Load {
     this.#hands.gate.open();
   }
 
-  /** Resolves once every client has come to the end of its round. */
+  /** Resolves once every client has finished its round. */
   async stop(): Promise<void> {
     this.#hands.isOver = true;
     this.resume();
     await Promise.all(this.#workers);
   }
 
-  /** Until it is acknowledged, or gone. */
   async end(user: string, id: string): Promise<void> {
     this.kept.delete(id);
     await this.#hands.end(user, id);
@@ -135,9 +129,7 @@ export class Load {
     await pause(dice.chance(0.9) ? dice.below(100) : 500 + dice.below(3_000));
   }
 
-  /**
-   * One that ends by its idle timeout, though not while a command runs in it, at whatever replica.
-   */
+  /** Ends by its idle timeout, though not during a command at any replica. */
   async #idleRound(user: string, pool: string): Promise<void> {
     const hands = this.#hands;
     const idleSeconds = 2 + hands.dice.below(4);
@@ -160,7 +152,7 @@ export class Load {
     return true;
   }
 
-  /** Ends what runs and nobody knows of: claims whose answer was lost. */
+  /** Ends sandboxes of claims whose answer was lost. */
   #tidyRound(user: string, end: (id: string) => Promise<void>): () => Promise<void> {
     let before = new Set<string>();
     return async () => {

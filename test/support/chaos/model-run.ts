@@ -5,19 +5,15 @@ import type { Answer, Asked } from './history.ts';
 const REPLICAS = 4;
 const QUOTA = 3;
 
-/**
- * A run of a system that keeps its promises, by chance: calls overlap, answers get lost, Pods are
- * deleted by hand.
- */
+/** A random run of a correct system: calls overlap, answers get lost, Pods are deleted by hand. */
 export class ModelRun {
   readonly run = new MadeUpRun();
   readonly running = new Set<string>();
   readonly idle = new Set<string>();
-  /** Their delete was acknowledged. */
   readonly deleted = new Set<string>();
   readonly #dice: Dice;
   readonly #starting = new Set<string>();
-  /** Records of what is gone. */
+  /** Records of ended instances. */
   readonly #closing = new Set<string>();
   readonly #byKey = new Map<string, string>();
   #born = 0;
@@ -123,7 +119,7 @@ export class ModelRun {
     this.#closing.clear();
   }
 
-  /** About now; whether the answer arrived. */
+  /** Returns whether the answer arrived. */
   #call(asked: Asked, answer: Answer): boolean {
     const arrives = !this.#dice.chance(0.15);
     this.run.call(asked, arrives ? answer : undefined, {

@@ -10,14 +10,13 @@ export interface OperatorDeps {
 }
 
 const LOOK_EVERY_MS = 150;
-/** Links and attempts to log in are counted. */
+/** Links and login attempts are limited. */
 const LOG_IN_EVERY_MS = 5_000;
 const ANSWER_MS = 3_000;
 
 /**
- * A person who decides what waits, at one replica and then another, and logs in again where their
- * session is gone. By the last digit of its id one of sixteen is denied and one is left to expire,
- * but no deletion of a pool, which the end of a run needs.
+ * Decides waiting requests at changing replicas. By the id's last digit one of sixteen is denied
+ * and one expires, but no deletion of a pool, which the end of a run needs.
  */
 export class Operator {
   readonly #deps: OperatorDeps;
@@ -41,7 +40,6 @@ export class Operator {
 
   async #work(): Promise<void> {
     while (!this.#isOver) {
-      // A replica that is away is asked again.
       await this.#round().catch(() => undefined);
       await new Promise((resolve) => {
         setTimeout(resolve, LOOK_EVERY_MS);
@@ -104,7 +102,7 @@ export class Operator {
   }
 }
 
-/** What a replica that stands still is asked for comes late, or never. */
+/** A stalled replica may never answer. */
 const inTime = async <T>(work: Promise<T>): Promise<T> => {
   work.catch(() => undefined);
   const late = new Promise<never>((_, reject) => {

@@ -12,26 +12,23 @@ export interface ReconcilingDeps {
     readonly name: string;
     readonly replicas: number;
   }[];
-  /** Users of whom nothing stays. */
+  /** Users of which nothing stays. */
   readonly others: readonly string[];
-  /** How long a request waits for a person, and a grant is good. */
+  /** Both for a waiting request and for a grant. */
   readonly grantMs: number;
-  /** ms for everything to come to rest. */
+  /** In ms, until everything rests. */
   readonly within: number;
 }
 
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 5_000;
 
-/**
- * Before the load, and after it: the pools are full, every replica says the same, nothing is left
- * over.
- */
+/** Before and after the load: pools are full, replicas agree, nothing is left over. */
 export class Reconciling {
   readonly #deps: ReconcilingDeps;
 
   #deadline: number;
-  /** Envs and pools, by name, whose end was acknowledged. */
+  /** Envs and pools whose end was acknowledged. */
   readonly #asked = new Set<string>();
 
   constructor(deps: ReconcilingDeps) {
@@ -39,7 +36,7 @@ export class Reconciling {
     this.#deadline = performance.now() + deps.within;
   }
 
-  /** Rejects where they are not full in time. */
+  /** Rejects if they are not full in time. */
   async makePools(): Promise<void> {
     const { recorder, pools } = this.#deps;
     for (const { user, name, replicas } of pools) {
@@ -52,7 +49,7 @@ export class Reconciling {
       await this.#until(`pool ${pool.name} is full`, () => this.#poolTrouble(pool, 0));
   }
 
-  /** The user's running sandboxes, as the replica lists them; none where it can't say. */
+  /** Empty if the replica can't answer. */
   async running(user: string, replica: number): Promise<readonly string[]> {
     try {
       const answer = await this.#deps.arena.contenders[replica]
@@ -67,9 +64,8 @@ export class Reconciling {
   }
 
   /**
-   * Ends everything but what is kept, and waits for rest. What of it does not come in time is told;
-   * each replica is asked once more for what should run and for what should not, so that the
-   * history has it.
+   * Ends everything else than `kept`, waits for rest, and reports what is missing. Asks each
+   * replica once more about all sandboxes for the history.
    */
   async unreconciled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
@@ -127,10 +123,7 @@ export class Reconciling {
       : `${answer?.status} ${JSON.stringify(status)}`;
   }
 
-  /**
-   * What of the load came back, or was left: envs and pools of the user that nobody needs. Each is
-   * asked to go once.
-   */
+  /** Asks each leftover env and pool of the user once to go. */
   async #tidy(user: string): Promise<string | undefined> {
     const { arena, recorder, pools } = this.#deps;
     const names = async (path: string): Promise<readonly string[]> => {
@@ -175,10 +168,7 @@ export class Reconciling {
           .join(', ');
   }
 
-  /**
-   * Each is denied, expired, or used with its outcome known, save those that a clock that was set
-   * off has open for long.
-   */
+  /** Denied, expired, or used with a known outcome, except those that a jumped clock keeps open. */
   async #openApprovals(): Promise<string | undefined> {
     const { items } = JSON.parse(
       await this.#deps.arena.controlPlane.kubectl('get', 'approvals', '-A', '-o', 'json'),
@@ -194,7 +184,7 @@ export class Reconciling {
       : open.map(({ metadata, spec }) => `${metadata.name} (${spec.status})`).join(', ');
   }
 
-  /** What was deleted since history was last lost, and is not in the list of what has finished. */
+  /** Deleted since history was last lost, and missing from the finished ones. */
   async #forgotten(
     user: string,
     disturbances: readonly Disturbance[],
@@ -215,7 +205,7 @@ export class Reconciling {
       total = answer.json.total ?? 0;
       for (const item of answer.json.items ?? []) finished.add(String(item['sandboxId']));
     }
-    // One that was asked to end before may have got its place in history before.
+    // Its place in history may precede the request to end it.
     const asked = new Map<string, number>();
     const deleted = new Set<string>();
     for (const call of this.#deps.recorder.calls) {
@@ -252,8 +242,8 @@ interface StoredApproval {
   };
 }
 
-/** What history does not outlive whole. */
+/** Faults that history does not survive whole. */
 const FORGETTING = new Set(['flush', 'Redis failover', 'etcd restored']);
 const PAGE = 1_000;
-/** Of what was deleted, the last. */
+/** Counts from the latest. */
 const MOST_LOOKED_AT = 300;

@@ -3,20 +3,19 @@ import { asRest, sdkRequestOf } from './by-sdk.ts';
 import type { Answer, Asked, Call, ClaimAsked, ExecAsked, Moment } from './history.ts';
 import { ENV_LABEL } from './stored-objects.ts';
 
-/** Longer than any request of the load may take: past it the answer is unknown. */
+/** Longer than any request of the load; then the answer is unknown. */
 const ANSWER_MS = 8_000;
 
-/** Where one replica is reached, by each user's client. */
 export interface Reached {
   client(user: string): HttpClient;
-  /** At the port that is for E2B's SDKs; undefined where the user does not go there. */
+  /** The port for E2B's SDKs; undefined if the user does not use it. */
   compatible?(user: string): HttpClient | undefined;
 }
 
-/** Sends requests and notes them, by one monotonic clock. */
+/** Sends and records requests, by one monotonic clock. */
 export class Recorder {
   readonly calls: Call[] = [];
-  /** Answers that no replica may give, such as one that its document does not have. */
+  /** Answers that no replica may give, such as undocumented ones. */
   readonly strange: string[] = [];
   readonly #replicas: readonly Reached[];
   readonly #now: () => Moment;
@@ -25,7 +24,7 @@ export class Recorder {
     [this.#replicas, this.#now] = [replicas, now];
   }
 
-  /** The answer; undefined where it is unknown. `headers`: of the session of who decides. */
+  /** Undefined if the answer is unknown. `headers` belong to the decider's session. */
   async send(
     user: string,
     replica: number,
@@ -66,7 +65,7 @@ export class Recorder {
   }
 }
 
-/** Every second request; a claim that may be repeated under its key goes to the same port. */
+/** Every second request; repetitions under a key use the same port. */
 const isItsTurn = (asked: Asked, count: number): boolean =>
   asked.what === 'claim' && asked.key !== undefined
     ? /[02468ace]$/.test(asked.key)
@@ -167,13 +166,12 @@ const claimOf = ({
   headers: key === undefined ? undefined : { 'Idempotency-Key': key },
 });
 
-/** The time limit is beyond what a request may take. */
+/** The time limit exceeds what a request may take. */
 const commandOf = ({ id, seconds, command = `echo ${id}` }: ExecAsked): object => ({
   command: seconds === undefined ? command : `sleep ${seconds}`,
   timeoutSeconds: 10,
 });
 
-/** Replicas that a member of an env may have. */
 export const MOST_OF_MEMBER = 4;
 
 export const POOL_TEMPLATE = 'chaos';
@@ -196,7 +194,7 @@ const phaseOf = (template: Readonly<Record<string, unknown>> | undefined): strin
   return status?.phase;
 };
 
-/** The link failed, or the time was over. */
+/** The link failed, or time ran out. */
 const isCutOff = (error: unknown): boolean =>
   error instanceof Error &&
   (error.name === 'AbortError' ||

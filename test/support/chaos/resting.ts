@@ -14,28 +14,27 @@ export interface RestingDeps {
   readonly load: Pick<Load, 'pause' | 'resume' | 'end'>;
   readonly now: () => Moment;
   readonly dice: Dice;
-  /** As records name them. */
   readonly users: readonly string[];
-  /** From which everything is claimed at rest; their users may have all of it. */
+  /** All of it is claimed at rest; their quota suffices. */
   readonly pools: readonly { readonly user: string; readonly name: string }[];
   readonly quota: number;
 }
 
-/** For the clients to come to the end of what they do; else there is no rest. */
+/** Clients must finish their rounds by then; else there is no rest. */
 const PAUSE_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 3_000;
-/** Sooner nothing is said to be well: a lease that ends is seen by then. */
+/** Earlier, an ending lease may be unseen. */
 const LEAST_CALM_MS = 4_500;
-/** More than any promise about a brief rest allows. */
+/** More than any promise about a brief rest permits. */
 const BRIEF_MS = 16_000;
-/** The same, of usage. */
+/** As BRIEF_MS, with usage. */
 const WHOLE_MS = 66_000;
 const REFILL_MS = 15_000;
 
 /**
- * Times without faults and load, in which the replicas are looked at until all is well, or as long
- * as the promises allow.
+ * Times without faults and load: watches replicas until all is well, or as long as the promises
+ * permit.
  */
 export class Resting {
   readonly rests: Rest[] = [];
@@ -45,12 +44,12 @@ export class Resting {
     this.#deps = deps;
   }
 
-  /** A whole one waits for usage to be settled too, and has all that is idle claimed. */
+  /** A whole rest also waits for usage, and claims every idle instance. */
   async rest(kind: 'brief' | 'whole'): Promise<void> {
     const { load, now } = this.#deps;
     const isPaused = await load.pause(PAUSE_MS);
     try {
-      if (!isPaused) return; // what clients wait for others judge
+      if (!isPaused) return; // other promises judge what clients wait for
       const from = now();
       const looks: Look[] = [];
       await this.#watch(looks, kind);
@@ -111,7 +110,7 @@ export class Resting {
     return { sandboxes: used('sandboxes'), pools: used('pools'), replicas: used('replicas') };
   }
 
-  /** Of everybody, as one replica and then the next has them. */
+  /** All users' pools, by changing replicas. */
   async #pools(turn: number): Promise<readonly Pool[]> {
     const answer = await this.#ask(
       turn % this.#deps.arena.contenders.length,
@@ -135,7 +134,7 @@ export class Resting {
     });
   }
 
-  /** Claims all that is idle at one replica, gives it back, and waits until it is replaced. */
+  /** Gives them back, and waits for replacements. */
   async #claimAll(replica: number): Promise<void> {
     const { recorder, load, pools } = this.#deps;
     const there = await this.#pools(replica);
@@ -192,7 +191,6 @@ const isLed = ({ led }: Look): boolean =>
     (_, shard) => led.filter((shards) => shards?.includes(shard)).length,
   ).every((leaders) => leaders === 1);
 
-/** No pool is not full, or being deleted. */
 const isFull = (pools: readonly Pool[]): boolean =>
   pools.every(
     ({ spec, status }) =>

@@ -3,14 +3,14 @@ import { changeOf } from './stored-objects.ts';
 import { undoing } from './undoing.ts';
 
 const SIGHT_EVERY_MS = 50;
-/** Of a look that another one follows. */
+/** For a look that another one follows. */
 const ANSWER_MS = 1_000;
-/** Of all that was written since the last piece, and of each request without which there is no log. */
+/** For the writes since the last piece, and each request that the log depends on. */
 const PIECE_MS = 300_000;
 
 /**
- * etcd over HTTP, as its JSON gateway has it. Its whole history must be there: a legible control
- * plane keeps it. Where it is set back its revisions go on counting here, as `Rewind` says.
+ * etcd's JSON gateway, with its whole history. After a rewind, revisions count on here, as `Rewind`
+ * describes.
  */
 export class StoreLog {
   readonly sightings: Sighting[] = [];
@@ -21,9 +21,9 @@ export class StoreLog {
   #running: Promise<void> | undefined;
   #pulling: Promise<void> = Promise.resolve();
   #over = false;
-  /** All up to it, as etcd counts, is in `#changes`. */
+  /** By etcd's own count. */
   #pulled = 0;
-  /** From etcd's count of revisions to this one. */
+  /** From etcd's revisions to these. */
   #offset = 0;
 
   constructor(etcd: string, now: () => Moment) {
@@ -31,7 +31,7 @@ export class StoreLog {
     this.#now = now;
   }
 
-  /** Looks at the store's revision again and again, so that its changes can be placed in time. */
+  /** Samples the revision, so that changes can be placed in time. */
   start(): void {
     this.#over = false;
     this.#running = this.#sight();
@@ -42,13 +42,13 @@ export class StoreLog {
     await this.#running;
   }
 
-  /** Every change of what the promises are about, up to this call. */
+  /** Every relevant change up to this call. */
   async read(): Promise<readonly StoreChange[]> {
     await this.pull();
     return this.#changes;
   }
 
-  /** Takes in what was written since the last time: a log of hours is read in pieces. */
+  /** Reads in pieces, since a log may span hours. */
   pull(): Promise<void> {
     const next = this.#pulling.then(() => this.#piece());
     this.#pulling = next.catch(() => undefined);
@@ -56,8 +56,8 @@ export class StoreLog {
   }
 
   /**
-   * Takes in all there is, has the store set back while nobody can write, and goes on with what it
-   * holds then.
+   * Reads everything, has the store set back while nobody can write, and continues with its
+   * content.
    */
   async rewind(setBack: () => Promise<void>): Promise<void> {
     await this.pull();
@@ -119,11 +119,11 @@ export class StoreLog {
         const { header } = await this.#post('/v3/kv/range', { key: encoded('-') });
         const revision = Number(header.revision) + offset;
         const before = this.sightings.at(-1)?.revision ?? 0;
-        // One that was asked for around a rewind belongs to neither count.
+        // A sample around a rewind belongs to neither count.
         if (offset === this.#offset && revision >= before)
           this.sightings.push({ asked, answered: this.#now(), revision });
       } catch {
-        // It is down, or slow: nothing was seen.
+        // Down or slow.
       }
       await new Promise((resolve) => {
         setTimeout(resolve, SIGHT_EVERY_MS);
@@ -158,7 +158,7 @@ interface WatchLine {
 }
 
 const ROOT = '/registry/';
-/** Where the API server keeps nothing. */
+/** The API server keeps nothing here. */
 const LAST = `${ROOT}~last`;
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64');

@@ -25,7 +25,7 @@ interface Condition {
   readonly status: string;
 }
 
-/** What a change of a key of the API server means to a run; undefined where that is nothing. */
+/** Undefined for keys that do not matter to a run. */
 export const changeOf = (
   key: string,
   revision: number,
@@ -125,7 +125,7 @@ interface Resolved {
   readonly user: string;
   readonly deleting: string;
 }
-/** What the daemon writes for itself stands beside the spec, or in the status. */
+/** The daemon's own fields stand beside the spec, or in the status. */
 interface Resolving {
   readonly resolved?: Resolved;
   readonly status?: { readonly resolved?: Resolved };
@@ -150,7 +150,6 @@ const poolState = (namespace: string, value: unknown): PoolState => {
 const isEnding = (resolved: Resolved | undefined): boolean =>
   resolved !== undefined && resolved.deleting !== 'none';
 
-/** The label that the load writes. */
 export const ENV_LABEL = 'turn';
 
 const envState = (value: unknown): EnvState => {

@@ -1,36 +1,26 @@
 import type { Fault } from './faults/fault.ts';
 import type { Disturbance, Moment } from './history.ts';
 
-/**
- * A fault that begins so long after its strike did, or after the first fault of the strike began to
- * be mended.
- */
+/** Its delay counts from the strike's begin, or from the first repair. */
 export interface Blow {
   readonly fault: Fault;
   readonly afterMs: number;
   readonly since?: 'strike' | 'mending';
 }
-/** Faults that overlap, or one alone. */
 export type Strike = readonly Blow[];
 
 export interface StrikeTerms {
   readonly now: () => Moment;
   readonly replicas: number;
-  /** By when all of it must be over. */
   readonly withinMs: number;
 }
 
-/**
- * A lease that runs out, and the barrier of its next holder, on a machine that has other work too.
- */
+/** A lease's end and the next holder's barrier, on a busy machine. */
 const TAKEOVER_MS = 8_000;
 
 type Borne = Omit<Disturbance, 'led'> & Pick<Fault, 'others' | 'hinders'>;
 
-/**
- * Has them befall their victims. Resolves once each is over; rejects once each is over or the time
- * is, where one could not be carried out.
- */
+/** Resolves once each fault is over; rejects then, or at the deadline, if one failed. */
 export const strike = async (
   blows: Strike,
   { now, replicas, withinMs }: StrikeTerms,
@@ -43,7 +33,7 @@ export const strike = async (
     blows.map(async (blow, n) => {
       const begins = blow.since === 'mending' ? mending : Promise.resolve();
       const onMending = n === 0 ? mend : (): void => undefined;
-      // Where the first one could not be carried out, the others do not wait for it for ever.
+      // If the first fails, the others must not wait for ever.
       return await carryOut(blow, { now, begins, onMending }).finally(onMending);
     }),
   );
@@ -71,7 +61,7 @@ export const strike = async (
 
 interface Course {
   readonly now: () => Moment;
-  /** Resolves when the time until the fault begins to count. */
+  /** Resolves when the delay begins to count. */
   readonly begins: Promise<void>;
   readonly onMending: () => void;
 }
@@ -101,10 +91,7 @@ const carryOut = async (
   };
 };
 
-/**
- * Where faults that overlap leave no replica unhindered, nobody is there to take over before they
- * are over.
- */
+/** If overlapping faults hinder all replicas, nobody takes over before they are over. */
 const ledFrom = (
   { others, from, to }: Borne,
   borne: readonly Borne[],

@@ -1,6 +1,6 @@
 import type { Moment, Sighting } from './history.ts';
 
-/** Between which moments a revision of the store came to be, as far as the sightings prove. */
+/** Bounds of the time at which a revision was written, by the sightings. */
 export class Timeline {
   readonly #sightings: readonly Sighting[];
 
@@ -8,29 +8,24 @@ export class Timeline {
     this.#sightings = sightings;
   }
 
-  /** It was not there before. */
   earliest(revision: number): Moment {
     return (
       this.#sightings[this.#first(({ revision: seen }) => seen >= revision) - 1]?.asked ?? -Infinity
     );
   }
 
-  /** It was there from then on. */
   latest(revision: number): Moment {
     return (
       this.#sightings[this.#first(({ revision: seen }) => seen >= revision)]?.answered ?? Infinity
     );
   }
 
-  /** Every revision that came to be after the moment is higher. */
+  /** Every revision after the moment is higher. */
   reachedBy(moment: Moment): number {
     return this.#sightings[this.#first(({ answered }) => answered > moment) - 1]?.revision ?? 0;
   }
 
-  /**
-   * Which revisions the store may have stood at, at some moment between the two: from the first to
-   * the last.
-   */
+  /** First and last revision at which the store may have stood between the two. */
   between(from: Moment, to: Moment): { readonly first: number; readonly last: number } {
     return {
       first: this.reachedBy(from),
@@ -38,7 +33,7 @@ export class Timeline {
     };
   }
 
-  /** Of the first that satisfies; all after it do. */
+  /** All later ones satisfy `is` too. */
   #first(is: (sighting: Sighting) => boolean): number {
     let [low, high] = [0, this.#sightings.length];
     while (low < high) {

@@ -2,10 +2,7 @@ import type { Rewind, StoreChange } from './history.ts';
 
 type Change = Omit<StoreChange, 'revision'>;
 
-/**
- * The changes by which a store comes back to what it held: all of one revision, the one after the
- * last that is lost.
- */
+/** Restores the kept content, all in one revision after the last lost one. */
 export const undoing = (
   changes: readonly StoreChange[],
   { kept, lost }: Rewind,

@@ -34,10 +34,7 @@ const PROMISES = {
   'quota equals the records': quotaEqualsRecords,
 } as const;
 
-/**
- * What of the promises a run broke. Only what the evidence proves: where bounds of time overlap,
- * nothing is said.
- */
+/** Reports only what the evidence proves: overlapping bounds of time prove nothing. */
 export const violationsOf = (evidence: Evidence): readonly Violation[] => {
   const seen = caseOf(evidence);
   return Object.entries(PROMISES).flatMap(([promise, look]) =>

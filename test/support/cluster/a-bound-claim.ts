@@ -6,7 +6,7 @@ export interface WantedClaim {
   readonly phase?: 'Bound' | 'Pending';
 }
 
-/** Makes a persistent volume claim that nobody binds: its status is written by hand. */
+/** The status is written by hand: nobody binds it. */
 export const aBoundClaim = async (
   cluster: Cluster,
   { name, namespace, phase = 'Bound' }: WantedClaim,

@@ -21,7 +21,7 @@ import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 export interface PodDriverTerms {
   readonly graceSeconds?: number;
-  /** By how much its clock is ahead of the API server's. */
+  /** Lead of its clock over the API server's. */
   readonly aheadMs?: number;
 }
 
@@ -30,10 +30,7 @@ export interface PodOrderPart {
   readonly definition?: Partial<InstanceDefinition>;
 }
 
-/**
- * The driver of one replica, as the daemon has it and with the daemon's rights, in a namespace that
- * is there.
- */
+/** A replica's driver with the daemon's rights, in an existing namespace. */
 export class PodDriver {
   readonly driver: KubernetesSandboxDriver;
   readonly log = new FactLog();
@@ -50,7 +47,7 @@ export class PodDriver {
     this.namespace = parts.namespace;
   }
 
-  /** Nothing is watched yet. */
+  /** Watches nothing yet. */
   static async make(
     cluster: Cluster,
     namespace: string,
@@ -97,13 +94,13 @@ export class PodDriver {
     return made;
   }
 
-  /** The only one in a namespace of its own, watching. */
+  /** In its own namespace, watching. */
   static async alone(cluster: Cluster): Promise<PodDriver> {
     await installCustomResources(cluster);
     return await PodDriver.watching(cluster, await cluster.namespace());
   }
 
-  /** What kwok makes of the Pod goes by the name of its image. */
+  /** kwok's behaviour depends on the image. */
   order(image = 'busybox', { container, definition }: PodOrderPart = {}): LaunchOrder {
     return podOrder(this.namespace, image, { container, definition });
   }

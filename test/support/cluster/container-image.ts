@@ -8,7 +8,7 @@ import { DockerfileParser } from 'dockerfile-ast';
 
 export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8');
-/** What package managers leave; here it is this repository's own, and this machine's. */
+/** Their results are this repository's and this machine's own. */
 const INSTALL = /^(npm ci --ignore-scripts|apt-get update)\b/;
 const BUILD_MS = 300_000;
 
@@ -17,7 +17,7 @@ export interface Step {
   readonly text: string;
 }
 
-/** Each stage's instructions from its FROM on; before the first, what holds for all. */
+/** Instructions of each stage, after those before the first FROM. */
 export const dockerfileStages = (text = DOCKERFILE): readonly (readonly Step[])[] => {
   const stages: Step[][] = [[]];
   for (const instruction of DockerfileParser.parse(text).getInstructions()) {
@@ -37,9 +37,9 @@ export const dockerfileStages = (text = DOCKERFILE): readonly (readonly Step[])[
   return stages;
 };
 
-/** What `docker build` would make, where only what the Dockerfile copies is taken into it. */
+/** As `docker build` makes it, with only the files that the Dockerfile copies. */
 export interface ContainerImage {
-  /** The folder that the image has at `place`. */
+  /** The image's folder at `place`. */
   readonly tree: string;
   readonly place: string;
   readonly uid: number;
@@ -53,9 +53,8 @@ export interface ContainerImage {
 }
 
 /**
- * Carries out the Dockerfile's two stages, each command in a sandbox that sees the stage's files
- * and this machine's programs. `dist` is a fresh build, given so that none is compiled again: that
- * takes half a minute of a processor.
+ * Runs the Dockerfile's stages, each command in a sandbox with the stage's files and this machine's
+ * programs. A given `dist` saves half a minute of compiling.
  */
 export const buildImage = async ({
   dist,
@@ -75,13 +74,13 @@ export const buildImage = async ({
     for (const { keyword, text } of build) {
       if (keyword === 'COPY') copy(text, source);
       else if (keyword === 'RUN' && !INSTALL.test(text)) {
-        // After the sources, and so newer than they are.
+        // It must be newer than the sources.
         if (dist !== undefined) cpSync(dist, join(source, 'dist'), { recursive: true });
         const binds = [
           ['--bind', source, workingDir],
           ['--ro-bind', join(REPOSITORY, 'node_modules'), join(workingDir, 'node_modules')],
           ['--bind', output, from],
-          // Where Debian says which compiler is meant.
+          // Debian names the compiler here.
           ['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
         ].flat();
         const argv = containedBy({ binds, workingDir, env: { HOME: '/tmp' } });
@@ -135,11 +134,11 @@ const copy = (text: string, source: string): void => {
 };
 
 export interface Contained {
-  /** bwrap's arguments for what is mounted. */
+  /** bwrap's arguments for mounts. */
   readonly binds: readonly string[];
   readonly workingDir: string;
   readonly env: Readonly<Record<string, string>>;
-  /** As whom; only root can be somebody else. */
+  /** Needs root for another user. */
   readonly user?: {
     readonly uid: number;
     readonly gid: number;
@@ -148,9 +147,8 @@ export interface Contained {
 }
 
 /**
- * Begins a command line that runs something as a container would: with a root file system of its
- * own that can't be written to, a /tmp, this machine's /usr, its network, and no environment but
- * the one given.
+ * Begins a command line that runs like a container: a read-only root, its own /tmp, this machine's
+ * /usr and network, and only the given environment.
  */
 export const containedBy = ({ binds, workingDir, env, user }: Contained): readonly string[] => {
   const nodeHome = dirname(dirname(process.execPath));

@@ -9,15 +9,14 @@ export interface ReleaseOptions {
   readonly cluster: ControlPlane;
   readonly namespace: string;
   readonly image: ContainerImage;
-  /** Of the chart. */
   readonly values?: object;
-  /** What this machine has otherwise than a cluster's network. */
+  /** Differences of this machine from a cluster's network. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * An installation of the chart whose Pods kwok plays, and whose containers run in earnest on this
- * machine, with a Redis as the chart's is but for its folder.
+ * An installation of the chart: kwok plays its Pods, and their containers really run on this
+ * machine, with a Redis like the chart's.
  */
 export class DeployedRelease {
   readonly #options: ReleaseOptions;
@@ -28,7 +27,7 @@ export class DeployedRelease {
     this.#options = options;
   }
 
-  /** Installs the chart, and resolves once all its replicas listen. */
+  /** Resolves once all replicas listen. */
   static async install(options: ReleaseOptions): Promise<DeployedRelease> {
     const release = new DeployedRelease(options);
     try {
@@ -59,7 +58,7 @@ export class DeployedRelease {
 
   async #install(): Promise<void> {
     const { name, cluster, namespace, values } = this.#options;
-    // kwok plays the Pods, as if they ran; the bundled Redis would wait for a volume.
+    // As if they ran: the bundled Redis would wait for a volume.
     helm(
       ['install', name, CHART, '--skip-crds', '--values', '-', ...this.#place()],
       JSON.stringify({

@@ -10,7 +10,7 @@ import { rememberChild } from '../../../local-cluster/started-processes.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { eventually, NEVER_COMES_MS } from '../harness/eventually.ts';
 
-/** What of a Pod a kubelet would look at. */
+/** Fields that a kubelet reads. */
 export interface PodObject {
   readonly metadata: { readonly name: string; readonly namespace: string };
   readonly spec: {
@@ -58,9 +58,8 @@ interface Volume {
 const KEPT_OUTPUT = 1 << 20;
 
 /**
- * The first container of a Pod that a simulated kubelet only pretends to run, run in earnest: the
- * image's files, read-only, as the Pod's user, with its arguments, variables and volumes, and as
- * its service account. As process 1, as a container's is.
+ * Really runs the first container of a simulated Pod as process 1: read-only files, the Pod's user,
+ * arguments, variables, volumes and service account.
  */
 export class DeployedReplica {
   readonly pod: PodObject;
@@ -86,10 +85,7 @@ export class DeployedReplica {
     });
   }
 
-  /**
-   * Resolves once it listens. `env`: what the machine of the test has otherwise than a cluster's
-   * network.
-   */
+  /** Resolves once it listens. `env`: differences of this machine from a cluster's network. */
   static async start(
     pod: PodObject,
     {
@@ -157,7 +153,7 @@ export class DeployedReplica {
     return container;
   }
 
-  /** What the image's program prints with other arguments, run beside it as by `kubectl exec`. */
+  /** Like `kubectl exec`. */
   async exec(args: readonly string[]): Promise<string> {
     const { entrypoint, workingDir, env } = this.#image;
     const { runAsUser: uid, runAsGroup: gid } = this.pod.spec.securityContext;
@@ -180,9 +176,7 @@ export class DeployedReplica {
     if (this.#pid > 0 && this.isRunning) process.kill(this.#pid, name);
   }
 
-  /**
-   * The exit code, once it has ended; it is killed where that takes longer than the Pod's grace.
-   */
+  /** Exit code; killed after the Pod's grace. */
   async ended(): Promise<number | null> {
     const timer = setTimeout(() => {
       this.signal('SIGKILL');
@@ -251,7 +245,7 @@ const filesOf = async (
   cluster: Cluster,
 ): Promise<ReadonlyMap<string, string>> => {
   if (projected) {
-    // the kubelet's token, authority and namespace of the service account
+    // a kubelet's token, authority and namespace of the service account
     const token = (
       await cluster.kubectl('create', 'token', serviceAccountName, '-n', namespace, '--duration=1h')
     ).trim();
@@ -277,7 +271,7 @@ const filesOf = async (
   );
 };
 
-/** For the Pod's group alone, where the tests run as root; for this user else. */
+/** For the Pod's group if the tests run as root. */
 const written = (
   folder: string,
   files: ReadonlyMap<string, string>,

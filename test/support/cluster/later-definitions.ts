@@ -1,7 +1,7 @@
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../../local-cluster/custom-resources.ts';
 
-/** Runs the work while the definition of pools is a later version's, which takes format 3. */
+/** A later version's definition of pools accepts format 3. */
 export const withLaterDefinitions = async (
   cluster: Cluster,
   work: () => Promise<void>,

@@ -2,7 +2,7 @@ import type { Replica, Replicas } from '../../../local-cluster/replicas.ts';
 import { shardOf } from '../../../src/model/shards.ts';
 import { HttpClient } from '../harness/http-client.ts';
 
-/** Resolves with the replica that leads the pool of this uid now; undefined where none says so. */
+/** Undefined if no replica claims to lead it. */
 export const leaderOf = async (
   replicas: Replicas,
   poolUid: string,

@@ -1,6 +1,6 @@
 /**
- * Starts a control plane, Redis and a replica, prints the path of the admin's kubeconfig, and waits
- * to be killed.
+ * Starts a control plane, Redis and a replica, prints the admin kubeconfig's path, and waits to be
+ * killed.
  */
 import { Replicas } from '../../../local-cluster/replicas.ts';
 import { startSimulatedCluster } from '../../../local-cluster/simulated-cluster.ts';

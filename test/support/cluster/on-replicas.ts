@@ -28,10 +28,7 @@ const started = async (
   };
 };
 
-/**
- * Replicas of the built daemon on this cluster, with a Redis of their own, from the suite's first
- * hooks on.
- */
+/** Replicas of the built daemon with their own Redis, from the suite's first hooks on. */
 export const onReplicas = (
   cluster: () => Cluster,
   options: Omit<ReplicasOptions, 'cluster' | 'redis'> = {},
@@ -44,11 +41,11 @@ export const onReplicas = (
   return () => known(own);
 };
 
-/** They start with the first of their suites, and stop after the last. */
+/** From the first of their suites to the last. */
 const sharedReplicas = (
   env: Readonly<Record<string, string>>,
 ): ((cluster: () => Cluster) => () => Replicas) => {
-  /** Suites that have not ended yet. */
+  /** Unfinished suites. */
   let users = 0;
   let shared: Promise<Started> | undefined;
   const stopShared = async (): Promise<void> => {
@@ -72,15 +69,13 @@ const sharedReplicas = (
 };
 
 /**
- * Three replicas for suites beside each other in the order of their files. A suite has tenants and
- * templates of its own, starts again what it kills, and deletes pools that go on failing. A pool
- * whose starts fail is tried again after 2 s.
+ * Three replicas that suites share in sequence. A suite has its own tenants and templates, restarts
+ * what it kills, and deletes failing pools. Pools with failed starts are retried after 2 s.
  */
 export const onSharedReplicas = sharedReplicas({ SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' });
 
 /**
- * The same, with the port of E2B's SDKs, no instance types, and heed of `X-Forwarded-For` of this
- * machine.
+ * With the port for E2B's SDKs, no instance types, and trust in this machine's `X-Forwarded-For`.
  */
 export const onSharedCompatibleReplicas = sharedReplicas({
   SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',

@@ -12,10 +12,7 @@ import {
 import { findPrograms } from '../../../local-cluster/control-plane/programs.ts';
 import { clusterRights } from '../../../local-cluster/control-plane/sandpool-rights.ts';
 
-/**
- * A cluster that was there before. What tests make in it has names of its own and is removed by
- * `stop`.
- */
+/** An existing cluster. Tests use their own names, and `stop` removes them. */
 class OutsideCluster extends Cluster {
   readonly #folder: string;
   readonly #made: readonly string[];
@@ -46,8 +43,8 @@ class OutsideCluster extends Cluster {
 }
 
 /**
- * The cluster of a kubeconfig whose user may do everything. `sandpool` becomes a service account in
- * a namespace of its own, with the daemon's rights.
+ * The kubeconfig's user needs all rights. `sandpool` becomes a service account with the daemon's
+ * rights.
  */
 export const outsideCluster = async (kubeconfig: string): Promise<Cluster> => {
   const kubectl = findPrograms(['kubectl']).get('kubectl') ?? '';

@@ -22,13 +22,12 @@ const MOST_TRIES = 5;
 export interface StreamsTerms {
   readonly pingEveryMs?: number;
   readonly silenceMs?: number;
-  /** Without the proxy, which reads as fast as it can whatever its reader does. */
+  /** The proxy would read at full speed, whatever its reader does. */
   readonly direct?: boolean;
-  /** What its Pods run. */
   readonly program?: PodProgram;
 }
 
-/** The streams of Pods, with the rights of the daemon and over a link that can be made bad. */
+/** Streams of Pods with the daemon's rights, over a breakable link. */
 export class PodStreamsUnderTest {
   readonly streams: PodStreams;
   readonly proxy: FaultProxy;
@@ -81,7 +80,6 @@ export class PodStreamsUnderTest {
     });
   }
 
-  /** A Pod that runs. */
   async pod(name: string): Promise<PodTarget> {
     const namespace = this.#namespace;
     const { own, programs } = readAgents();
@@ -125,10 +123,7 @@ export class PodStreamsUnderTest {
     );
   }
 
-  /**
-   * As `exec`, and again where the way into the Pod breaks off, as it does now and then on a busy
-   * machine: for commands that may be run twice.
-   */
+  /** Repeats a broken-off `exec`, so the command must be repeatable. */
   async outcome(...command: Parameters<PodStreamsUnderTest['exec']>): Promise<ExecOutcome> {
     for (let tries = 1; ; tries += 1)
       try {
@@ -138,12 +133,11 @@ export class PodStreamsUnderTest {
       }
   }
 
-  /** What a shell printed. */
   async sh(pod: PodTarget, script: string, part: Partial<ExecRequest> = {}): Promise<string> {
     return String((await this.outcome(pod, ['sh', '-c', script], part)).stdout);
   }
 
-  /** Whether a process with these words runs, anywhere in the Pods that kwok plays. */
+  /** Whether such a process runs in any of kwok's Pods. */
   async runs(pod: PodTarget, words: string): Promise<boolean> {
     return (await this.sh(pod, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).includes(
       `${words} `,

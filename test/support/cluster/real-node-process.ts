@@ -1,7 +1,4 @@
-/**
- * Starts a control plane with a real node and a Pod on it, says so, and ends both when its input
- * ends.
- */
+/** Starts a control plane with a real node and a Pod, and ends both with its input. */
 import { once } from 'node:events';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
 import { installCustomResources } from '../../../local-cluster/custom-resources.ts';

@@ -6,10 +6,10 @@ import { PodDriver, type PodOrderPart } from './a-pod-driver.ts';
 import type { LaunchOrder } from '../../../src/model/sandbox.ts';
 import type { ContainerDefinition } from '../../../src/model/templates/template.ts';
 
-/** Suites leave many behind, and a real node has no more than this machine. */
+/** Suites leave many Pods behind, and a real node has only this machine. */
 const SMALL = { cpuCores: 0.01, memoryBytes: 2 ** 20 };
 
-/** A driver on that node, in a namespace of its own, from the suite's first hook on. */
+/** In its own namespace, from the suite's first hook on. */
 export const onRealPods = (cluster: () => Cluster): (() => PodDriver) => {
   let pods: PodDriver | undefined;
   before('a driver on the real node', async () => {
@@ -24,7 +24,7 @@ const missing = (): never => {
   throw new Error('there is a driver from the first before hook on, not earlier');
 };
 
-/** Waits, as `sleep` does; ends at once when it is told to. */
+/** Like `sleep`, but ends at once on a signal. */
 export const idleProgram = (image: 'busybox' | 'tools'): PodProgram => ({
   image: realNodeImage(image),
   command: ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'],
@@ -36,7 +36,7 @@ export const printingProgram: PodProgram = {
   command: ['bash', '-c', 'touch /tmp/printed; trap exit TERM; tail -n +1 -f /tmp/printed & wait'],
 };
 
-/** Orders of containers that a real node can run: its images, and main processes that are there. */
+/** Images and main processes that a real node has. */
 export const realOrder = (
   pods: PodDriver,
   container: Partial<ContainerDefinition> = {},
@@ -55,20 +55,20 @@ export const realOrder = (
   });
 };
 
-/** Echoes what comes on a port of the loopback, which is where a port-forward leads. */
+/** Listens on the loopback, which port-forwards reach. */
 export const echoOrder = (pods: PodDriver, port: number): LaunchOrder =>
   realOrder(pods, {
     image: realNodeImage('tools'),
     given: { command: ['python3', '-c', ECHO, String(port)] },
   });
 
-/** The same, in a Pod without an instance. */
+/** In a Pod without an instance. */
 export const echoingProgram = (port: number): PodProgram => ({
   image: realNodeImage('tools'),
   command: ['python3', '-c', ECHO, String(port)],
 });
 
-/** Serves HTTP on all of its addresses. */
+/** On all of its addresses. */
 export const webOrder = (
   pods: PodDriver,
   port: number,
@@ -90,10 +90,10 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
 Server(("127.0.0.1", int(sys.argv[1])), Echo).serve_forever()`;
 
-/** Where `relayOrder` listens, on its loopback. */
+/** On `relayOrder`'s loopback. */
 export const RELAY_PORT = 7_001;
 
-/** Leads each connection on to the port of this machine that its first line names. */
+/** A connection's first line names a port of this machine to connect to. */
 export const relayOrder = (pods: PodDriver): LaunchOrder =>
   realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', RELAY] } });
 
@@ -125,10 +125,7 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = 64
 Server(("127.0.0.1", ${RELAY_PORT}), Relay).serve_forever()`;
 
-/**
- * A template of one container of 64 MiB, for little of the node is set aside: it has no more than
- * this machine.
- */
+/** One container of 64 MiB: the node has only this machine. */
 export const realTemplate = (
   name: string,
   command: readonly string[],

@@ -4,11 +4,11 @@ import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import type { RedisServer } from '../../../local-cluster/redis-server.ts';
 import { FaultProxy, type ProxyTls } from '../harness/fault-proxy.ts';
 
-/** One replica's own ways to the API server and to Redis, which can be made bad. */
+/** A replica's own links to the API server and Redis, which can break. */
 export interface ReplicaLink {
   readonly toApi: FaultProxy;
   readonly toRedis: FaultProxy;
-  /** What has the replica go these ways. */
+  /** Makes the replica use them. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -16,9 +16,9 @@ export interface ReplicaLink {
 interface Ends {
   readonly cluster: Cluster;
   readonly redis: Pick<RedisServer, 'settings'>;
-  /** For a kubeconfig, which is left there. */
+  /** For a kubeconfig, which stays there. */
   readonly folder: string;
-  /** Has the way to the API server see what passes. */
+  /** Lets the proxy see API traffic. */
   readonly tls?: ProxyTls;
 }
 

@@ -4,17 +4,11 @@ import { outsideCluster } from './outside-cluster.ts';
 import { skipBecause } from '../harness/skip-because.ts';
 
 const NODES = 5;
-/**
- * One for all suites of a mocha process: it starts with the first that asks, and stops after the
- * last.
- */
+/** Shared by the suites of a mocha process. */
 let shared: Promise<Cluster> | undefined;
 let real: Promise<ControlPlane> | undefined;
 
-/**
- * The cluster of this run, from the suite's first hook on: a control plane of its own, or what
- * TEST_KUBECONFIG names.
- */
+/** From the suite's first hook on: a new control plane, or TEST_KUBECONFIG's cluster. */
 export const onTheCluster = (): (() => Cluster) => {
   let cluster: Cluster | undefined;
   before('a cluster', async function () {
@@ -26,10 +20,7 @@ export const onTheCluster = (): (() => Cluster) => {
   return () => known(cluster);
 };
 
-/**
- * The same, for suites that restart its parts or need pods that kwok plays; elsewhere they are
- * skipped.
- */
+/** For suites that restart its parts or need kwok; skipped without them. */
 export const onTheControlPlane = (): (() => ControlPlane) => {
   const cluster = onTheCluster();
   let controlPlane: ControlPlane | undefined;
@@ -45,9 +36,7 @@ export const onTheControlPlane = (): (() => ControlPlane) => {
   return () => known(controlPlane);
 };
 
-/**
- * One with a real node, and no simulated one; skipped without `script/test long real-node`.
- */
+/** Only a real node; skipped without `script/test long real-node`. */
 export const onTheRealNode = (): (() => ControlPlane) => {
   let controlPlane: ControlPlane | undefined;
   before('a real node', async function () {
@@ -66,15 +55,14 @@ const known = <T>(value: T | undefined): T => {
 };
 
 const ends: (() => Promise<void>)[] = [];
-/** Has it called before the cluster stops that suites share. */
+/** Runs before the shared cluster stops. */
 export const beforeTheClusterStops = (end: () => Promise<void>): void => {
   ends.push(end);
 };
 
-// Mocha's root suite is current while a test file is loaded, and files import this one at their
-// top.
+// Mocha's root suite is current while a file is loaded, and this file is imported at its top.
 after('the shared cluster', async function () {
   for (const end of ends) await end();
-  // or the hook that asked for it has failed
+  // or the hook that started it failed
   for (const asked of [shared, real]) await (await asked?.catch(() => undefined))?.stop();
 });

@@ -5,9 +5,9 @@ import { KeptAnswers } from '../../../src/embedded/store/kept-answers.ts';
 import { MemoryAnswerRows } from './memory-answer-rows.ts';
 import { quietLog } from './quiet-log.ts';
 
-/** Of kept answers: room for three of 62,000 bytes of a tenant, and for four of all. */
+/** Room for three answers of 62,000 bytes of a tenant, and four of all. */
 export const FEW_BYTES = { totalBytes: 300_000, tenantBytes: 200_000 };
 
-/** The embedded coordination, with its answers in memory. */
+/** The embedded coordination, with answers in memory. */
 export const aCoordination = (clock: Clock, rows = new MemoryAnswerRows()): Coordination =>
   inProcessCoordination(clock, new KeptAnswers({ rows, clock, log: quietLog, bounds: FEW_BYTES }));

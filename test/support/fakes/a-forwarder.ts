@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Speaks as `launcher forward` does, for ports of this machine. */
+/** Speaks like `launcher forward`, for this machine's ports. */
 export const aForwarder = async (): Promise<{
   readonly socket: string;
   readonly stop: () => Promise<void>;

@@ -3,7 +3,7 @@ import { silentMetrics } from '../../../src/contracts/metrics.ts';
 import { Admission, type AdmissionDeps } from '../../../src/http/limits/admission.ts';
 import { quietLog } from './quiet-log.ts';
 
-/** What lets requests in, as a daemon has it, with 256 MiB for answers. */
+/** As a daemon's, with 256 MiB for answers. */
 export const anAdmission = (
   given: Partial<AdmissionDeps> & Pick<AdmissionDeps, 'clients'>,
 ): Admission =>

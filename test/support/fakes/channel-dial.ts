@@ -4,7 +4,6 @@ import type { PortConnection } from '../../../src/contracts/sandbox-driver.ts';
 import { PortUnreachable } from '../../../src/contracts/sandbox-driver.ts';
 import { ChannelStream, type Channels } from '../../../src/k8s/streams/channel-stream.ts';
 
-/** Dials a port of this machine. */
 export const dialHere = async (port: number, signal: AbortSignal): Promise<Socket> => {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   await once(socket, 'connect', { signal }).catch((error: unknown) => {
@@ -13,10 +12,7 @@ export const dialHere = async (port: number, signal: AbortSignal): Promise<Socke
   return socket;
 };
 
-/**
- * Dials a port of this machine as a Pod's port is dialled: the connection that it resolves with is
- * a channel, and only what carries the channel's bytes is a socket.
- */
+/** Dials like a Pod's port: the connection is a channel, and only its carrier is a socket. */
 export const dialThroughChannel = async (
   port: number,
   signal: AbortSignal,

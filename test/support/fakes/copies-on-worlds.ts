@@ -6,17 +6,16 @@ import { Refusal } from '../../../src/model/refusals.ts';
 import type { Caller } from '../../../src/model/tenant.ts';
 import type { EnvOperations } from '../../../src/actors/env/commands/env-operations.ts';
 
-/** What happens to what is sent to a cluster. */
+/** Faults of messages to a cluster. */
 export class CopyFaults {
-  /** Nothing comes through. */
   isCut = false;
-  /** How far the cluster is, there and back. */
+  /** Delay there and back. */
   latencyMs = 1;
-  /** So many answers more are lost; what they tell of is done. */
+  /** This many further answers are lost; their requests take effect. */
   lost = 0;
-  /** Resolves once what is sent is there, and once what it answers is. */
+  /** Delays a message, and its answer. */
   arrives: () => Promise<void> = async () => undefined;
-  /** Makes what it says of its members out of what is so. */
+  /** Falsifies a report about a member. */
   lie: (member: CopiedMember) => CopiedMember = (member) => member;
 }
 
@@ -25,7 +24,7 @@ interface Cluster {
   readonly faults: CopyFaults;
 }
 
-/** Envs of clusters whose operations are at hand, in place of links to them. */
+/** Envs of clusters in this process, instead of links. */
 export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): EnvCopies => {
   const ask = async <T>(
     { clusterId, owner }: CopyPlace,

@@ -47,7 +47,7 @@ export const anActorView = (part: Partial<ActorView> = {}): ActorView => ({
   ...part,
 });
 
-/** Hosts one sandbox, of which the key is `k`; remembers what it was asked. */
+/** Has one sandbox with the key `k`, and records requests. */
 export class FakeDebug implements DebugOperations {
   readonly asked: (ActorsRequest | (ActorName & { readonly replica?: string }))[] = [];
 

@@ -19,10 +19,8 @@ import {
 } from '../../../src/model/process.ts';
 
 /**
- * Working processes without programs. `echo` prints and ends, `cat` prints its input until that
- * ends, `sleep` lives until it is signalled, `false` ends with 1, `flood` is killed for want of
- * memory; others are not found. A shell's
- * script is one such command.
+ * Processes without programs: `echo`, `cat`, `sleep` (until a signal), `false`, and `flood`, which
+ * is killed for memory. A shell's script is one such command; others are not found.
  */
 export class FakeProcesses implements ProcessDriver {
   readonly provided = true;

@@ -2,16 +2,14 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { RedisSettings } from '../../../src/redis/settings.ts';
 
 /**
- * A server that speaks enough of Redis' protocol for connections and channels, and can withhold its
- * answer to SUBSCRIBE. Every other command is answered with OK.
+ * Speaks enough of Redis' protocol for connections and channels, and can withhold the answer to
+ * SUBSCRIBE. Answers other commands with OK.
  */
 export class FakeRedis {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #subscribers = new Map<string, Set<Socket>>();
-  /** What becomes of SUBSCRIBE. */
   subscribing: 'is answered' | 'is not answered' | 'ends the connection' = 'is answered';
-  /** How often SUBSCRIBE came. */
   subscriptions = 0;
 
   constructor() {
@@ -34,7 +32,7 @@ export class FakeRedis {
     };
   }
 
-  /** Resets every connection; new ones are taken. */
+  /** Accepts new connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -112,7 +110,7 @@ export class FakeRedis {
 
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
-/** The first whole command of the text, which is ASCII. */
+/** The first complete command; ASCII only. */
 const commandIn = (
   text: string,
 ): { readonly words: readonly string[]; readonly rest: string } | undefined => {

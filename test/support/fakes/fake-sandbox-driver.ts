@@ -54,35 +54,31 @@ type Operation =
   | 'probe';
 
 export interface FakeDriverOptions {
-  /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
+  /** By default; else they wait for `becomeAvailable`. */
   readonly startsByItself?: boolean;
-  /** Ended instances are gone by themselves (default), or wait for `end`. */
+  /** By default; else they wait for `end`. */
   readonly endsByItself?: boolean;
-  /**
-   * What is told to end says so, with the time that it is given, as a cluster's Pods do. It waits
-   * for `end`.
-   */
+  /** A retired instance reports it with this grace, like a cluster's Pod, and waits for `end`. */
   readonly graceMs?: number;
-  /** The driver's own record writes come as facts too, as a cluster's watch has it. */
+  /** The driver's own writes come as facts too, as in a cluster's watch. */
   readonly reportsWrites?: boolean;
   readonly now?: () => number;
-  /** Images that there are, beside `host`. */
+  /** Besides `host`. */
   readonly images?: readonly string[];
-  /** Shared by two drivers, it plays a restart. */
+  /** Shared by two drivers, they simulate a restart. */
   readonly records?: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
 }
 
 /**
- * A working driver without processes, for whatever stands above it. Facts come on a later turn of
- * the event loop, as from a real one. Faults: `records.failNext(...)` for conflicts and unknown
- * outcomes, `failNext` for any error, `hold`/`letGo` for slowness. `true`, `false`, `echo` and
- * `cat` can be executed; a terminal echoes what is typed. A main process `echo` prints and ends,
- * `echo-server PORT` takes connections; what others print is told by `logged`.
+ * A working driver without processes. Facts come on a later turn of the event loop. Faults:
+ * `records.failNext` for conflicts and unknown outcomes, `failNext` for any error, `hold` and
+ * `letGo` for slowness. Runs `true`, `false`, `echo`, `cat` and an echoing terminal; a main process
+ * may be `echo` or `echo-server PORT`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
   processes: ProcessDriver = new FakeProcesses({ mustRun: (id) => this.#mustRun(id) });
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
-  /** Every call, as `operation id`, in order. */
+  /** As `operation id`, in order. */
   readonly calls: string[] = [];
   description: DriverDescription = {
     isolation: 'fake',
@@ -97,11 +93,9 @@ export class FakeSandboxDriver implements SandboxDriver {
   ) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
   startsByItself: boolean;
-  /**
-   * Waited for between a launch's record and its process: who dies there never comes back from it.
-   */
+  /** Awaited between a launch's record and its process, for a crash there. */
   betweenWrites: (() => Promise<void>) | undefined;
-  /** What probes show. */
+  /** Results of probes. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
   files: SandboxFiles = new MemoryFiles((id) => this.#mustRun(id));
@@ -126,17 +120,15 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.records = options.records ?? new MemoryInstanceRecords();
   }
 
-  /** The next call of `operation` rejects with `error`, and does nothing. */
+  /** The call has no effect. */
   failNext(operation: Operation, error: Error): void {
     this.#errors.set(operation, [...(this.#errors.get(operation) ?? []), error]);
   }
 
-  /** Whatever calls of `operation` were told to fail do not. */
   heal(operation: Operation): void {
     this.#errors.delete(operation);
   }
 
-  /** Calls of `operation` wait, before they do anything, until `letGo`. */
   hold(operation: Operation): void {
     this.#held.set(operation, aGate());
   }
@@ -146,7 +138,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#held.delete(operation);
   }
 
-  /** `noted`: that it turned so, and when, as a cluster does. */
+  /** `noted`: with its time, as in a cluster. */
   becomeAvailable(id: InstanceId, noted: { readonly since?: number } = {}): void {
     this.#set(id, { kind: 'available', startedAt: this.#startedAt(id), ...noted });
   }
@@ -170,7 +162,6 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }
 
-  /** A container beside the first ends by itself. */
   loseContainer(id: InstanceId, name: string, how: string): void {
     this.#set(id, {
       kind: 'unavailable',
@@ -180,7 +171,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     });
   }
 
-  /** The process ends, by itself or at last. */
+  /** The process ends. */
   end(
     id: InstanceId,
     exitCode: number | null = 0,
@@ -199,7 +190,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#later(id, { kind: 'gone', exitCode, reason, ...more });
   }
 
-  /** Resolves once every fact so far was reported. */
+  /** Resolves once all facts so far were reported. */
   settled(): Promise<void> {
     return this.#facts;
   }
@@ -260,9 +251,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     return record;
   }
 
-  /**
-   * A launch that is repeated has the record that is there, also where both are under way at once.
-   */
+  /** A repeated launch gets the existing record, even during the first. */
   async #born({ record, definition }: LaunchOrder): Promise<InstanceRecord> {
     const known = async (): Promise<InstanceRecord | undefined> =>
       (await this.records.read(record.id))?.record;
@@ -454,7 +443,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   }
 }
 
-/** Echoes what is typed; `\x04` (end of input) ends it with 0. */
+/** `\x04` (end of input) ends it with 0. */
 export class FakeTerminal implements Terminal {
   readonly instance: InstanceId;
   readonly argv: readonly string[];

@@ -1,6 +1,6 @@
 import type { Lease, LeaseListener, Leases } from '../../../src/contracts/coordination/leases.ts';
 
-/** Leases that a test gives and takes. */
+/** A test gives and takes them. */
 export class GivenLeases implements Leases {
   readonly givenUp: number[] = [];
   readonly #replicas: readonly string[];

@@ -1,6 +1,6 @@
 import type { Grants } from '../../../src/contracts/grants.ts';
 
-/** As if nobody had a quota. */
+/** Without quotas. */
 export const grantsAll: Grants<unknown> = {
   ask: async () => ({
     permitted: () => true,

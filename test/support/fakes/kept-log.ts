@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import type { KeptOutput } from '../../../local-cluster/kept-output.ts';
 import { silentLog, type Log, type LogLevel } from '../../../src/contracts/log.ts';
 
-/** Keeps what a process would log at `info` and above, for the error of a failed test. */
+/** Keeps lines from `info` on, for the error of a failed test. */
 export const keptLog = (kept: KeptOutput): Log => {
   const keep =
     (level: LogLevel) =>

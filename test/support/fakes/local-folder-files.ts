@@ -15,8 +15,8 @@ import {
 import { noFiles } from './nothing-inside.ts';
 
 /**
- * Files of this machine in place of a sandbox's, with links, fifos and modes, for names that are
- * UTF-8. Lists are one page; nothing watches.
+ * This machine's files instead of a sandbox's, for UTF-8 names. Lists have one page; nothing
+ * watches.
  */
 export const localFolderFiles = (): SandboxFiles => ({
   ...noFiles('this machine has no such thing'),

@@ -2,7 +2,7 @@ import type { AnswerEntry, AnswerRows, KeptText } from '../../../src/embedded/st
 
 type Row = AnswerEntry & { readonly body: string } & KeptText;
 
-/** The kept answers in memory, in the order of their writing. */
+/** In the order of their writing. */
 export class MemoryAnswerRows implements AnswerRows {
   readonly rows = new Map<number, Row>();
 

@@ -7,7 +7,7 @@ import {
 import type { ApiKeyRecord } from '../../../src/model/api-key.ts';
 import { Followers } from './memory-records.ts';
 
-/** API key records in memory. `reads` counts what was asked of it. */
+/** `reads` counts calls. */
 export class MemoryApiKeys implements Records<ApiKeyRecord> {
   readonly records = new Map<string, ApiKeyRecord>();
   readonly #names = new Set<string>();
@@ -62,7 +62,7 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     this.#followers.tell({ kind: 'gone', record });
   }
 
-  /** Grows over the end of a record, and the making of another one under its key. */
+  /** Grows even if a record is deleted and made again. */
   #next(): string {
     return String((this.#revision += 1));
   }

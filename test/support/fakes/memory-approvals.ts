@@ -8,11 +8,11 @@ import type { ApprovalRecord } from '../../../src/model/approvals/approval.ts';
 import { unavailable } from '../../../src/model/refusals.ts';
 import { Followers } from './memory-records.ts';
 
-/** Approvals in memory, shared by whoever is given them; the store may be away. */
+/** May be shared, and may be unavailable. */
 export class MemoryApprovals implements Records<ApprovalRecord> {
   readonly records = new Map<string, ApprovalRecord>();
   away = false;
-  /** Called after each write, with what was written; throws OutcomeUnknown where it says so. */
+  /** Called after each write; may throw OutcomeUnknown. */
   written: (record: ApprovalRecord) => void = () => undefined;
   readonly #followers = new Followers<ApprovalRecord>();
   #revision = 0;

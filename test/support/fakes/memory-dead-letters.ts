@@ -7,7 +7,7 @@ import {
 import { unavailable } from '../../../src/model/refusals.ts';
 import type { TestClock } from './test-clock.ts';
 
-/** Dead letters in memory, shared by whoever is given them; the place may be away. */
+/** May be shared, and may be unavailable. */
 export class MemoryDeadLetters implements DeadLetters {
   readonly #clock: TestClock;
   readonly #kept = new Map<string, { readonly at: number; readonly letter: KeptDeadLetter }[]>();

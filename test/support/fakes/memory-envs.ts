@@ -10,7 +10,7 @@ import type { EnvRecord } from '../../../src/model/envs/env.ts';
 import { Followers } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 
-/** Envs in memory. `writes` counts what was written. */
+/** `writes` counts writes. */
 export class MemoryEnvs implements Records<EnvRecord> {
   readonly records = new Map<string, EnvRecord>();
   readonly #followers = new Followers<EnvRecord>();
@@ -61,7 +61,7 @@ export class MemoryEnvs implements Records<EnvRecord> {
   }
 }
 
-/** For what is about pools of nobody's env. */
+/** For pools outside envs. */
 export const noEnvs = (clock: Clock): EnvMirror =>
   new EnvMirror({ envs: new MemoryEnvs(), clock, log: quietLog });
 

@@ -17,8 +17,8 @@ interface Kept {
 }
 
 /**
- * Files of sandboxes in memory: files and folders alone, each sandbox with `/home/sandbox` and
- * `/tmp`. What `running` throws, calls reject with.
+ * Only files and folders; each sandbox has `/home/sandbox` and `/tmp`. Calls reject with what
+ * `running` throws.
  */
 export class MemoryFiles implements SandboxFiles {
   readonly provided = true;
@@ -31,7 +31,7 @@ export class MemoryFiles implements SandboxFiles {
     this.#running = running;
   }
 
-  /** Which instances calls were made ready for. */
+  /** Instances that were prepared for calls. */
   readonly prepared: string[] = [];
 
   prepare = (id: string): void => {
@@ -245,7 +245,7 @@ export class MemoryFiles implements SandboxFiles {
   }
 }
 
-/** A name is bytes; as text of one character each it can be a key. */
+/** Bytes as one character each, to serve as a key. */
 const nameOf = ({ path }: FilePlace): string => {
   const name = path.toString('latin1').replaceAll(/\/+/g, '/');
   return name.length > 1 ? name.replace(/\/$/, '') : name;

@@ -9,20 +9,20 @@ import type { End, InstanceRecord } from '../../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 
 export type WriteFault =
-  /** Nothing is written and the caller is told that the record moved. */
+  /** Not written; the caller gets a conflict. */
   | 'conflict'
-  /** It is written, and the caller is told that this is unknown. */
+  /** Written; the caller gets an unknown outcome. */
   | 'unknown-landed'
-  /** Nothing is written, and the caller is told that this is unknown. */
+  /** Not written; the caller gets an unknown outcome. */
   | 'unknown-lost';
 
-/** The instance table in memory, with the same conditions and revisions as the durable one. */
+/** With the conditions and revisions of the durable one. */
 export class MemoryInstanceRecords implements InstanceRecords {
   readonly #stored = new Map<InstanceId, StoredInstance>();
   readonly #faults = new Map<string, WriteFault[]>();
   #revision = 0;
 
-  /** The next call of `operation` fails so; faults queue up. */
+  /** Faults queue up. */
   failNext(
     operation: 'launchOrder' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget',
     fault: WriteFault,

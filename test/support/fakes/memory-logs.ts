@@ -7,7 +7,7 @@ import {
 } from '../../../src/contracts/sandbox-driver.ts';
 
 /**
- * What pretended instances printed. A place is the number of lines before it; a text without a line
+ * Output of simulated instances. A place is the number of lines before it; a text without a line
  * end is a partial line.
  */
 export class MemoryLogs {
@@ -27,12 +27,12 @@ export class MemoryLogs {
     this.changed();
   }
 
-  /** They were removed to make room. */
+  /** Removed to make room. */
   lose(id: string): void {
     this.#gone.add(id);
   }
 
-  /** Has followers look again. */
+  /** Followers read again. */
   changed(): void {
     for (const wake of [...this.#waiting]) wake();
   }

@@ -7,7 +7,6 @@ import type {
 } from '../../../src/contracts/metric-catalogue.ts';
 import type { Metrics, Sample } from '../../../src/contracts/metrics.ts';
 
-/** Metrics that a test looks at. */
 export class MemoryMetrics implements Metrics {
   readonly #counts = new Map<string, number>();
   readonly #observed = new Map<string, number[]>();
@@ -39,7 +38,7 @@ export class MemoryMetrics implements Metrics {
     return this.#observed.get(keyOf(name, labels)) ?? [];
   }
 
-  /** As somebody who asks now would see it; undefined where it has no such series. */
+  /** Undefined without such a series. */
   shown<Name extends CounterName | GaugeName>(
     name: Name,
     labels: LabelsOf<Name>,

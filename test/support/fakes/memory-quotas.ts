@@ -12,7 +12,6 @@ import {
 import { tenantKey } from '../../../src/model/tenant.ts';
 import { Followers } from './memory-records.ts';
 
-/** Users' own limits in memory. */
 export class MemoryQuotas implements Records<UserQuota> {
   readonly records = new Map<string, UserQuota>();
   readonly #followers = new Followers<UserQuota>();
@@ -61,7 +60,6 @@ export class MemoryQuotas implements Records<UserQuota> {
   }
 }
 
-/** Everybody's limits, where a test is about others. */
 export const limitsOf = (
   part: Partial<QuotaAmounts> = {},
 ): { readonly of: () => QuotaAmounts } => ({

@@ -13,7 +13,6 @@ import {
 } from '../../../src/model/envs/scaling-decision.ts';
 import type { PoolRecord } from '../../../src/model/pools/pool.ts';
 
-/** Those who watch records in memory. */
 export class Followers<T> {
   readonly #reports: ((change: RecordChange<T>) => void)[] = [];
 
@@ -27,7 +26,6 @@ export class Followers<T> {
   }
 }
 
-/** Pool records in memory. */
 export class MemoryPools implements Records<PoolRecord> {
   readonly records = new Map<string, PoolRecord>();
   readonly #followers = new Followers<PoolRecord>();
@@ -81,7 +79,6 @@ export class MemoryPools implements Records<PoolRecord> {
   }
 }
 
-/** Finished sandboxes in memory. */
 export class MemoryHistory implements History {
   readonly finished: FinishedSandbox[] = [];
   readonly events: { readonly id: number; readonly event: EventRecord }[] = [];

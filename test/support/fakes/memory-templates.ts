@@ -7,7 +7,7 @@ import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
 import type { TemplateRecord } from '../../../src/model/templates/template.ts';
 import { Followers } from './memory-records.ts';
 
-/** Templates in memory. `writes` counts what was changed, `reads` what was asked by name. */
+/** `writes` counts changes, `reads` lookups by name. */
 export class MemoryTemplates implements Records<TemplateRecord> {
   readonly records = new Map<string, TemplateRecord>();
   readonly #followers = new Followers<TemplateRecord>();
@@ -15,7 +15,7 @@ export class MemoryTemplates implements Records<TemplateRecord> {
   writes = 0;
   reads = 0;
 
-  /** `former`: a store whose records this one has too, as a daemon finds them that starts again. */
+  /** Takes over the records of `former`, as after a restart. */
   constructor(former?: MemoryTemplates) {
     for (const [name, record] of former?.records ?? []) this.records.set(name, record);
     if (former) this.#revision = former.#revision;

@@ -1,7 +1,6 @@
 import { FileRefused, type SandboxFiles } from '../../../src/contracts/files.ts';
 import { ProcessesNotProvided, type ProcessDriver } from '../../../src/contracts/processes.ts';
 
-/** The files of a driver that has none. */
 export const noFiles = (why: string): SandboxFiles => {
   const refuse = (): Promise<never> => Promise.reject(new FileRefused('unsupported', why));
   return {
@@ -26,7 +25,7 @@ export const noFiles = (why: string): SandboxFiles => {
   };
 };
 
-/** Runs no processes, and says what to do instead. */
+/** Says what to do instead. */
 export class NoProcesses implements ProcessDriver {
   readonly provided = false;
   readonly #hint: string;

@@ -2,16 +2,12 @@ import type { InstanceId, Revision } from '../../../src/model/identifiers.ts';
 import type { End, InstanceFact } from '../../../src/model/sandbox.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
-/**
- * `deletes`: writes that end something are refused. `all`: reads are, too. `silent`: nothing is
- * answered.
- */
+/** `deletes`: refuses writes that end something. `all`: also reads. `silent`: never answers. */
 export type Refusal = 'deletes' | 'all' | 'silent';
 
-/** A driver that refuses what concerns some namespaces, as where a role binding lacks there. */
+/** Refuses in some namespaces, as without a role binding. */
 export class RefusingDriver extends FakeSandboxDriver {
   readonly refused = new Map<string, Refusal>();
-  /** Calls that were refused. */
   refusals = 0;
 
   override async retire(id: InstanceId, seen: Revision): Promise<void> {

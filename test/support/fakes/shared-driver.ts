@@ -2,17 +2,13 @@ import type { SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
 import type { InstanceFact } from '../../../src/model/sandbox.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
-/** What one replica sees of a driver that several share. */
 export interface DriverView extends SandboxDriver {
   /** Reports wait until `catchUp`: the mirror is behind. */
   lag(): void;
   catchUp(): void;
 }
 
-/**
- * Each replica is told all that happens; what is shown uncached is the truth. Writes are reported,
- * as a cluster's watch has it.
- */
+/** Every replica gets all reports, including those of writes. Uncached reads are current. */
 export class SharedDriver {
   readonly truth: FakeSandboxDriver;
   readonly #views: ((fact: InstanceFact) => void)[] = [];

@@ -5,10 +5,7 @@ import { Mirror } from '../../../src/model/mirror/mirror.ts';
 import type { Version } from '../../../src/model/mirror/mirror-terms.ts';
 import type { WriteFault } from './memory-instance-records.ts';
 
-/**
- * One process's life: once it is over, nothing that it awaits comes, and nothing that it does has
- * an effect.
- */
+/** A process's life: once it is over, nothing resolves or has an effect. */
 export class Life {
   #over = false;
 
@@ -20,7 +17,6 @@ export class Life {
     this.#over = true;
   }
 
-  /** The clock as the process has it. */
   clock(clock: Clock): Clock {
     return {
       now: () => clock.now(),
@@ -31,7 +27,6 @@ export class Life {
     };
   }
 
-  /** What `work` comes to, or nothing ever. */
   async through<T>(work: () => Promise<T>): Promise<T> {
     if (this.#over) return await NEVER;
     try {
@@ -47,18 +42,13 @@ export class Life {
 const NEVER = new Promise<never>(() => undefined);
 
 /**
- * What one of several processes has of a store that all share. Its next updates fail as they are
- * told to; what it watches may come late. What it reads or writes itself it reports at once, as
- * every store does.
+ * A process's view of a shared store. Updates may fail, and watched changes may be late; its own
+ * reads and writes are reported at once.
  */
 export class SharedRecords<T extends Named> implements Records<T> {
   readonly faults: WriteFault[] = [];
-  /**
-   * Until they are taken back. `blind`: what comes late does not come before `catchUp`, and it
-   * thinks that it has heard all.
-   */
+  /** `blind`: believes to be up to date until `catchUp`. */
   readonly failures: { get?: Error; caughtUp?: Error; blind?: boolean } = {};
-  /** The keys that were read. */
   readonly reads: string[] = [];
   readonly #truth: Records<T>;
   readonly #life: Life;
@@ -135,7 +125,7 @@ export class SharedRecords<T extends Named> implements Records<T> {
     });
   }
 
-  /** What changes is told of at `catchUp`. */
+  /** Reports changes only at `catchUp`. */
   lag(): void {
     this.#late ??= [];
   }

@@ -1,9 +1,6 @@
 import type { Clock } from '../../../src/contracts/clock.ts';
 
-/**
- * A clock that stands still until it is moved. What falls due is called in the order of its
- * moments, the clock standing at each.
- */
+/** Moves only on request. Callbacks run in order, each at its own moment. */
 export class TestClock implements Clock {
   #now: number;
   #waiting: { readonly moment: number; readonly due: () => void }[] = [];
@@ -16,7 +13,7 @@ export class TestClock implements Clock {
     return this.#now;
   }
 
-  /** Moments that are waited for. */
+  /** Number of pending moments. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -30,7 +27,7 @@ export class TestClock implements Clock {
     };
   }
 
-  /** Also calls what was already due. What a callback arms within the distance is called too. */
+  /** Also runs overdue callbacks, and those armed on the way. */
   advance(milliseconds: number): void {
     const until = this.#now + milliseconds;
     for (let next = this.#waiting[0]; next && next.moment <= until; next = this.#waiting[0]) {
@@ -41,10 +38,7 @@ export class TestClock implements Clock {
     this.#now = until;
   }
 
-  /**
-   * Moves on as a paused machine or a stopped process sees it: what falls due in the pause is
-   * called once the pause is over, and sees the time of its end.
-   */
+  /** Moves like a paused machine: callbacks due in the pause run at its end. */
   pause(milliseconds: number): void {
     this.#now += milliseconds;
     this.advance(0);

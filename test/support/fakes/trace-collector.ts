@@ -25,9 +25,9 @@ interface Received {
   }[];
 }
 
-/** A collector of traces on the loopback, by OTLP over HTTP in JSON. */
+/** OTLP over HTTP in JSON, on the loopback. */
 export class TraceCollector {
-  /** Answered from now on. */
+  /** Status of further answers. */
   status = 200;
   readonly posts: {
     readonly path: string;

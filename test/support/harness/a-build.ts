@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SHARED = ['node_modules', 'config'];
 const OWN = ['bin', 'dist', 'native/build-output', 'package.json'];
 
-/** A text that stands once in one of the build's files, and what stands there instead. */
+/** Replaces a text that occurs once in one of the build's files. */
 export interface Change {
   readonly file: string;
   readonly from: string;
@@ -15,13 +15,13 @@ export interface Change {
 }
 
 export interface Build {
-  /** What is started as the daemon's own folder. */
+  /** Started as the daemon's own folder. */
   readonly root: string;
   readonly launcher: string;
   remove(): void;
 }
 
-/** The build as it is, in a folder of its own, but for these changes. */
+/** A copy of the build with these changes. */
 export const aBuild = (...changes: readonly Change[]): Build => {
   const root = mkdtempSync(join(tmpdir(), 'sandpool-build-'));
   for (const name of SHARED) symlinkSync(join(ROOT, name), join(root, name));

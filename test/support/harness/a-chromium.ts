@@ -4,7 +4,7 @@ import { chromium, type Browser } from 'playwright-core';
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
 );
-/** It looks for nothing of its own on the network. */
+/** Stop its own network requests. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -15,7 +15,7 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Why there is no browser here; undefined where there is one. */
+/** Undefined if there is a browser. */
 export const noChromium: string | undefined =
   CHROMIUM === undefined
     ? 'there is no chromium (script/bootstrap --tests installs it)'

@@ -2,11 +2,11 @@ import { commandDaemon } from '../../../src/cli/common/control.ts';
 import type { DaemonUnderTest } from './a-daemon.ts';
 import { HttpClient, type HttpAnswer } from './http-client.ts';
 
-/** A person who is logged in at the console of a daemon, by a link. */
+/** Logged in at a daemon's console by a link. */
 export interface PersonAtConsole {
-  /** What a write of the session carries: its cookie, the Origin and the CSRF token. */
+  /** Cookie, Origin and CSRF token for writes. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The link that let them in, which is used up. */
+  /** Used up. */
   readonly link: string;
   readonly decide: (
     id: string,
@@ -20,7 +20,7 @@ type RunningDaemon = Pick<DaemonUnderTest, 'dataDir'> & {
   readonly run: Pick<DaemonUnderTest['run'], 'port'>;
 };
 
-/** Sends the form of the page that a link leads to. */
+/** Sends the form of a link's page. */
 export const useLink = (client: HttpClient, port: number, token: string): Promise<HttpAnswer> =>
   client.post('/console/link', undefined, {
     raw: new URLSearchParams({ token }).toString(),
@@ -30,7 +30,7 @@ export const useLink = (client: HttpClient, port: number, token: string): Promis
     },
   });
 
-/** Logs in as the owner of the data folder, or as the operator that is named. */
+/** As the owner of the data folder, or the named operator. */
 export const atConsole = async (
   { dataDir, run: { port } }: RunningDaemon,
   client: HttpClient,

@@ -13,25 +13,25 @@ import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { compatibleClient, HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** The default pool is the only one and keeps its size, unless a test says otherwise. */
+/** By default there is one pool, of fixed size. */
 const FLAGS: readonly string[] = [
   ...['--default-pool-max-replicas', '0'],
   ...['--interpreter-pool-max-replicas', '0'],
 ];
-/** As a newcomer starts it: envs size the default pool and the code interpreter's. */
+/** As shipped: envs size the default pool and the code interpreter's. */
 export const AS_SHIPPED: readonly string[] = [
   ...['--default-pool-max-replicas', '64'],
   ...['--interpreter-pool-max-replicas', '64'],
 ];
 
-/** How long a fact is looked for at each turn, and how far apart the looks are after that. */
+/** Polls quickly at first, then less often. */
 const OFTEN_FOR_MS = 1_000;
 const SELDOM_MS = 75;
 
 export interface DaemonTerms {
-  /** Another build's folder; this one's unless told. */
+  /** Another build's folder. */
   readonly root?: string;
-  /** Beside the variables of this process. */
+  /** Added to this process's variables. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -41,20 +41,18 @@ export interface CommandLineEnd {
   readonly stderr: string;
 }
 
-/** One run of the built daemon on a data folder. */
 export interface DaemonRun {
   readonly address: string;
   readonly port: number;
   readonly process: ChildProcess;
-  /** What it printed so far, and logged. */
+  /** So far. */
   readonly stdout: () => string;
   readonly stderr: () => string;
 }
 
 /**
- * The real, built daemon as a process of its own, on a folder that goes with it. `kill` is a kill
- * -9; `start` after it begins again on the same folder. `dispose` ends the daemon, its helpers and
- * every sandbox.
+ * The built daemon as a process. `kill` is kill -9, `start` starts it again on the same folder, and
+ * `dispose` ends everything.
  */
 export class DaemonUnderTest {
   readonly dataDir: string;
@@ -74,7 +72,7 @@ export class DaemonUnderTest {
     [this.#root, this.#env] = [root, env];
   }
 
-  /** On a new folder of its own, or on the one that is given. */
+  /** By default on a new folder. */
   static async start(
     flags: readonly string[] = [],
     folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')),
@@ -102,28 +100,25 @@ export class DaemonUnderTest {
     return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim();
   }
 
-  /** What GET /metrics of the run that there is now says. */
   async metrics(): Promise<string> {
     const address = readPidFile(this.dataDir)?.metricsAddress;
     if (address === undefined) throw new Error('the daemon serves no metrics');
     return await (await fetch(address)).text();
   }
 
-  /** A client of the run that there is now. */
   client(key = this.tenantKey): HttpClient {
     const client = new HttpClient(this.run.port, key);
     this.#clients.push(client);
     return client;
   }
 
-  /** Where E2B's SDKs find it; for a daemon that was told to serve them. */
+  /** Needs a daemon that serves E2B's SDKs. */
   get compatibleUrl(): string {
     const address = readPidFile(this.dataDir)?.compatibleAddress;
     if (address === undefined) throw new Error("the daemon does not serve E2B's SDKs");
     return address;
   }
 
-  /** A client of that port of the run that there is now. */
   compatibleClient(key = this.tenantKey): HttpClient {
     const client = compatibleClient(Number(new URL(this.compatibleUrl).port), key);
     this.#clients.push(client);
@@ -184,12 +179,11 @@ export class DaemonUnderTest {
     return this.#run;
   }
 
-  /** Ends the daemon as an operator does, and resolves with its exit code. */
+  /** Resolves with its exit code. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     return await this.#end(signal);
   }
 
-  /** kill -9: nothing of it gets to tidy up. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -207,8 +201,8 @@ export class DaemonUnderTest {
   }
 
   /**
-   * Runs this build's command line against this daemon's folder. Does so in this process, for a
-   * process of its own takes 0.2 s of a processor to start, and to stop all 0.6 s.
+   * In this process: a process of its own takes 0.2 s of a processor to start, and to stop all 0.6
+   * s.
    */
   async cli(args: readonly string[]): Promise<CommandLineEnd> {
     if (this.#root !== ROOT) return await this.cliProcess(args);
@@ -230,7 +224,6 @@ export class DaemonUnderTest {
     return { code, ...text };
   }
 
-  /** Runs the command line as a process of its own. */
   async cliProcess(args: readonly string[]): Promise<CommandLineEnd> {
     const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), ...args], {
       cwd: this.#root,
@@ -261,10 +254,7 @@ export class DaemonUnderTest {
   }
 }
 
-/**
- * Waits for a fact as `eventually` does, and returns it. A look asks a daemon, which costs both
- * sides: they come less often once the fact has not come for a second.
- */
+/** Like `eventually`, but polls less often after a second, since each look costs both sides. */
 export const within = async <T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
@@ -283,7 +273,7 @@ export const within = async <T>(
   return found!; // it was found, else `eventually` rejects
 };
 
-/** This build's; its modules are loaded when a test first needs them. */
+/** Loaded when a test first needs it. */
 const builtCommandLine = async (): Promise<typeof import('../../../src/cli/program.ts')> =>
   (await import(join(ROOT, 'dist/cli/program.js'))) as typeof import('../../../src/cli/program.ts');
 

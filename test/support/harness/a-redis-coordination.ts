@@ -12,11 +12,10 @@ import { eventually } from './eventually.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
-/** What the records would say, written by hand. */
+/** Written by hand. */
 export class WrittenUsage implements UsageRecords {
   readonly #tenants = new Map<string, Tenant>();
   readonly #parts = new Map<string, Map<string, number>>();
-  /** How often it was asked. */
   reads = 0;
 
   partsOf(tenant: Tenant, resource: QuotaResource): Map<string, number> {
@@ -47,7 +46,6 @@ export class WrittenUsage implements UsageRecords {
   }
 }
 
-/** One replica over a Redis, started. */
 export const aRedisCoordination = async (
   settings: RedisSettings,
   part: Partial<RedisCoordinationOptions> = {},
@@ -66,7 +64,6 @@ export const aRedisCoordination = async (
   return redis;
 };
 
-/** Two replicas over a Redis and the same records, started. */
 export const twoRedisCoordinations = async (
   settings: RedisSettings,
   part: Partial<RedisCoordinationOptions> = {},
@@ -85,7 +82,7 @@ export const twoRedisCoordinations = async (
   };
 };
 
-/** Asks until the tenant's usage is known. */
+/** Repeats until the tenant's usage is known. */
 export const known = async (ask: () => Promise<unknown>): Promise<void> => {
   await eventually(
     () =>

@@ -29,7 +29,6 @@ const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
 export const spawnerCommand = (): readonly string[] => programOf('embedded/spawner/main');
 
-/** The launcher, built if it is not. */
 export const buildLauncher = (): void => {
   execFileSync(join(REPOSITORY, 'native/build'), { stdio: 'ignore' });
 };
@@ -40,17 +39,15 @@ export interface SpawnedDriver {
   readonly driver: EmbeddedSandboxDriver;
   readonly records: MemoryInstanceRecords;
   readonly dataDir: string;
-  /** What the spawner is told. */
   readonly config: SpawnerConfig;
-  /** Another driver on the same data folder and records, as after a restart of the daemon. */
+  /** On the same folder and records, as after a restart. */
   again(part?: Partial<EmbeddedDriverOptions>): EmbeddedSandboxDriver;
-  /** A connection to its spawner, which the command starts if none lives. */
+  /** The command starts a spawner if none lives. */
   connect(command?: readonly string[]): Promise<Socket>;
-  /** 0 while there is none. */
   spawnerPid(): number;
   noteOf(id: string): InstanceNote;
   runningOf(id: string): RunningNote;
-  /** Ends the driver, the spawner and every sandbox, and removes the folder. */
+  /** Also ends every sandbox, and removes the folder. */
   close(): Promise<void>;
 }
 
@@ -101,7 +98,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     close: async () => {
       await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
-      // It outlives its daemon where processes of sandboxes have only just ended.
+      // It outlives its daemon if processes of sandboxes have just ended.
       const pid = lockHolder(pathsOf(dataDir).lock);
       if (pid > 0) process.kill(pid, 'SIGTERM');
       await eventually(() => lockHolder(pathsOf(dataDir).lock) === 0, 'the spawner has ended');
@@ -111,7 +108,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
   };
 };
 
-/** What its driver logged, and what it complained of itself. */
+/** Log and complaints of the spawner. */
 const rememberSpawner = ({
   dataDir,
   log,
@@ -129,10 +126,7 @@ const rememberSpawner = ({
   });
 };
 
-/**
- * The process that keeps the lock file open, 0 without one. To read the links of every process
- * takes long, so spawners come first.
- */
+/** 0 without one. Reading all processes' links is slow, so spawners come first. */
 const lockHolder = (lock: string): number => {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const spawners = pids.filter((pid) => nameOf(pid) === 'sandpool-spawne'); // 15 characters at most
@@ -166,7 +160,7 @@ const linkOf = (path: string): string => {
   }
 };
 
-/** Kills the sandboxes themselves; the spawner cleans up after them. */
+/** The spawner cleans up after them. */
 const endAll = async (folder: string): Promise<void> => {
   await eventually(() => {
     const ids = existsSync(folder) ? readdirSync(folder) : [];
@@ -178,7 +172,6 @@ const endAll = async (folder: string): Promise<void> => {
   }, 'all sandboxes are gone');
 };
 
-/** Nothing of the instance runs any more. */
 export const isOver = (note: InstanceNote, running: RunningNote): boolean =>
   !isAlive(note.outer) && !isAlive(running.init);
 

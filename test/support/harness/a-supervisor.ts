@@ -30,7 +30,7 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
   ...part,
 });
 
-/** A supervisor over a working driver without processes, with a clock that a test moves. */
+/** With a driver without processes, and a clock that tests move. */
 export const aSupervisor = async (
   options: {
     readonly pool?: Partial<PoolRecord>;

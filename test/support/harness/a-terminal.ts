@@ -3,23 +3,21 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { within } from './a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
 
-/** Of its output, what an error shows. */
+/** Shown in errors. */
 const SEEN_LENGTH = 600;
 
 export interface TerminalRequest {
   readonly cols?: number;
   readonly rows?: number;
-  /** Subprotocols to offer. */
   readonly protocols?: readonly string[];
-  /** Instead of a fresh one. */
+  /** By default a fresh one. */
   readonly token?: string;
-  /** Whether the token travels in the URL, as by default, or in what `protocols` says. */
+  /** By default; else `protocols` carries it. */
   readonly tokenInUrl?: boolean;
   readonly cluster?: string;
   readonly options?: ClientOptions;
 }
 
-/** What a refused upgrade was answered. */
 export class UpgradeRefused extends Error {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
@@ -33,10 +31,9 @@ export class UpgradeRefused extends Error {
   }
 }
 
-/** A WebSocket terminal as any client would open one; keeps all that came. */
+/** A WebSocket terminal that keeps all output. */
 export class TerminalUnderTest {
   readonly socket: WebSocket;
-  /** Text frames, parsed. */
   readonly frames: Readonly<Record<string, unknown>>[] = [];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   #output = '';
@@ -85,7 +82,7 @@ export class TerminalUnderTest {
     return terminal;
   }
 
-  /** All output so far; a byte is a character. */
+  /** A character per byte. */
   get output(): string {
     return this.#output;
   }
@@ -109,10 +106,9 @@ export class TerminalUnderTest {
     );
   }
 
-  /** What a command prints, run in the terminal's shell. */
   async ask(command: string): Promise<string> {
     const mark = Math.random().toString(36).slice(2);
-    // The quotes tell what is printed from the typed line, which is echoed, maybe twice.
+    // The quotes distinguish output from the echoed line.
     this.type(`echo 'be'gin${mark}; ${command}; echo 'en'd${mark}\n`);
     const shown = (await this.shows(`end${mark}`)).replaceAll(/\r|\u001b\[\?2004[hl]/g, '');
     return shown.slice(

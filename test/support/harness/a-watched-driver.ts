@@ -8,10 +8,10 @@ import { anOrder, permitted } from '../builders/instance-orders.ts';
 
 export interface WatchedDriver extends SpawnedDriver {
   readonly log: FactLog;
-  /** Launches and waits until it is available. */
+  /** Resolves once it is available. */
   launched(order?: LaunchOrder): Promise<InstanceRecord>;
   exec(id: string, argv: readonly string[], part?: Partial<ExecRequest>): Promise<ExecOutcome>;
-  /** The standard output of a shell script. */
+  /** Returns standard output. */
   sh(id: string, script: string, part?: Partial<ExecRequest>): Promise<string>;
 }
 

@@ -33,22 +33,22 @@ export const aTemplate = (idleTimeout: string) =>
   });
 
 export interface EnvWorldOptions {
-  /** Members are seen to; true where it is absent. */
+  /** Runs members; by default true. */
   readonly leads?: boolean;
   readonly pools?: number;
   readonly replicas?: number;
-  /** Cores. */
+  /** In cores. */
   readonly cpu?: number;
-  /** Envs of other clusters; absent: there are none. */
+  /** Envs of other clusters. */
   readonly copies?: EnvCopies;
-  /** Envs that are there already, as after a restart. */
+  /** Existing envs, as after a restart. */
   readonly envs?: MemoryEnvs;
   readonly firstMembers?: readonly FirstMember[];
 }
 
 /**
- * Envs over a supervisor without processes, with a clock that a test moves. Their groups decide
- * once `size` was called.
+ * Envs over a supervisor without processes, with a clock that tests move. Groups decide after
+ * `size`.
  */
 export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const beside: { parts?: EnvParts } = {};
@@ -176,7 +176,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
       quotaLimits,
       clock,
     }),
-    /** The longest idle of the one member's, the longest first. */
+    /** Longest idle first. */
     idle: (most: number) =>
       supervisor.index
         .createdBefore('idle', supervisor.pools.index.uidOf(alice.namespace, 'm') ?? '', {

@@ -19,10 +19,7 @@ export const unpackerCommand = (): readonly string[] => [
   ...programOf('embedded/images/unpacker/main'),
 ];
 
-/**
- * Folders for images, their sources and what is unpacked, through which every uid can pass; removed
- * by `remove`.
- */
+/** Every uid can pass through them; `remove` deletes them. */
 export interface ImageFolders {
   readonly sources: string;
   readonly unpacked: string;
@@ -56,13 +53,12 @@ export const imageSettings = (
   ...part,
 });
 
-/** A driver with real sandboxes and a folder of images. */
 export const anImageDriver = async (
   folders: ImageFolders,
   part: Partial<ImageSettings> = {},
 ): Promise<WatchedDriver> => aWatchedDriver({ images: imageSettings(folders, part) });
 
-/** As a template with this image is rendered. */
+/** As rendered from a template with this image. */
 export const anImageDefinition = (
   image: string,
   given: NonNullable<ContainerDefinition['given']> = { command: ['sleep', 'infinity'] },

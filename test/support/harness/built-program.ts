@@ -6,16 +6,15 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const TSX = fileURLToPath(import.meta.resolve('tsx'));
 
 /**
- * Returns program and arguments that run a module of src/, named without its ending. That is the
- * built module, which starts in a quarter of the processor time, unless src/ is newer than the
- * build.
+ * Program and arguments for a module of src/, named without its ending. A fresh build starts in a
+ * quarter of the processor time.
  */
 export const programOf = (module: string): readonly string[] =>
   isBuilt()
     ? [process.execPath, join(ROOT, 'dist', `${module}.js`)]
     : [process.execPath, '--import', TSX, join(ROOT, 'src', `${module}.ts`)];
 
-/** The folder of this tree's build; undefined if src/ is newer, or there is no build. */
+/** Undefined if src/ is newer or there is no build. */
 export const freshBuild = (): string | undefined => (isBuilt() ? join(ROOT, 'dist') : undefined);
 
 let built: boolean | undefined;

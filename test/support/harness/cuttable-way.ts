@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A way to a daemon that can be cut, and lead elsewhere: its address stays. */
+/** A fixed address whose link to a daemon can be cut or redirected. */
 export class CuttableWay {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
@@ -42,7 +42,6 @@ export class CuttableWay {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Where it leads from now on. */
   leadTo({ port }: { readonly port: number }): void {
     this.#port = port;
   }

@@ -1,6 +1,6 @@
 import type { PortConnection, SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
 
-/** A connection that the port has taken. */
+/** Resolves once the port accepted. */
 export const dialled = async (
   driver: SandboxDriver,
   id: string,

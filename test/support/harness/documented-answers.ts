@@ -5,15 +5,14 @@ import { openApiDocument, type OpenApiDocument } from '../../../src/http/openapi
 import type { Operations } from '../../../src/services/operations.ts';
 import type { HttpAnswer } from './http-client.ts';
 
-// a row calls its operation when it handles a request, not before
+// handlers use operations only for requests
 const NO_OPERATIONS = {} as Operations;
 
-/** The document of this source tree. */
 export const document: OpenApiDocument = openApiDocument(routesOf(NO_OPERATIONS));
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A part of the document by its JSON pointer; references on the way are followed. */
+/** Follows references on the way. */
 export const at = (pointer: string): Json | undefined => {
   let value: unknown = document;
   for (const part of pointer.split('/').slice(1))
@@ -29,7 +28,6 @@ const followed = (value: unknown): Json | undefined => {
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** One operation, with the pointer to it. */
 export interface DocumentedOperation {
   readonly method: string;
   readonly path: string;
@@ -49,10 +47,9 @@ export const documentedOperations: readonly DocumentedOperation[] = Object.entri
 );
 
 /**
- * Throws where an answer is not one that the document declares for its request: an undeclared
- * status, a body that does not fit, a field that is not declared, a required header that is absent.
- * What no operation is asked for must be 404, 405, or what is said before there is an operation
- * (400, 401, 408, 413, 431, 500, 503); what has no target, 400 or 503.
+ * Throws if the document does not declare the answer: status, body, fields or required headers.
+ * Requests without an operation must get 404, 405 or an early refusal; those without a target 400
+ * or 503.
  */
 export const checkDocumented = (method: string, target: string, answer: HttpAnswer): void => {
   const path = pathOf(method, target);
@@ -68,10 +65,7 @@ export const checkDocumented = (method: string, target: string, answer: HttpAnsw
     );
 };
 
-/**
- * The path of a request's target (RFC 9112, 3.2), without its base. Undefined where it is none,
- * such as one with a fragment.
- */
+/** Without its base (RFC 9112, 3.2). Undefined if invalid, such as one with a fragment. */
 export const pathOf = (method: string, target: string): string | undefined => {
   if (target === '*') return method === 'OPTIONS' ? target : undefined;
   const [whole, ofAbsolute, ofOrigin] = TARGET.exec(target) ?? [];
@@ -83,7 +77,7 @@ export const pathOf = (method: string, target: string): string | undefined => {
 const TARGET =
   /^(?:https?:\/\/(?:\[[\d.:a-f]{2,45}\]|[\w.-]{1,253})(?::\d{1,5})?(\/[^?#]*)?|(\/[^?#]*))(?:\?[^#]*)?$/i;
 
-/** What is no operation: the document itself, the pages, and what sandboxes answer. */
+/** The document, pages, and sandboxes' own answers. */
 export const PAGES =
   /^\/(|openapi\.json|console(\/.*)?|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
 
@@ -132,7 +126,7 @@ const STRANGER_STATUSES: ReadonlySet<number> = new Set([
   400, 401, 404, 405, 408, 413, 431, 500, 503,
 ]);
 
-/** As before there is an operation; 500 is never right of what its sender alone got wrong. */
+/** A sender's fault is never 500. */
 const NO_TARGET_STATUSES: ReadonlySet<number> = new Set([400, 503]);
 
 const strangerProblem = (
@@ -167,7 +161,7 @@ const bodyProblem = (schema: Json, text: string): string | undefined => {
 };
 
 const SHARED = 'document';
-/** No unknown keywords, no unknown formats: a slip in the document is a fault too. */
+/** Unknown keywords and formats are faults of the document too. */
 const ajv = addFormats.default(
   new Ajv2020({
     strict: true,
@@ -183,10 +177,7 @@ const validators = {
   open: new Map<Json, ValidateFunction>(),
 };
 
-/**
- * Of a schema of the document. Closed, so that a field that is not declared is a fault, unless it
- * is to be open.
- */
+/** Closed: undeclared fields are faults. */
 export const validatorOf = (schema: Json, as: 'closed' | 'open' = 'closed'): ValidateFunction => {
   const known = validators[as].get(schema);
   if (known) return known;
@@ -212,5 +203,5 @@ const closed = (value: unknown): unknown => {
 };
 
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
-/** The schemas that others refer to: added once, so that each is compiled once. */
+/** Added once, so that each is compiled once. */
 ajv.addSchema({ $id: SHARED, $defs: closed(document.components['schemas']) });

@@ -52,14 +52,13 @@ import { TestClock } from '../fakes/test-clock.ts';
 const DAY_MS = 86_400_000;
 const STARTED = Date.parse('2026-03-01T12:00:00.000Z');
 const PEPPER = Buffer.alloc(32, 7);
-/** Waits that are shorter are over at once: nobody moves the clock for them. */
+/** Shorter waits end at once: nobody moves the clock for them. */
 const SHORT_MS = 1_000;
 
-/** Stands still until a test moves it, but for short waits. */
 class EngineClock extends TestClock {
   #firing: number | undefined;
 
-  /** A wait that renews itself, since it came too early, ends only once the clock has moved. */
+  /** A wait that renews itself because it came too early ends only once the clock has moved. */
   override at(moment: number, due: () => void): () => void {
     if (moment >= this.now() + SHORT_MS || moment === this.#firing) return super.at(moment, due);
     const soon = setImmediate(() => {
@@ -71,7 +70,7 @@ class EngineClock extends TestClock {
   }
 }
 
-/** The defaults, of a daemon that serves nothing else. */
+/** As of a daemon that serves nothing else. */
 const DEFAULTS = loadConfig({ env: {}, argvOptions: { dataDir: '/nonexistent' } }).config;
 export const CONFIG: Config = {
   ...DEFAULTS,
@@ -80,7 +79,7 @@ export const CONFIG: Config = {
   compatibleApi: { ...DEFAULTS.compatibleApi, listen: 'none' },
 };
 
-/** The template `default`: a shell, and what is said of it besides. */
+/** The template `default`: a shell, and `spec`. */
 const aShell = (spec: object) =>
   SandboxTemplateSchema.parse({
     apiVersion: 'sandpool.dev/v1alpha1',
@@ -103,19 +102,18 @@ const aShell = (spec: object) =>
   });
 
 export interface EngineTerms {
-  /** Over the defaults. */
   readonly config?: Partial<Config>;
-  /** Of the template `default`, over a shell's; null: there is no template. */
+  /** For the template `default`; null: no template. */
   readonly spec?: object | null;
-  /** Images that the driver has, beside `host`. */
+  /** Besides `host`. */
   readonly images?: readonly string[];
-  /** In place of files in memory. */
+  /** Instead of files in memory. */
   readonly files?: SandboxFiles;
-  /** Answers that were kept before. */
+  /** Stored before. */
   readonly answers?: MemoryAnswerRows;
 }
 
-/** Below the operations: one implementation of each contract, in memory. */
+/** One in-memory implementation of each contract. */
 export type EngineParts = ReturnType<typeof partsOf>;
 
 const partsOf = ({ spec = {}, images = [], files, answers }: EngineTerms) => {
@@ -149,14 +147,14 @@ const partsOf = ({ spec = {}, images = [], files, answers }: EngineTerms) => {
     coordination: aCoordination(clock, answers),
     recentAudit: new RecentAuditRing(),
     deadLetters: new MemoryDeadLetters(clock),
-    /** What is offered: types, and to each namespace its volumes. */
+    /** Instance types, and volumes by namespace. */
     types,
     volumesOf: volumes,
     volumes: {
       provided: true,
       list: async (namespace: string) => volumes.get(namespace) ?? [],
     },
-    /** Passwords of registries, by the uid of the pool or env that they are kept for. */
+    /** By the uid of the pool or env. */
     passwords,
     pullSecrets: {
       keep: async ({ uid }: PullSecretOwner, given: readonly RegistryCredentials[]) => {
@@ -166,7 +164,7 @@ const partsOf = ({ spec = {}, images = [], files, answers }: EngineTerms) => {
         passwords.delete(uid);
       },
     },
-    /** Addresses of managers; none, until a test gives it one. */
+    /** Empty until a test adds some. */
     managers: [] as string[],
     problems: [] as string[],
     warnings: [] as string[],
@@ -194,21 +192,21 @@ const assemblyOf = ({ problems, warnings, records, ...parts }: EngineParts): Ass
 
 type OperationNames = keyof Operations;
 
-/** Operations of the real engine, over contracts in memory and a driver without processes. */
+/** The real engine over contracts in memory and a driver without processes. */
 export interface Engine
   extends EngineParts, Pick<Mutable<Operations>, Exclude<OperationNames, keyof EngineParts>> {
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
-  /** Pools by `namespace/name`, and every sandbox that was claimed. */
+  /** By `namespace/name`, with every claimed sandbox. */
   readonly pools: ReadonlyMap<string, PoolRecord>;
   readonly sandboxes: ReadonlyMap<string, SandboxView>;
-  /** Followers of events and logs, and ways into endpoints, that nobody has closed yet. */
+  /** Still open: followers of events and logs, and ways into endpoints. */
   readonly open: { followers: number; endpoints: number };
-  /** A key of the team's user, valid for longer than any that the engine makes. */
+  /** Valid for longer than any that the engine makes. */
   readonly key: (team: string, user: string, role?: Role, lifetimeMs?: number) => Promise<string>;
-  /** Comes before anything is asked but keys; may be repeated. */
+  /** Required before all calls except those about keys. May be repeated. */
   readonly start: () => Promise<void>;
-  /** Resolves once nothing is under way any more, or all that is hangs. */
+  /** Resolves once no work remains, or all of it hangs. */
   readonly settled: () => Promise<void>;
 }
 
@@ -396,7 +394,7 @@ const STILL_TURNS = 3;
 const isStill = ({ runtime: { outbox } }: Supervisor): boolean =>
   outbox.numbers('supervisor').underWay + outbox.numbers('members').underWay === 0;
 
-/** Counts what is open of what the operations open. */
+/** Counts open results of operations. */
 const counted = (
   { followEvents, followSandboxLogs, openEndpoint, openPort }: Operations,
   open: Engine['open'],
@@ -435,15 +433,14 @@ const claimedOf = (
     ].map((view) => [view.id, view]),
   );
 
-/** In place of a call to a store that never answers. */
+/** Like a call to a store that never answers. */
 export const hangs = (): Promise<never> => new Promise(() => {});
 
-/** Reports an event, as an actor does. */
 export const happens = ({ events }: Engine, event: EventRecord): void => {
   events.note(event, { key: undefined, shard: 0, ours: true, kept: true });
 };
 
-/** Every call of the operation from now on, as it was made. */
+/** From now on. */
 export const callsOf = <K extends OperationNames>(
   operations: Engine,
   name: K,
@@ -459,7 +456,7 @@ export const callsOf = <K extends OperationNames>(
   return calls;
 };
 
-/** Has the operations fail so from now on; what this returns takes it back. */
+/** Returns a function that ends the fault. */
 export const failing = (
   operations: Engine,
   error: Error,

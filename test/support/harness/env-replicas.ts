@@ -16,10 +16,8 @@ import { aReplica, sharedStores } from './shared-supervisors.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
-/** One replica of several over the same envs. */
 export type EnvReplica = Awaited<ReturnType<typeof anEnvReplica>>;
 
-/** What replicas with envs share, a template `t`, and a clock for all. */
 export const envStores = async ({
   replicas = 100,
   ...options
@@ -38,7 +36,7 @@ export const envStores = async ({
   };
 };
 
-/** A replica with its own way to what is shared; it leads once it is told to. */
+/** With its own view of the shared stores; leads on request. */
 export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>) => {
   const life = new Life();
   const clock = life.clock(shared.clock);
@@ -125,16 +123,15 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     envs,
     claim,
     lead: replica.lead,
-    /** Its leases are gone. */
     follow: replica.die,
-    /** As kill -9 has it. */
+    /** As by kill -9. */
     die: (): void => {
       life.end();
       replica.die();
       driver.lag();
       parts.demand.stop();
     },
-    /** All that changes is shown late, until `catchUp`. */
+    /** Changes become visible at `catchUp`. */
     lag: (): void => {
       for (const source of [driver, pools, envs]) source.lag();
     },

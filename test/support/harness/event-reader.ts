@@ -8,7 +8,7 @@ export interface ReadEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** An event stream as bytes on a connection of its own, read only as far as a test asks. */
+/** An event stream on its own connection, read only on demand. */
 export class EventReader {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -34,7 +34,6 @@ export class EventReader {
     return await EventReader.#opened({ host: '127.0.0.1', port, path, headers, agent: false });
   }
 
-  /** The answer to a POST. */
   static async post(
     port: number,
     path: string,
@@ -55,11 +54,10 @@ export class EventReader {
     request.end(body);
     const [response]: IncomingMessage[] = await once(request, 'response');
     if (!response) throw new Error('no answer');
-    request.on('error', () => undefined); // a reset, of which the response tells as its end
+    request.on('error', () => undefined); // the response reports the reset as its end
     return new EventReader(response);
   }
 
-  /** Begins to take what comes. */
   read(): this {
     this.#response.setEncoding('utf8').on('data', (chunk: string) => {
       this.#text += chunk;

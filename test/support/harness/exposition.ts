@@ -1,4 +1,3 @@
-/** One line of the text format of Prometheus. */
 export interface Series {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -7,14 +6,14 @@ export interface Series {
 
 export interface Exposition {
   readonly all: readonly Series[];
-  /** Each once, as the lines have them: a histogram's with `_bucket`, `_sum` and `_count`. */
+  /** Each once; histograms with `_bucket`, `_sum` and `_count`. */
   readonly names: readonly string[];
   named(name: string): readonly Series[];
-  /** The sum of those with these labels, and perhaps others; undefined where there is none. */
+  /** Sum of the series with these labels; undefined without one. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 
-/** Reads the text format of Prometheus (version 0.0.4). Throws where a line is not of it. */
+/** Text format 0.0.4. Throws for an invalid line. */
 export const seriesOf = (text: string): Exposition => {
   const all = text
     .split('\n')

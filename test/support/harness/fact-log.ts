@@ -1,12 +1,11 @@
 import type { InstanceFact, Vitals } from '../../../src/model/sandbox.ts';
 import { NEVER_COMES_MS, waitedFor } from './eventually.ts';
 
-/** Keeps the facts that a driver reports, and lets a test wait for one. */
+/** Keeps a driver's facts, and lets a test wait for one. */
 export class FactLog {
   readonly facts: InstanceFact[] = [];
   readonly #waiting = new Set<() => void>();
 
-  /** Called with each, at once. */
   onFact: (fact: InstanceFact) => void = () => {};
 
   readonly report = (fact: InstanceFact): void => {
@@ -23,7 +22,7 @@ export class FactLog {
     return this.of(id).map((fact) => fact.vitals.kind);
   }
 
-  /** The instance's first fact of that kind; rejects when it hasn't come within `patienceMs`. */
+  /** The first of that kind; rejects after `patienceMs`. */
   when(id: string, kind: Vitals['kind'], patienceMs = NEVER_COMES_MS): Promise<InstanceFact> {
     return new Promise((resolve, reject) => {
       const look = (): void => {

@@ -2,17 +2,13 @@ import { createServer, connect, type AddressInfo, type Server, type Socket } fro
 import { connect as connectTls, createServer as createTlsServer, TLSSocket } from 'node:tls';
 
 /**
- * A TCP proxy on loopback whose link can be made bad. `pass`: bytes go through. `hold`: they stop
- * in both directions, the connections stay open (a half-open link). `swallow-answers`: requests go
- * through, answers stop. `swallow-requests`: the other way round. `cut-answers`: the connection is
- * reset in place of the first byte of an answer.
+ * A TCP proxy with a breakable link. `hold`: bytes stop, connections stay open. `swallow-answers`
+ * and `swallow-requests`: one direction stops. `cut-answers`: a reset replaces an answer's first
+ * byte.
  */
 export type LinkState = 'pass' | 'hold' | 'swallow-answers' | 'swallow-requests' | 'cut-answers';
 
-/**
- * What a proxy needs to see what passes: a certificate that clients accept, and the authority of
- * the target's.
- */
+/** Lets a proxy see traffic: a certificate that clients accept, and the target's authority. */
 export interface ProxyTls {
   readonly key: string;
   readonly cert: string;
@@ -25,13 +21,10 @@ export class FaultProxy {
   readonly #server: Server;
   #held: (() => void)[] = [];
   #state: LinkState = 'pass';
-  /** Of every byte, each way. */
+  /** For every byte, each way. */
   delayMs = 0;
-  /**
-   * Of the answers on a connection whose last request has such a path; only with TLS of its own.
-   */
+  /** Delays answers to requests for such a path; needs `tls`. */
   lag: { readonly of: RegExp; readonly ms: number } | undefined;
-  /** Connections taken so far. */
   connections = 0;
   readonly #tls: ProxyTls | undefined;
 
@@ -61,12 +54,12 @@ export class FaultProxy {
     for (const again of held) again();
   }
 
-  /** Resets every connection; new ones are taken. */
+  /** Accepts new connections. */
   cut(): void {
     for (const socket of this.#sockets) resetNow(socket);
   }
 
-  /** Takes no more connections, and resets those there are. */
+  /** Also resets connections. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => {
@@ -91,7 +84,7 @@ export class FaultProxy {
       this.#sockets.add(socket);
       socket.on('error', reset).on('close', () => {
         this.#sockets.delete(socket);
-        // else the other one ends once it has what is on its way
+        // else the other one ends after its pending bytes
         if (!socket.readableEnded) reset();
       });
     }
@@ -127,10 +120,7 @@ export class FaultProxy {
   }
 }
 
-/**
- * One direction of a connection: what is late keeps what follows waiting, as bytes of TCP never
- * overtake each other.
- */
+/** One direction: late bytes delay those behind them, as in TCP. */
 class Line {
   readonly #waiting: { readonly due: number; readonly go: () => void }[] = [];
 
@@ -154,14 +144,11 @@ class Line {
   }
 }
 
-/** Of the request that begins with this chunk. */
+/** Path of the request in this chunk. */
 const pathIn = (chunk: Buffer): string | undefined =>
   /^[A-Z]+ (\S+) HTTP/.exec(chunk.subarray(0, 2_048).toString('latin1'))?.[1];
 
-/**
- * Node never lets go of a socket that is reset while it shuts down: the process then spins at its
- * exit.
- */
+/** Node leaks a socket that is reset during its shutdown, and the process spins at its exit. */
 const resetNow = (socket: Socket): void => {
   if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();

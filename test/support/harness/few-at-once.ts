@@ -1,7 +1,7 @@
-/** So few that each call is answered within its second by a Redis of a busy machine. */
+/** A busy Redis still answers each within a second. */
 const FEW = 50;
 
-/** Makes so many calls, by their numbers, and some of them at once; the answers are in their order. */
+/** Answers are in the order of the numbers. */
 export const fewAtOnce = async <T>(
   times: number,
   call: (n: number) => Promise<T>,

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { NEVER_COMES_MS } from './eventually.ts';
 
 /**
- * Runs a program (an ES module) that may have so many descriptors open; returns what it printed.
- * It is ended if what it waits for never comes.
+ * Runs an ES module with a limit on open descriptors, and returns its output. Ends it if it waits
+ * in vain.
  */
 export const printedWithFewDescriptors = (most: number, program: string): string => {
   const { stdout, stderr } = spawnSync(

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import type { HttpAnswer, HttpClient } from './http-client.ts';
 
-/**
- * Carries out each request that a hint names, and returns them; the bodies by method. Each is to be
- * answered 200.
- */
+/** Sends each request named by a hint, and returns them. Each must get 200. */
 export const carryOut = async (
   client: HttpClient,
   hint: string,

@@ -10,14 +10,11 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The body parsed; an empty object where it is no JSON. */
+  /** An empty object without JSON. */
   readonly json: WireBody;
 }
 
-/**
- * The fields of all bodies, by the names of docs/reference/api, so that tests may read them; which are
- * there is for the test to say.
- */
+/** The fields of all bodies, by the names of docs/reference/api. */
 export interface WireBody {
   readonly error?: string;
   readonly errorCode?: string;
@@ -42,29 +39,25 @@ export interface WireBody {
 
 export interface HttpAsk {
   readonly key?: string;
-  /** Sent as JSON; `raw` is sent as it is. */
+  /** Sent as JSON; `raw` is sent unchanged. */
   readonly body?: unknown;
   readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** How a client is made that is for another port than that of the REST API. */
+/** For another port than the REST API's. */
 export interface HttpClientTerms {
-  /** By which header the key is sent. */
   readonly keyHeader?: string;
-  /** False: the document says nothing of this port. */
+  /** False for ports outside the document. */
   readonly isDocumented?: boolean;
-  /** Where connections come from; 127.0.0.1 unless told. */
+  /** Source address; 127.0.0.1 by default. */
   readonly localAddress?: string;
-  /** Whom to trust where the port is TLS'; plain HTTP unless told. */
+  /** Authority for TLS; plain HTTP by default. */
   readonly ca?: string;
 }
 
-/**
- * A client that sends exactly what it is told, over kept connections. An answer that the document
- * does not declare is a fault.
- */
+/** Sends exactly what it is given, over kept connections. Undeclared answers are faults. */
 export class HttpClient {
   readonly #port: number;
   readonly #agent: Agent;
@@ -154,16 +147,16 @@ export class HttpClient {
   }
 }
 
-/** Returns a client of the port that is for E2B's SDKs. */
+/** For the port of E2B's SDKs. */
 export const compatibleClient = (port: number, key?: string): HttpClient =>
   new HttpClient(port, key, { keyHeader: 'X-API-KEY', isDocumented: false });
 
-/** A bare connection, for bytes that no client library would send. */
+/** For bytes that no client library would send. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** What came back so far. */
+  /** So far. */
   readonly received: () => string;
-  /** Resolves with everything that came back once the server closed; rejects after the deadline. */
+  /** Resolves with everything received once the server closed; rejects after the deadline. */
   readonly closed: (deadlineMs?: number) => Promise<string>;
 }
 
@@ -180,7 +173,7 @@ export const connectRaw = async (
     socket.once('close', () => resolve());
   });
   await once(socket, 'connect');
-  /** Reads only what is new: a test that waits asks again and again. */
+  /** Decodes only new bytes, since waiting tests call it often. */
   const received = (): string => {
     for (; read < chunks.length; read += 1) text += chunks[read]?.toString('latin1') ?? '';
     return text;
@@ -202,7 +195,6 @@ export const connectRaw = async (
   };
 };
 
-/** Sends these bytes and waits for the server to close. */
 export const exchangeRaw = async (
   port: number,
   bytes: string | Buffer,
@@ -213,7 +205,6 @@ export const exchangeRaw = async (
   return connection.closed(deadlineMs);
 };
 
-/** The first answer in what came back from a bare connection. */
 export const parseRaw = (text: string): HttpAnswer => {
   const [head = '', ...rest] = text.split('\r\n\r\n');
   const [line = '', ...fields] = head.split('\r\n');
@@ -227,7 +218,7 @@ export const parseRaw = (text: string): HttpAnswer => {
   return { status: Number(line.split(' ')[1]), headers, text: body, json: parsedBody(body) };
 };
 
-/** The body parsed; an empty object where it is no JSON. */
+/** An empty object without JSON. */
 export const parsedBody = (text: string): WireBody => {
   try {
     return JSON.parse(text) as WireBody;

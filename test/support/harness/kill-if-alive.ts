@@ -1,4 +1,4 @@
-/** Kills the process, unless it has ended by now: one that was just seen may have. */
+/** It may have just ended. */
 export const killIfAlive = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL');

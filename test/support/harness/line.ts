@@ -1,6 +1,6 @@
 /**
- * The words of a command line, as it is typed. What is inserted belongs to one word, whatever it
- * holds: there is no quoting.
+ * Splits a typed command line into words. An inserted value belongs to one word; there is no
+ * quoting.
  */
 export const line = (
   texts: TemplateStringsArray,

@@ -4,7 +4,7 @@ import type { PodTarget } from '../../../src/k8s/sandboxes/pods/pod-presence.ts'
 import { eventually } from './eventually.ts';
 import type { PodStreamsUnderTest } from '../cluster/pod-streams.ts';
 
-/** What was followed of a Pod's log so far, in the background. */
+/** Follows a Pod's log in the background. */
 export class Following {
   readonly lines: LogLine[] = [];
   readonly #controller = new AbortController();
@@ -12,7 +12,7 @@ export class Following {
 
   constructor(under: PodStreamsUnderTest, pod: PodTarget, after: string) {
     this.over = this.#follow(under, pod, after);
-    this.over.catch(() => {}); // whoever wants to know waits for it
+    this.over.catch(() => {}); // awaited by those who need it
   }
 
   async until(text: string): Promise<void> {

@@ -3,8 +3,8 @@ import { aCertificate, type Certificate } from '../../../local-cluster/a-certifi
 import { skipBecause } from './skip-because.ts';
 
 /**
- * A certificate of the suite's own, from its first hook on; the suite is skipped where there is no
- * openssl. `isTrusted`: until the suite ends this process trusts any certificate.
+ * From the suite's first hook on; skips without openssl. `isTrusted`: this process trusts any
+ * certificate until the suite ends.
  */
 export const onACertificate = ({ isTrusted = false } = {}): (() => Certificate) => {
   let certificate: Certificate | undefined;

@@ -8,9 +8,7 @@ import { untilAnswered } from './until-answered.ts';
 
 const SHIPPED_TEMPLATES = fileURLToPath(new URL('../../../config/templates', import.meta.url));
 
-/**
- * A folder with the shipped templates and these, for `--templates-dir`; `spec` is the document's.
- */
+/** The shipped templates and these, for `--templates-dir`. */
 export const aTemplateFolder = (
   templates: Readonly<Record<string, object>>,
 ): { readonly folder: string; remove(): void } => {
@@ -30,7 +28,7 @@ export const aTemplateFolder = (
   return { folder, remove: () => rmSync(folder, { recursive: true, maxRetries: 5 }) };
 };
 
-/** A client of another tenant, whose key is made for it. */
+/** With a new key. */
 export const aTenant = async (
   daemon: DaemonUnderTest,
   team: string,
@@ -40,7 +38,7 @@ export const aTenant = async (
   return daemon.client(json.apiKey ?? '');
 };
 
-/** The body as it stands, for tests that look at every field. */
+/** Unparsed by type, for tests of every field. */
 export const bodyOf = (answer: HttpAnswer): unknown => JSON.parse(answer.text);
 
 export const poolStatus = async (
@@ -51,7 +49,7 @@ export const poolStatus = async (
     Record<string, unknown>
   >;
 
-/** Waits until the pool has exactly so many idle instances and none on its way in or out. */
+/** Waits for exactly `count` idle instances, with none starting or stopping. */
 export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> => {
   let status: Readonly<Record<string, unknown>> = {};
   return within(
@@ -69,7 +67,7 @@ export const stocked = (client: HttpClient, count: number, name = 'default'): Pr
   );
 };
 
-/** Claims as soon as there is one to claim. */
+/** Waits for an instance. */
 export const claim = (
   client: HttpClient,
   poolName = 'default',
@@ -97,7 +95,7 @@ export interface Ran {
   readonly durationMs: number;
 }
 
-/** Runs a command in a sandbox of the client's; throws where it could not be run. */
+/** Throws if it could not run. */
 export const run = async (
   client: HttpClient,
   id: string,
@@ -109,13 +107,12 @@ export const run = async (
   return JSON.parse(answer.text) as Ran;
 };
 
-/** Deletes it and waits until it is no more. */
+/** Waits for its end. */
 export const giveBack = async (client: HttpClient, id: string): Promise<void> => {
   await client.delete(`/sandboxes/${id}`);
   await untilAnswered(404, () => client.get(`/sandboxes/${id}`));
 };
 
-/** Ends all that the client holds. */
 export const clear = async (client: HttpClient): Promise<void> => {
   const { json } = await client.get('/sandboxes?phase=Running&limit=1000');
   await Promise.all(
@@ -123,7 +120,7 @@ export const clear = async (client: HttpClient): Promise<void> => {
   );
 };
 
-/** The finished record of a sandbox, once there is one. */
+/** Waits for the record. */
 export const finished = (
   client: HttpClient,
   id: string,

@@ -1,10 +1,7 @@
 import { noRedis, startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
 import { skipBecause } from './skip-because.ts';
 
-/**
- * A Redis of the suite's own, from its first hook on and empty before each test; the suite is
- * skipped where there is none.
- */
+/** From the suite's first hook on, empty before each test; skips without Redis. */
 export const onRedis = (): (() => RedisServer) => {
   let redis: RedisServer | undefined;
   before('a Redis', async function () {

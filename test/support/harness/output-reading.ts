@@ -1,10 +1,10 @@
 import type { ProcessFact, ProcessOutput } from '../../../src/model/process.ts';
 import { NEVER_COMES_MS, waitedFor } from './eventually.ts';
 
-/** Of the output, what an error shows. */
+/** Shown in errors. */
 const SEEN_LENGTH = 200;
 
-/** Reads a process's output from its first moment on, and keeps all of it. */
+/** Keeps all output of a process. */
 export class OutputReading {
   readonly #controller = new AbortController();
   readonly #seen: ProcessOutput[] = [];
@@ -20,7 +20,6 @@ export class OutputReading {
     this.#reading = this.#read(output(this.#controller.signal));
   }
 
-  /** Bytes of both streams. */
   get size(): number {
     return this.#sum('bytes', (each) => (each.kind === 'bytes' ? each.bytes.length : 0));
   }
@@ -37,17 +36,16 @@ export class OutputReading {
     ).toString();
   }
 
-  /** The position behind each piece. */
   positions(): readonly string[] {
     return this.#seen.map(({ next }) => next);
   }
 
-  /** Resolves once the standard output ends so. */
+  /** Resolves once standard output ends with `tail`. */
   async until(tail: string): Promise<void> {
     await this.#when(() => this.text('stdout').endsWith(tail), `it printed ${tail}`);
   }
 
-  /** Reads so many pieces more, and then none until `goOn`. */
+  /** Reads this many pieces, then pauses until `goOn`. */
   async pauseAfter(pieces: number): Promise<void> {
     this.#stopAt = this.#seen.length + pieces;
     await this.#when(() => this.#gate !== undefined, 'it reads no more');
@@ -59,7 +57,7 @@ export class OutputReading {
     this.#open();
   }
 
-  /** The fact at the end; rejects with what the reading fails with. */
+  /** Rejects with the reading's error. */
   async end(): Promise<ProcessFact> {
     await this.#when(() => this.#isOver, 'its output ends');
     if (this.#failure) throw this.#failure;

@@ -8,21 +8,20 @@ import { NEVER_COMES_MS } from './eventually.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const END = '__end_of_line__';
-/** After what is typed in a terminal. */
+/** Follows the output of typed lines. */
 const END_MARK = '\x1d';
 
 export interface PageWorld {
   readonly dataDir: string;
-  /** What stands where the page says localhost:8080. */
+  /** Replaces the page's localhost:8080. */
   readonly host: string;
-  /** Where the lines are typed; the root of these sources unless told. */
+  /** Working folder; the root of these sources by default. */
   readonly root?: string;
 }
 
 /**
- * Types the lines of a page into one bash, in the root of the sources, against a daemon: its
- * address and data folder take the place of those that pages name. Standard error shows like
- * standard output, and standard input is empty.
+ * Types a page's lines into one bash, with a daemon's address and data folder instead of the
+ * page's. Standard error is shown too; standard input is empty.
  */
 export class PageSession {
   readonly #world: PageWorld;
@@ -45,7 +44,7 @@ export class PageSession {
     this.#bash.stdin?.write('exec 2>&1\n');
   }
 
-  /** What the line shows, as the page would have it. Rejects when it does not end. */
+  /** In the page's form. Rejects if the line does not end. */
   async run({ command, inside }: PageLine): Promise<string> {
     const text = command
       .replaceAll(/(localhost|127\.0\.0\.1):8080/g, this.#world.host)
@@ -88,9 +87,9 @@ export class PageSession {
     return this.#received.slice(0, this.#received.indexOf(`\n${END}\n`));
   }
 
-  /** In a terminal: types the next line at each prompt of the program's. */
+  /** Types the next line at each of the program's prompts. */
   async #converse(text: string, typed: readonly string[]): Promise<string> {
-    // it ends once all is read, for node-pty may lose the rest
+    // ends once all is read: node-pty may lose the rest
     const script = `${text}\nprintf '\\035'; read -r _`;
     const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', script], {
       cwd: this.#world.root ?? ROOT,

@@ -5,15 +5,14 @@ import { HttpClient, type HttpAnswer } from './http-client.ts';
 const CREATIONS = ['/sandboxes', '/sandboxpools', '/admin/sandbox-templates'];
 const COMES_AGAIN = ['UNAVAILABLE', 'IDEMPOTENCY_IN_FLIGHT'];
 
-/** Returns headers by which a POST that is repeated creates once, whatever came of the first. */
+/** A repeated POST with these headers creates once. */
 export const createdOnce = (): Readonly<Record<string, string>> => ({
   'Idempotency-Key': randomUUID(),
 });
 
 /**
- * A client that comes again where a service says that it has no time now, as the contract has it:
- * one of several replicas does so where Redis or the API server stood still for a moment. What
- * creates something has an Idempotency-Key of its own, for it may have been done all the same.
+ * Retries 503, as the contract permits: a replica may answer so if Redis or the API server stalled.
+ * Creations carry an Idempotency-Key, since the first may have succeeded.
  */
 export class PatientClient extends HttpClient {
   override async send(
@@ -35,6 +34,6 @@ export class PatientClient extends HttpClient {
   }
 }
 
-/** Returns a patient client for several replicas; one daemon alone always has the time. */
+/** Patient for several replicas; one daemon never needs retries. */
 export const clientOf = ({ ports }: { readonly ports: readonly number[] }): typeof HttpClient =>
   ports.length > 1 ? PatientClient : HttpClient;

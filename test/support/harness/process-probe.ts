@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** Runs before all else in each thread of a Node process, and tells whoever connects. */
+/** Loaded first in each thread of a Node process; answers connections. */
 const PROBE = `
 import { createServer } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -30,23 +30,19 @@ if (isMainThread) {
 `;
 
 export interface Probed {
-  /**
-   * What it holds once all garbage is collected. Its resident memory tells besides how much garbage
-   * is about, which is more where the process waits for a processor.
-   */
+  /** Heap after garbage collection; resident memory would include garbage. */
   readonly heldBytes: number;
-  /** The longest that its event loop stood still since it was last asked, for whatever reason. */
+  /** Longest stall of its event loop since the last call. */
   readonly stoodMs: number;
 }
 
 export interface ProcessProbe {
-  /** For the Node process to be looked at. */
   readonly env: Readonly<Record<string, string>>;
   of(pid: number): Promise<Probed>;
   remove(): void;
 }
 
-/** Looks into another Node process. */
+/** Inspects another Node process. */
 export const processProbe = (): ProcessProbe => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-probe-'));
   return {

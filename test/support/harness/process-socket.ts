@@ -3,15 +3,15 @@ import { WebSocket } from 'ws';
 const KINDS = ['message', 'stdout', 'stderr'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** The client's side of a process's WebSocket, by the words of docs/reference/api. */
+/** The client of a process's WebSocket, per docs/reference/api. */
 export class ProcessSocket {
   readonly ws: WebSocket;
   readonly texts: string[] = [];
-  /** The position behind the last whole piece. */
+  /** Position behind the last whole piece. */
   position = '';
-  /** Its code and its reason, once it is closed. */
+  /** Code and reason of the close. */
   readonly closed: Promise<readonly [number, string]>;
-  /** Resolves with the status of an answer that is no upgrade. */
+  /** Status of an answer that is no upgrade. */
   readonly refused: Promise<number>;
   readonly #opened: Promise<void>;
   readonly #pieces: { readonly kind: Kind; readonly bytes: Buffer }[] = [];
@@ -40,7 +40,7 @@ export class ProcessSocket {
     });
   }
 
-  /** Sends it once the connection is open; in the order of the calls. */
+  /** Once the connection is open, in order. */
   send(data: Buffer | string): void {
     void this.#opened.then(() => this.ws.send(data));
   }
@@ -50,7 +50,6 @@ export class ProcessSocket {
     return Buffer.concat(bytes).toString();
   }
 
-  /** Resolves once so much was printed, or said. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo())
       await new Promise<void>((resolve) => {

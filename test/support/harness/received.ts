@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 
-/** What a stream brings, until there are so many bytes. It can be read further then. */
+/** Reads until `length` bytes came; the stream can be read further. */
 export const received = async (stream: Duplex, length: number): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -8,7 +8,7 @@ import { quietLog } from '../fakes/quiet-log.ts';
 import { TestClock } from '../fakes/test-clock.ts';
 import { eventually } from './eventually.ts';
 
-/** Has the replica that leads settle what alice reserved, by what is recorded, in two rounds. */
+/** The leader settles alice's reservations by the records, in two rounds. */
 export const reconciled = async (
   part: Pick<ReservationReconcilerDeps, 'quotas' | 'shown' | 'recorded'>,
 ): Promise<void> => {

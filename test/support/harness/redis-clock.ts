@@ -1,9 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/**
- * As if so many ms went by in this Redis: whatever ends, ends sooner, and moments that were noted
- * lie further back.
- */
+/** Moves this Redis's time: expiries come sooner, and noted moments lie further back. */
 export const advanceRedis = async (
   nodes: readonly Redis[],
   milliseconds: number,

@@ -1,4 +1,4 @@
-/** The error that a promise rejects with; fails where it resolves. */
+/** Fails if the promise resolves. */
 export const rejection = async (promise: Promise<unknown>): Promise<Error> => {
   try {
     await promise;

@@ -9,7 +9,6 @@ export interface PoolCondition {
   readonly lastTransitionTime: string;
 }
 
-/** Of a pool's answer, what tells of a rollout. */
 export interface RollingStatus {
   readonly phase: string;
   readonly idleReplicas: number;
@@ -20,7 +19,7 @@ export interface RollingStatus {
   readonly conditions: readonly PoolCondition[];
 }
 
-/** A pool over REST, as it is rolled out. */
+/** A pool over REST during a rollout. */
 export class RollingPool {
   readonly #client: HttpClient;
   readonly #name: string;
@@ -45,7 +44,7 @@ export class RollingPool {
     return (await this.status()).updateRevision;
   }
 
-  /** Waits until the pool is as it should be; every status on the way is shown to `see`. */
+  /** `see` gets every status on the way. */
   async until(
     what: string,
     look: (status: RollingStatus) => boolean,

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const NUMBERS = Array.from({ length: 40 }, (_, n) => n);
 
-/** A contract with two implementations that are sampled, and tests outside of it. */
+/** A contract with two sampled implementations, and tests outside of it. */
 const CONTRACT = `
   import { needsAllTests, sampled } from '${join(ROOT, 'test/support/harness/sampled.ts')}';
   const suite = (name) => {
@@ -36,7 +36,7 @@ describe('a sampled contract suite', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Full titles of the tests that mocha would run. */
+  /** Titles of the tests that mocha would run. */
   const defined = async (env: Readonly<Record<string, string>>): Promise<readonly string[]> => {
     const { TEST_LONG: _, ...around } = process.env;
     const mocha = join(ROOT, 'node_modules/mocha/bin/mocha.js');

@@ -4,16 +4,12 @@ import type { Suite, Test } from 'mocha';
 /** Keeps one test in so many. */
 const ONE_IN = 4;
 
-/** Tests that judge what all tests before them did. */
 const ofAllTests = new WeakSet<Test>();
 
 /**
- * Defines suites of a contract for an implementation on which all their tests cost much. Keeps a
- * share of the tests, at least one of each suite; all with TEST_LONG=1. Another implementation
- * runs all of them each time.
- *
- * The full title decides, so each run keeps the same tests. Each implementation keeps others,
- * because its name is in the title. No test may need an earlier one: see `needsAllTests`.
+ * Defines suites of a contract for a costly implementation. Keeps a share of the tests, at least
+ * one per suite; all with TEST_LONG=1. Titles decide, so runs keep the same tests, and
+ * implementations different ones. No test may need an earlier one, except by `needsAllTests`.
  */
 export const sampled = (define: () => void): void => {
   const { suites } = suiteAround();
@@ -23,12 +19,12 @@ export const sampled = (define: () => void): void => {
   for (const suite of suites.slice(before)) keepAShare(suite);
 };
 
-/** Marks a test that fails unless all tests before it in its suite ran; `sampled` leaves it out. */
+/** The test needs all earlier tests of its suite; `sampled` leaves it out. */
 export const needsAllTests = (test: Test): void => {
   ofAllTests.add(test);
 };
 
-/** Mocha does not name the suite that is being defined; only a suite in it knows. */
+/** Mocha does not name the suite being defined; only a suite in it knows. */
 const suiteAround = (): Suite => {
   const { parent } = describe('sampled', () => undefined);
   if (!parent) throw new Error('a suite that is defined has a parent');
@@ -36,7 +32,7 @@ const suiteAround = (): Suite => {
   return parent;
 };
 
-/** Mocha runs no hook of a suite that has no test. */
+/** Mocha runs no hook of a suite without tests. */
 const keepAShare = (suite: Suite): void => {
   const all: Test[] = [];
   suite.eachTest((test) => all.push(test));
@@ -53,6 +49,6 @@ const keepAShare = (suite: Suite): void => {
   prune(suite);
 };
 
-/** By chance, but the same each time. */
+/** Pseudorandom, but stable. */
 const placeOf = (test: Test): number =>
   createHash('sha256').update(test.fullTitle()).digest().readUInt32BE();

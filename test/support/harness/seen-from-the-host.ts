@@ -3,19 +3,17 @@ import { join } from 'node:path';
 import type { ProcessIdentity } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { readNote } from '../../../src/embedded/spawner/sandbox/notes.ts';
 
-/** What this machine shows of a sandbox's processes, as root or the daemon's user sees it. */
+/** A sandbox's processes, as root or the daemon's user sees them on this machine. */
 
-/** The init of a sandbox's namespaces. */
 export const initIdentityOf = (dataDir: string, id: string): ProcessIdentity => {
   const { running } = readNote(join(dataDir, 'run', id), id);
   if (!running) throw new Error(`${id} does not run`);
   return running.init;
 };
 
-/** Its pid. */
 export const initOf = (dataDir: string, id: string): number => initIdentityOf(dataDir, id).pid;
 
-/** All processes of the pid namespace that `init` leads. */
+/** In the pid namespace that `init` leads. */
 export const processesBeside = (init: number): readonly number[] => {
   const space = linkOf(`/proc/${init}/ns/pid`);
   if (space === '') return [];
@@ -24,10 +22,7 @@ export const processesBeside = (init: number): readonly number[] => {
     .map(Number);
 };
 
-/**
- * User and group ids, as the host has them, of all processes that a sandbox's own /proc shows: a
- * quick look.
- */
+/** Host ids of all processes in a sandbox's own /proc. */
 export const idsInside = (init: number): readonly string[] => {
   const proc = `/proc/${init}/root/proc`;
   return readdirSync(proc)
@@ -35,7 +30,7 @@ export const idsInside = (init: number): readonly string[] => {
     .map((line) => line.slice(4).trim());
 };
 
-/** The field of /proc/PID/status; empty where it has ended. */
+/** Empty if it has ended. */
 export const statusField = (pid: number, field: string): string => {
   const line = textOf(`/proc/${pid}/status`)
     .split('\n')
@@ -48,13 +43,12 @@ export const statusField = (pid: number, field: string): string => {
   );
 };
 
-/** The process of these whose command line has the words. */
+/** By words of its command line. */
 export const withCommand = (pids: readonly number[], words: string): number | undefined =>
   pids.find((pid) => textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').includes(words));
 
 export const cgroupOf = (pid: number): string => textOf(`/proc/${pid}/cgroup`);
 
-/** Its namespaces by kind. */
 export const namespacesOf = (pid: number): Readonly<Record<string, string>> =>
   Object.fromEntries(
     ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'].map((kind) => [
@@ -63,7 +57,6 @@ export const namespacesOf = (pid: number): Readonly<Record<string, string>> =>
     ]),
   );
 
-/** What its descriptors lead to, by number. */
 export const descriptorsOf = (pid: number): Readonly<Record<string, string>> => {
   try {
     return Object.fromEntries(
@@ -74,11 +67,11 @@ export const descriptorsOf = (pid: number): Readonly<Record<string, string>> => 
   }
 };
 
-/** Resident memory, in bytes; with garbage: see `processProbe` for what a process can't give up. */
+/** In bytes, with garbage; `processProbe` excludes it. */
 export const residentOf = (pid: number): number =>
   Number(/^\d+/.exec(statusField(pid, 'VmRSS'))?.[0] ?? 0) * 1_024;
 
-/** The bytes that it has written so far; NaN where it has ended. */
+/** NaN if it has ended. */
 export const writtenBy = (pid: number): number =>
   Number(/^wchar: (\d+)$/m.exec(textOf(`/proc/${pid}/io`))?.[1]);
 

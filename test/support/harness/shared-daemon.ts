@@ -3,13 +3,12 @@ import { aTenant } from './on-a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
 
 /**
- * One daemon for all files of a mocha process that neither end it nor need settings of their own:
- * to start one takes three seconds of a processor. It starts with the first that asks, with no
- * instance in its default pool, and ends after the last.
+ * Shared by a process's files that neither end it nor need own settings: starting one takes three
+ * seconds of a processor. Its default pool is empty.
  */
 let shared: Promise<DaemonUnderTest> | undefined;
 
-/** The shared daemon, from the suite's first hook on. Each suite uses teams of its own. */
+/** From the suite's first hook on. Each suite uses its own teams. */
 export const onTheSharedDaemon = (): (() => DaemonUnderTest) => {
   let daemon: DaemonUnderTest | undefined;
   before('the shared daemon', async () => {
@@ -22,7 +21,7 @@ export const onTheSharedDaemon = (): (() => DaemonUnderTest) => {
   };
 };
 
-/** A client of a team of this name, which has a pool `default` of this size. */
+/** Its team has a pool `default` of this size. */
 export const aTenantWithPool = async (
   daemon: DaemonUnderTest,
   team: string,
@@ -35,9 +34,8 @@ export const aTenantWithPool = async (
   return client;
 };
 
-// Mocha's root suite is current while a test file is loaded, and files import this one at their
-// top.
+// Mocha's root suite is current while a file is loaded, and this file is imported at its top.
 after('the shared daemon', async () => {
-  // or the hook that asked for it has failed
+  // or the hook that started it failed
   await (await shared?.catch(() => undefined))?.dispose();
 });

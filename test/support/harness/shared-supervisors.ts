@@ -24,10 +24,9 @@ import { TestClock } from '../fakes/test-clock.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
-/** One daemon's worth of actors, of several over the same stores. */
+/** A daemon's actors, over stores shared with others. */
 export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
 
-/** Stores that supervisors share, and a clock for all. */
 export const sharedStores = async (
   options: {
     readonly pool?: Partial<PoolRecord>;
@@ -54,7 +53,6 @@ export const sharedStores = async (
   };
 };
 
-/** What a replica has of those. */
 export interface ReplicaStores {
   readonly clock: Clock;
   readonly pools: Records<PoolRecord>;
@@ -62,7 +60,7 @@ export interface ReplicaStores {
   readonly driver: SharedDriver;
 }
 
-/** A replica over the stores; it leads what the test gives it. */
+/** Leads what the test gives it. */
 export const aReplica = async (
   stores: ReplicaStores,
   shared: Coordination,

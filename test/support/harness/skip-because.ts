@@ -1,11 +1,10 @@
-/** What may carry the cause: a test, or a suite around it. */
 interface Skippable {
   skipCause?: string;
 }
 
 /**
- * Skips the test, or from a hook all tests of its suite, and says why: `skipBecause(this, 'needs
- * root')`. script/test shows the cause, and counts a skip without one as failed.
+ * Skips a test, or from a hook its suite, with a cause: `skipBecause(this, 'needs root')`.
+ * script/test counts a skip without a cause as failed.
  */
 export const skipBecause = (context: Mocha.Context, cause: string): never => {
   const runnable: Mocha.Runnable | undefined = context.test;

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** Has the process do nothing for so long (SIGSTOP, then SIGCONT), at least. */
+/** By SIGSTOP, then SIGCONT; may take longer. */
 export const stoppedFor = async (
   milliseconds: number,
   { pid }: Pick<ChildProcess, 'pid'>,

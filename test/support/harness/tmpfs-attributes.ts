@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { release } from 'node:os';
 
-/** Whether tmpfs has attributes of users, in which metadata of files is kept: since Linux 6.6. */
+/** Since Linux 6.6. Files' metadata are kept in them. */
 export const tmpfsHasAttributes = (): boolean => {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   return major > 6 || (major === 6 && minor >= 6);
@@ -11,6 +11,6 @@ export const NO_ATTRIBUTES = 'tmpfs has no attributes of users before Linux 6.6'
 
 const TMPFS = 0x01021994;
 
-/** Whether a folder of this machine keeps attributes of users with its files. */
+/** Whether a folder of this machine keeps user attributes. */
 export const keepsAttributes = (folder: string): boolean =>
   statfsSync(folder).type !== TMPFS || tmpfsHasAttributes();

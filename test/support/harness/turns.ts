@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventually } from './eventually.ts';
 
-/** Has the event loop go round, so that what waits in sockets is read. */
+/** Turns the event loop, so that sockets are read. */
 export const turns = async (count = 4): Promise<void> => {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 };
@@ -9,8 +9,8 @@ export const turns = async (count = 4): Promise<void> => {
 const STILL_LOOKS = 10;
 
 /**
- * Waits until an amount is more than nothing and the same at so many looks in a row, between any
- * two of which sockets are read: time alone passes too where this process waits for its processor.
+ * Waits until an amount is positive and equal at several looks, with sockets read in between. Time
+ * also passes while this process waits for its processor.
  */
 export const standsStill = async (amount: () => number, what: string): Promise<void> => {
   let [seen, looks] = [-1, 0];

@@ -1,10 +1,7 @@
 import { eventually } from './eventually.ts';
 import type { HttpAnswer } from './http-client.ts';
 
-/**
- * Repeats what is refused for a moment, such as a template that is not known yet or a usage that is
- * counted; resolves with the answer of this status.
- */
+/** Retries temporary refusals, such as of a template that is not known yet, until this status. */
 export const untilAnswered = async (
   status: number,
   ask: () => Promise<HttpAnswer>,

@@ -3,13 +3,13 @@ import { checkDocumented } from './documented-answers.ts';
 import { parsedBody, parseRaw } from './http-client.ts';
 
 /**
- * Holds every answer that this server gives against the document, whoever asked: a client, the
- * command line, bare bytes. The function that it returns throws what did not fit.
+ * Checks every answer of a server against the document, whoever asked. The returned function throws
+ * what did not fit.
  */
 export const watchAnswers = (server: Server): (() => void) => {
   const faults: unknown[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    // as it came: the server may read it into another form
+    // the server may rewrite it
     const { method = '', url: target = '' } = request;
     const parts: Buffer[] = [];
     const { end, write } = response;
@@ -22,7 +22,7 @@ export const watchAnswers = (server: Server): (() => void) => {
       };
     Object.assign(response, { end: heard(end), write: heard(write) });
     response.once('finish', () => {
-      // The head as it was sent: what is given to writeHead is in no getHeaders.
+      // getHeaders lacks those given to writeHead
       const { headers } = parseRaw(String(Reflect.get(response, '_header')));
       const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
       const text = isStream ? '' : Buffer.concat(parts).toString();

@@ -8,7 +8,7 @@ import { NEVER_COMES_MS } from '../harness/eventually.ts';
 /** A running provider: see provider-process.ts. */
 export interface RunningProvider {
   readonly issuer: string;
-  /** Tells it where its one client is; resolves once people can log in. */
+  /** Names its one client's address; resolves once people can log in. */
   serve(redirectUri: string): Promise<void>;
   stop(): Promise<void>;
 }

@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * A provider of OpenID Connect as a process: oidc-provider with its own pages to log in, where any
- * name and password will do. Prints its port, then reads a line with the client's redirect URI.
+ * An OpenID Connect provider as a process: oidc-provider with login pages that accept any name and
+ * password. Prints its port, then reads the client's redirect URI.
  */
 interface ProviderPackage {
   readonly default: new (issuer: string, configuration: object) => { callback(): RequestListener };

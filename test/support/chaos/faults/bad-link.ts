@@ -2,9 +2,9 @@ import type { FaultProxy } from '../../harness/fault-proxy.ts';
 import type { Fault } from './fault.ts';
 
 /**
- * `slow`: every byte late. `cut`: reset again and again. `answers cut`: what is asked arrives, its
- * answer never. `half-open`: nothing moves. `one way out`, `one way in`: bytes pass from who opened
- * the link alone, or to it.
+ * `slow`: every byte is late. `cut`: reset repeatedly. `answers cut`: requests arrive, answers
+ * don't. `half-open`: nothing moves. `one way out`, `one way in`: bytes pass only from, or to, the
+ * side that opened the link.
  */
 export type LinkTrouble =
   | 'slow'
@@ -27,8 +27,8 @@ const DELAY_MS = 400;
 const CUT_EVERY_MS = 300;
 
 /**
- * The link of one replica to the API server or to Redis. The replica may hold its leases all the
- * while, and be unable to write.
+ * A replica's link to the API server or Redis. The replica may keep its leases and be unable to
+ * write.
  */
 export class BadLink implements Fault {
   readonly kind: string;

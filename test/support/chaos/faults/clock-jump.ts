@@ -10,10 +10,7 @@ const LIBRARY = readdirSync('/usr/lib')
 export const noFakeTime =
   LIBRARY === undefined ? 'needs libfaketime: script/bootstrap --tests installs it' : undefined;
 
-/**
- * The wall clock of a process that is started with `env`: it can be set off by so many seconds. The
- * monotonic one goes on as it is.
- */
+/** Offsets the wall clock of a process started with `env`, but not its monotonic clock. */
 export class FakeClock {
   readonly #folder = watchedFolder('clock');
 
@@ -31,7 +28,7 @@ export class FakeClock {
     };
   }
 
-  /** Takes effect within a second or so. */
+  /** Takes effect within about a second. */
   set(offsetSeconds: number): void {
     writeFileSync(this.#file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`);
   }

@@ -1,13 +1,13 @@
 import type { Fault } from './fault.ts';
 
-/** A Redis whose files can be copied, and which can start on the copy. */
+/** Its files can be copied, and it can start on the copy. */
 export interface Replaceable {
   keepCopy(): void;
   kill(): Promise<void>;
   restartFromCopy(): Promise<void>;
 }
 
-/** Redis is replaced by one that lacks what was written last, as a replica is that was promoted. */
+/** Replaces Redis by one that lacks the last writes, like a promoted replica. */
 export class FailedOver implements Fault {
   readonly kind = 'Redis failover';
   readonly victim = 'Redis';
@@ -16,7 +16,7 @@ export class FailedOver implements Fault {
   readonly #redis: Replaceable;
   readonly #lacksMs: number;
 
-  /** `lacksMs`: how much of what was written last it lacks; `lastsMs`: how long there is none. */
+  /** `lacksMs`: the missing writes; `lastsMs`: time without Redis. */
   constructor(
     redis: Replaceable,
     { lacksMs, lastsMs }: { readonly lacksMs: number; readonly lastsMs: number },

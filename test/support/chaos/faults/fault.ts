@@ -1,26 +1,21 @@
-/**
- * Something that goes wrong and is mended again. `end` resolves once the victim is itself again;
- * both may be called once, in order.
- */
+/** `begin` and `end` are called once, in order. `end` resolves once the victim has recovered. */
 export interface Fault {
   readonly kind: string;
-  /** What it befalls; no other fault may have it meanwhile. */
+  /** No other fault may have the same victim. */
   readonly victim: string;
-  /** What else it befalls. */
   readonly also?: readonly string[];
-  /** No other fault may be there meanwhile. */
+  /** No other fault may run at the same time. */
   readonly isAlone?: boolean;
-  /** How long it goes on. */
   readonly lastsMs: number;
-  /** Whether the other replicas can lead meanwhile; else nobody can until it is over. */
+  /** Whether other replicas can lead in the meantime. */
   readonly others: 'lead' | 'wait';
-  /** The replica, by its index, that can't lead, or not do what a leader does, until it is over. */
+  /** Index of the replica that can't act as a leader until it is over. */
   readonly hinders?: number;
-  /** Instances whose Pod or record it removes; whole once `begin` has resolved. */
+  /** Instances whose Pod or record it removes; complete once `begin` has resolved. */
   readonly removes?: readonly string[];
-  /** Instances whose labels it changes; likewise. */
+  /** Instances whose labels it changes; likewise complete. */
   readonly edits?: readonly string[];
-  /** The namespace that it deletes with all that is in it. */
+  /** Namespace that it deletes with its content. */
   readonly namespace?: string;
   begin(): Promise<void>;
   end(): Promise<void>;

@@ -4,7 +4,7 @@ export interface Flushable {
   flushall(): Promise<unknown>;
 }
 
-/** Redis loses everything, and has nothing to say about it. */
+/** Redis loses everything, without an error. */
 export class Flushed implements Fault {
   readonly kind = 'flush';
   readonly victim = 'what Redis knows';

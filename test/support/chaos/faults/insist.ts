@@ -1,10 +1,7 @@
 const WITHIN_MS = 90_000;
 const AGAIN_MS = 500;
 
-/**
- * What somebody wants done by the API server, repeated while that is away, or slow; rejects as the
- * last attempt did.
- */
+/** Repeats an attempt while the API server is away or slow. Rejects as the last attempt. */
 export const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {
   const deadline = performance.now() + WITHIN_MS;
   for (;;) {

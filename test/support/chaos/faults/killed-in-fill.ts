@@ -2,9 +2,9 @@ import type { Fault } from './fault.ts';
 import type { Mortal } from './killed.ts';
 
 export interface Fill {
-  /** Changes the size of the pool; resolves once that is acknowledged. */
+  /** Resolves once the pool's change of size is acknowledged. */
   resize(): Promise<void>;
-  /** The replica that leads the pool now, by its index. */
+  /** Index of the pool's leader. */
   leader(): Promise<number>;
   readonly replicas: readonly Mortal[];
   /** From the change to the kill. */
@@ -12,7 +12,7 @@ export interface Fill {
   readonly lastsMs: number;
 }
 
-/** The leader of a pool is killed while it fills it, or empties it. */
+/** Kills a pool's leader while it fills or empties the pool. */
 export class KilledInFill implements Fault {
   readonly kind = 'kill in a fill';
   readonly victim = 'the leader of the pool that is filled';

@@ -1,15 +1,12 @@
 import type { Fault } from './fault.ts';
 
-/** A process that can be killed with -9 and started again on what it left. */
+/** Can be killed with -9 and started on what it left. */
 export interface Mortal {
   kill(): Promise<void>;
   restart(): Promise<void>;
 }
 
-/**
- * What befalls a process, and whom that keeps from leading; `victim` where there are several of its
- * kind.
- */
+/** `victim` is set if there are several of its kind. */
 export interface Ordeal extends Pick<Fault, 'others' | 'hinders' | 'lastsMs'> {
   readonly what: string;
   readonly victim?: string;

@@ -13,12 +13,9 @@ export interface Edit {
   readonly lastsMs: number;
 }
 
-/** Of what one hand edits. */
 const MOST_EDITED = 3;
 
-/**
- * Somebody takes the label off Pods, or records, by which the daemon finds them, and puts it back.
- */
+/** Removes the labels by which the daemon finds Pods or records, and restores them. */
 export class LabelsEdited implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -60,7 +57,7 @@ export class LabelsEdited implements Fault {
     for (const [name, value] of this.#labels) await this.#label(name, `${POOL_LABEL}=${value}`);
   }
 
-  /** Of what has gone meanwhile there is nothing to edit. */
+  /** Skips objects that have gone. */
   async #label(name: string, change: string): Promise<void> {
     const { resource, namespace } = this.#edit;
     const label = async (): Promise<void> => {

@@ -4,12 +4,11 @@ import { insist } from './insist.ts';
 
 export interface Tenancy {
   readonly namespace: string;
-  /** Makes namespace and user anew. */
   renew(): Promise<void>;
   readonly lastsMs: number;
 }
 
-/** A tenant's namespace is deleted, with pools, sandboxes and keys, and made again. */
+/** Deletes a tenant's namespace with pools, sandboxes and keys, and makes it again. */
 export class NamespaceDeleted implements Fault {
   readonly kind = 'namespace deleted';
   readonly victim: string;

@@ -8,14 +8,12 @@ export interface Removal {
   /** As kubectl names it. */
   readonly resource: 'pods' | 'sandboxes.sandpool.dev';
   readonly namespace: string;
-  /** Chooses of those that are there. */
   readonly dice: Dice;
 }
 
-/** Of what one hand deletes. */
 const MOST_REMOVED = 3;
 
-/** Somebody deletes Pods, or records, whatever state they are in. */
+/** Deletes Pods or records in any state. */
 export class RemovedByHand implements Fault {
   readonly kind: string;
   readonly others = 'lead';

@@ -2,18 +2,14 @@ import type { Fault } from './fault.ts';
 import type { Mortal } from './killed.ts';
 
 export interface WithoutRedis {
-  /** Which replica. */
   readonly n: number;
   readonly replica: Mortal;
   readonly redis: Mortal;
-  /** For how long Redis is away; the leases of all replicas end after 4 s. */
+  /** Time without Redis; all leases end after 4 s. */
   readonly lastsMs: number;
 }
 
-/**
- * Kills Redis and a replica, which starts anew while Redis is away: it knows of no lease, and Redis
- * knows of old ones.
- */
+/** Restarts a replica while Redis is away: it knows no lease, and Redis knows old ones. */
 export class RestartedWithoutRedis implements Fault {
   readonly kind = 'restart without Redis';
   readonly victim: string;
@@ -35,7 +31,7 @@ export class RestartedWithoutRedis implements Fault {
     const { replica, redis } = this.#parts;
     await redis.kill();
     await replica.kill();
-    // It may wait for Redis, or end and be started again.
+    // It may wait for Redis, or end and restart.
     this.#started = replica.restart();
     this.#started.catch(() => undefined); // `end` tells
   }

@@ -1,16 +1,14 @@
 import type { Fault } from './fault.ts';
 
-/** The store, and what has to be told of what happens to it. */
 export interface SetBackStore {
-  /** Keeps a copy of what the store holds now. */
   keepCopy(): Promise<void>;
-  /** Ends it, once nobody can write, and starts it on the copy. */
+  /** Stops the store once nobody can write, and starts it on the copy. */
   restore(): Promise<void>;
 }
 
 export const ETCD_RESTORED = 'etcd restored';
 
-/** etcd is restored from an older copy of itself while the replicas run on. */
+/** Restores etcd from an older copy while replicas run on. */
 export class SetBack implements Fault {
   readonly kind = ETCD_RESTORED;
   readonly victim = 'etcd';
@@ -20,7 +18,7 @@ export class SetBack implements Fault {
   readonly lastsMs: number;
   readonly #store: SetBackStore;
 
-  /** What is written for `lastsMs` is lost. */
+  /** Writes of `lastsMs` are lost. */
   constructor(store: SetBackStore, lastsMs: number) {
     [this.#store, this.lastsMs] = [store, lastsMs];
   }

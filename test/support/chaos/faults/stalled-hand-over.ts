@@ -2,7 +2,6 @@ import type { Dice } from '../../builders/hostile-values.ts';
 import type { Fault } from './fault.ts';
 
 export interface HandOver {
-  /** Which replica leaves, and comes back. */
   readonly n: number;
   /** `leave` resolves once it has ended by itself, `join` once it is ready. */
   readonly replica: { leave(): Promise<unknown>; join(): Promise<unknown> };
@@ -12,13 +11,9 @@ export interface HandOver {
 
 const STALL_MS = 1_000;
 const STALL_MORE_MS = 2_000;
-/** From the beginning of a hand-over to the stall. */
 const UNTIL_STALL_MS = 1_500;
 
-/**
- * Redis stands still for a moment while a replica hands over its shards, and again while it is
- * given some.
- */
+/** Stalls Redis while a replica hands over its shards, and while it takes some. */
 export class StalledHandOver implements Fault {
   readonly kind = 'stalled hand-over';
   readonly victim: string;

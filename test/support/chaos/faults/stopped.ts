@@ -1,7 +1,6 @@
 import type { Fault } from './fault.ts';
 import type { Ordeal } from './killed.ts';
 
-/** A process that stands still, and goes on where it stood. */
 export class Stopped implements Fault {
   readonly kind: string;
   readonly victim: string;

@@ -8,10 +8,7 @@ const MOST_LOOKS = 30;
 const CALM_LOOKS = 5;
 const BETWEEN_LOOKS_MS = 1_000;
 
-/**
- * A node whose kubelet says nothing good; the controllers of the cluster mark its Pods as not
- * ready.
- */
+/** The node's kubelet reports nothing good, so controllers mark its Pods as not ready. */
 export class UnreadyNode implements Fault {
   readonly kind = 'node unready';
   readonly victim: string;
@@ -31,9 +28,8 @@ export class UnreadyNode implements Fault {
   }
 
   /**
-   * Says of the node's Pods that they are ready again, as their kubelet would: kwok does not. The
-   * controllers may be late, and mark one that was made after the node was ready again: it is
-   * looked until none was found for a while.
+   * Marks the node's Pods as ready, which kwok does not. Controllers may mark more late, so it
+   * repeats until none is left for a while.
    */
   async end(): Promise<void> {
     await this.#ask('label', 'node', this.victim, `${STAGE_LABEL}-`);
@@ -44,7 +40,7 @@ export class UnreadyNode implements Fault {
     }
   }
 
-  /** Whether there was one that was not. */
+  /** Whether a Pod was not ready. */
   async #readyPods(): Promise<boolean> {
     const pods = JSON.parse(
       await this.#ask(

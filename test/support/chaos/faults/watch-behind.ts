@@ -2,18 +2,14 @@ import type { FaultProxy } from '../../harness/fault-proxy.ts';
 import type { Fault } from './fault.ts';
 
 export interface Behind {
-  /** Which replica. */
   readonly n: number;
-  /** As the path of the watch has it. */
+  /** In the watch's path. */
   readonly plural: string;
   readonly behindMs: number;
   readonly lastsMs: number;
 }
 
-/**
- * One watch of one replica tells everything late, while its other watches and its writes are on
- * time.
- */
+/** One watch of a replica is late, while its other watches and writes are on time. */
 export class WatchBehind implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -23,7 +19,7 @@ export class WatchBehind implements Fault {
   readonly #proxy: FaultProxy;
   readonly #behind: Behind;
 
-  /** The proxy must see what passes: one with TLS of its own. */
+  /** Needs a proxy with its own TLS, which sees what passes. */
   constructor(proxy: FaultProxy, behind: Behind) {
     [this.#proxy, this.#behind, this.lastsMs, this.hinders] = [
       proxy,

@@ -2,7 +2,7 @@ import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts
 import type { Fault } from './fault.ts';
 import { insist } from './insist.ts';
 
-/** `right`: the daemon may write nothing there. `places`: it has no place for more Pods. */
+/** `right`: no permission to write. `places`: no room for more Pods. */
 export type Refused = 'right' | 'places';
 
 export interface Refusal {
@@ -13,7 +13,7 @@ export interface Refusal {
 
 const QUOTA = 'no-more-pods';
 
-/** Writes are refused in one namespace, while all else goes on. */
+/** Only in one namespace. */
 export class WritesRefused implements Fault {
   readonly kind: string;
   readonly victim: string;

@@ -14,40 +14,33 @@ const HOUR_S = 3_600;
 const MANAGERS = 3;
 export const WORK = 'work';
 export const ENV = 'dev';
-/** The member of the env on a cluster, and its pool. */
 export const memberOf = (clusterId: string): string => `${ENV}-${clusterId}`;
 
-/**
- * The clusters on which a fleet stands: the manager's, and that of the worker that has one, which
- * may still be on its way. Absent: no worker has one.
- */
+/** Clusters of the manager, and of the worker on Kubernetes, which may still start. */
 export interface Grounds {
   readonly manager: ControlPlane;
   readonly worker?: Promise<ControlPlane>;
 }
 
 interface FleetArenaTerms {
-  /** Instances of each worker's pool, and of each member of the env. */
   readonly poolReplicas: number;
   readonly memberReplicas: number;
   readonly grounds: Grounds;
 }
 
-/** One replica of the manager, and its clock. */
+/** A manager's replica and its clock. */
 export interface ManagerReplica extends Reached {
   readonly replica: Replicas['list'][number];
   readonly clock: FakeClock;
 }
 
 /**
- * A manager of three replicas on an API server, and its workers: two on this machine, of which one's
- * clock is an hour ahead and the other's an hour behind, and where there is one more cluster one on
- * that.
+ * A manager of three replicas, two workers on this machine with clocks an hour ahead and behind,
+ * and with one more cluster a worker on it.
  */
 export class FleetArena {
   readonly managers: readonly ManagerReplica[];
   readonly workers: readonly FleetWorker[];
-  /** Instances of each member of the env at most. */
   readonly memberReplicas: number;
   readonly #replicas: Replicas;
   readonly #undo: readonly (() => Promise<unknown> | void)[];
@@ -65,7 +58,7 @@ export class FleetArena {
     this.memberReplicas = parts.memberReplicas;
     this.managers = replicas.list.map((replica, n) => {
       const client = new HttpClient(replica.port, replicas.adminKey);
-      return { replica, clock: clocks[n]!, client: () => client }; // as many as replicas
+      return { replica, clock: clocks[n]!, client: () => client }; // n is below the number of replicas
     });
   }
 
@@ -117,7 +110,7 @@ export class FleetArena {
     }
   }
 
-  /** Resolves once each replica of the manager is linked to each worker. */
+  /** Links of all replicas to all workers. */
   async untilLinked(): Promise<void> {
     await eventually(async () => {
       const lists = await Promise.all(

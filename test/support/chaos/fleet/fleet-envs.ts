@@ -3,10 +3,10 @@ import type { SeenEnv, ShownMember } from './fleet-verdict.ts';
 import type { HttpClient } from '../../harness/http-client.ts';
 
 const ANSWER_MS = 12_000;
-/** What a cluster has of its own; a daemon on one machine comes with the second. */
+/** A daemon on one machine comes with the second. */
 const OWN_POOLS: readonly unknown[] = [WORK, 'default'];
 
-/** How the env and its members stand now, as each cluster and each replica of the manager shows. */
+/** Env and members, as each cluster and each replica of the manager shows them. */
 export const envsSeen = async ({
   workers,
   managers,
@@ -50,11 +50,11 @@ type Items = readonly Readonly<Record<string, unknown>>[];
 const ask = async (client: HttpClient, path: string) =>
   await client.get(path, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => undefined);
 
-/** None where it is not answered. */
+/** Empty without an answer. */
 const itemsOf = async (client: HttpClient, path: string): Promise<Items> =>
   (await ask(client, path))?.json.items ?? [];
 
-/** Of one cluster; none where it is not answered. */
+/** Of one cluster; empty without an answer. */
 const membersAt = async (
   client: HttpClient,
   clusterId: string,

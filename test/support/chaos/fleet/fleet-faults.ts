@@ -11,9 +11,9 @@ import type { ManagerReplica } from './fleet-arena.ts';
 import type { FleetWorker } from './workers.ts';
 
 const HOUR_S = 3_600;
-/** Nobody waits for another leader: what a fault hinders is not asked here. */
+/** Leadership is not checked here. */
 const OTHERS = { others: 'wait', hinders: 0 } as const;
-/** Of ten strikes so many begin while another fault lasts. */
+/** Share of strikes that begin during another fault. */
 const AT_ONCE = 0.3;
 const TROUBLES: readonly [LinkTrouble, ...LinkTrouble[]] = [
   'cut',
@@ -24,7 +24,6 @@ const TROUBLES: readonly [LinkTrouble, ...LinkTrouble[]] = [
   'answers cut',
 ];
 
-/** Links that fail together. */
 class SeveralWays implements Breakable {
   readonly #ways: readonly FaultProxy[];
 
@@ -45,7 +44,6 @@ class SeveralWays implements Breakable {
   }
 }
 
-/** What faults befall. */
 export interface FleetVictims {
   readonly workers: readonly Pick<
     FleetWorker,
@@ -123,14 +121,14 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 export const FLEET_FAULTS: readonly string[] = Object.keys(MAKERS);
 
 interface FleetFaultPlanOptions {
-  /** The same seed has the same faults befall the same victims. */
+  /** Determines faults and victims. */
   readonly seed: number;
   readonly longestMs: number;
-  /** Of FLEET_FAULTS; all unless told. */
+  /** Of FLEET_FAULTS; all by default. */
   readonly kinds?: readonly string[];
 }
 
-/** Every kind once, in an order of chance, before any comes again; now and then two at once. */
+/** Every kind once in random order before any repeats; sometimes two at once. */
 export class FleetFaultPlan {
   readonly #victims: FleetVictims;
   readonly #dice: Dice;
@@ -169,4 +167,4 @@ export class FleetFaultPlan {
   }
 }
 
-const pick = <T>(values: readonly T[], dice: Dice): T => values[dice.below(values.length)]!; // there are some
+const pick = <T>(values: readonly T[], dice: Dice): T => values[dice.below(values.length)]!;

@@ -3,42 +3,41 @@ import { HttpClient, type HttpAnswer } from '../../harness/http-client.ts';
 import { pause } from '../hands.ts';
 import type { SeenKey } from './fleet-verdict.ts';
 
-/** What any key may ask. */
+/** Any key may send it. */
 const LOOK = '/sandboxpools?limit=1';
 const ANSWER_MS = 12_000;
 const EVERY_MS = 1_500;
 const MOST_TRIES = 100;
-/** Promoted at a time; past it one is revoked before another is made. */
+/** Beyond these promoted keys, one is revoked before another is made. */
 const MOST_GOOD = 8;
 const AGAIN_MS = 250;
 const TRY_AGAIN_MS = 250;
-/** Tries at one place at a time. */
+/** Parallel tries at one place. */
 const LANES = 6;
 
 interface Key {
   readonly keyId: string;
   readonly text: string;
   isGood: boolean;
-  /** When that was acknowledged. */
+  /** Time of the acknowledgement. */
   since: number;
 }
 
-/** How keys were answered, by the clock of `performance.now()`. */
+/** By the clock of `performance.now()`. */
 export interface KeysSeen {
   readonly keys: readonly SeenKey[];
-  /** When the last answer came that was not as it should be; undefined: none was. */
+  /** Time of the last wrong answer. */
   readonly wrongUntil: number | undefined;
-  /** When each had been tried everywhere. */
+  /** Time at which each key had been tried everywhere. */
   readonly triedAt: number;
 }
 
-/** An address where keys are tried. */
 export interface KeyPlace {
   readonly name: string;
   readonly port: number;
 }
 
-/** An administrator who makes, promotes and revokes keys, each at some replica of the manager. */
+/** Makes, promotes and revokes keys as an administrator, at any replica of the manager. */
 export class FleetKeys {
   readonly #keys: Key[] = [];
   readonly #managers: readonly HttpClient[];
@@ -59,15 +58,15 @@ export class FleetKeys {
     this.#work = this.#run();
   }
 
-  /** Resolves once what is under way is acknowledged. */
+  /** Resolves once requests in progress are acknowledged. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#work;
   }
 
   /**
-   * Tries each key at each place, those that changed last first, again and again until it is
-   * answered as it should be, or until `deadline`, and once after that where it was not tried yet.
+   * Tries each key at each place, the last changed first, until the answer is right or `deadline`.
+   * Tries the others once more then.
    */
   async seen(places: readonly KeyPlace[], deadline: number): Promise<KeysSeen> {
     const keys = this.#keys.toSorted((a, b) => b.since - a.since);
@@ -76,7 +75,7 @@ export class FleetKeys {
     let tries = 0;
     const answerAt = async ({ port }: KeyPlace, { text, isGood }: Key): Promise<number> => {
       tries += 1;
-      // an address may try few wrong keys a minute, so each try comes from one of its own
+      // few wrong keys are permitted per address and minute
       const localAddress = `127.1.${tries >> 8}.${tries & 255}`;
       const client = new HttpClient(port, text, { localAddress });
       try {
@@ -154,7 +153,7 @@ export class FleetKeys {
     throw new Error(`${method} ${path} is not acknowledged`);
   }
 
-  /** Undefined: the answer is unknown. */
+  /** Undefined if the answer is unknown. */
   async #ask(method: string, path: string, body?: object): Promise<HttpAnswer | undefined> {
     const client = this.#managers[this.#dice.below(this.#managers.length)];
     const signal = AbortSignal.timeout(ANSWER_MS);

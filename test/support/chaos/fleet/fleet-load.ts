@@ -10,11 +10,11 @@ export interface FleetLoadDeps {
   readonly dice: Dice;
   readonly managers: number;
   readonly clients: number;
-  /** By which names it is claimed. */
+  /** Names under which it is claimed. */
   readonly pools: readonly string[];
-  /** Clusters whose sandboxes have files of their own. */
+  /** Clusters whose sandboxes have their own files. */
   readonly withFiles: ReadonlySet<string>;
-  /** Sandboxes that run, with the name of the claim, as some replica lists them. */
+  /** As some replica lists them, with the name of the claim. */
   readonly running: () => Promise<readonly { readonly id: string; readonly name?: string }[]>;
 }
 
@@ -24,17 +24,15 @@ const TIDY_EVERY_MS = 3_000;
 const MOST_KEPT = 24;
 
 /**
- * Clients that claim, run commands and delete at any replica of a manager without pause. Each claim
- * has a name of its own, which all repetitions of it under its key share, and each command leaves a
- * mark of its own.
+ * Claims, runs commands and deletes without pause, at any replica of a manager. Each claim has a
+ * name, which its repetitions share; each command leaves its own mark.
  */
 export class FleetLoad {
-  /** Held until the end. */
   readonly kept = new Set<string>();
   readonly effects: Effects[] = [];
   readonly #deps: FleetLoadDeps;
   readonly #hands: Hands;
-  /** Names of claims that are not over yet. */
+  /** Names of unfinished claims. */
   readonly #underWay = new Set<string>();
   #workers: Promise<void>[] = [];
 
@@ -43,7 +41,6 @@ export class FleetLoad {
     this.#hands = new Hands({ ...deps, replicas: deps.managers });
   }
 
-  /** Acknowledged. */
   get claims(): number {
     return this.#hands.claims;
   }
@@ -56,7 +53,7 @@ export class FleetLoad {
     this.#workers.push(hands.again(this.#tidyRound()));
   }
 
-  /** Resolves once every client has come to the end of its round. */
+  /** Resolves once every client has finished its round. */
   async stop(): Promise<void> {
     this.#hands.isOver = true;
     await Promise.all(this.#workers);
@@ -116,7 +113,7 @@ export class FleetLoad {
       this.effects.push({ id, sent, found: lines.slice(0, -2) });
   }
 
-  /** Ends what runs and nobody knows of: claims whose answer was lost. */
+  /** Ends sandboxes of claims whose answer was lost. */
   #tidyRound(): () => Promise<void> {
     let before = new Set<string>();
     return async () => {

@@ -17,26 +17,23 @@ import {
 } from './fleet-verdict.ts';
 
 export interface FleetChaosOptions {
-  /** Faults come from here: their kinds, victims, times and order. */
+  /** Determines kinds, victims, times and order of faults. */
   readonly seed: number;
-  /**
-   * It goes on until so many claims are acknowledged and so many faults are over, or for
-   * `atMostMs`.
-   */
+  /** The run ends after this many claims and faults, or after `atMostMs`. */
   readonly claims: number;
   readonly faults: number;
   readonly atMostMs: number;
   readonly clients: number;
-  /** How long a fault lasts at most. */
+  /** Longest duration of a fault. */
   readonly longestMs: number;
-  /** How soon after the last fault keys must be right everywhere. */
+  /** Keys must be right everywhere this soon after the last fault. */
   readonly keysWithinMs: number;
-  /** How soon after it each replica must be linked to each worker. */
+  /** Likewise, replicas must be linked to workers. */
   readonly linkedWithinMs: number;
-  /** Of FLEET_FAULTS; all unless told. */
+  /** Of FLEET_FAULTS; all by default. */
   readonly kinds?: readonly string[];
   readonly onStrike?: (line: string) => void;
-  /** Ends the load early; what was reached by then is judged. */
+  /** Ends the load early; what happened until then is judged. */
   readonly enough?: AbortSignal;
 }
 
@@ -48,23 +45,22 @@ export interface FleetChaosReport {
   readonly keys: {
     readonly promoted: number;
     readonly revoked: number;
-    /** From then until the last answer that was wrong, 0 where none was; until all were tried. */
+    /** Until the last wrong answer; 0 if none was wrong. */
     readonly wrongMs: number;
     readonly triedMs: number;
   };
-  /** By daemon: what it logged lately. */
   readonly logs: Readonly<Record<string, string>>;
 }
 
-/** For the faults of one strike, and what restarts after them. */
+/** For the faults of a strike, and restarts after them. */
 const STRIKE_MS = 120_000;
-/** Whatever is shown late is shown by then. */
+/** Everything shown late is shown by then. */
 const SHOWN_MS = 60_000;
 const LOOK_MS = 250;
 const PAGE = 1_000;
 const LIST_MS = 30_000;
 
-/** Load and faults on a fleet; then what the evidence says about the promises. */
+/** Runs load and faults on a fleet, then checks the promises. */
 export const fleetChaosRun = async (
   arena: FleetArena,
   options: FleetChaosOptions,
@@ -92,7 +88,7 @@ export const fleetChaosRun = async (
     (load.claims >= options.claims && disturbances.length >= options.faults);
   for (const deadline = now() + options.atMostMs; !isEnough() && now() < deadline;) {
     const left = options.faults - disturbances.length;
-    // spread over the claims; the last one ends it all
+    // Spreads faults over the claims; the last one ends the run.
     if (left > 0 && load.claims * options.faults >= options.claims * (disturbances.length + 1)) {
       const done = await strike(plan.next(left), {
         ...{ now, replicas: managers.length, withinMs: STRIKE_MS },
@@ -111,7 +107,7 @@ export const fleetChaosRun = async (
     return await keys.seen(placesOf(arena), calm + options.keysWithinMs);
   };
   const [linkedMs, seen] = await Promise.all([
-    // beyond its limit in any case, where they never are
+    // beyond its limit in any case, if they are never linked
     settled(arena.untilLinked()).then(() => now() - calm),
     keysTried(),
     load.stop(),
@@ -158,7 +154,7 @@ export const fleetChaosRun = async (
 
 const settled = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined);
 
-/** Keys are tried at each worker's own address, and at each replica of the manager. */
+/** Each worker's own address, and each replica of the manager. */
 const placesOf = ({ workers, managers }: FleetArena): readonly KeyPlace[] => [
   ...workers.map((worker) => ({ name: worker.clusterId, port: worker.port() })),
   ...managers.map(({ replica }) => ({ name: replica.name, port: replica.port })),
@@ -190,7 +186,7 @@ const listOf = async (client: HttpClient, query: string): Promise<readonly Liste
 const runningAt = async (client: HttpClient | undefined): Promise<readonly Listed[]> =>
   client ? await listOf(client, '&phase=Running') : [];
 
-/** All that a worker itself knows of, finished ones too, by the names that the manager gives. */
+/** All sandboxes that a worker knows, also finished ones, by the manager's names. */
 const knownAt = async (worker: FleetArena['workers'][number]): Promise<readonly KnownSandbox[]> =>
   (await listOf(worker.client(), '')).map((each) => ({
     ...each,

@@ -1,29 +1,28 @@
 import { isAcknowledged, said } from '../case.ts';
 import type { Call, Moment, Violation } from '../history.ts';
 
-/** Marks that commands left in a sandbox, and what was found there afterwards. */
+/** Marks of commands in a sandbox, and the marks found there. */
 export interface Effects {
   readonly id: string;
   readonly sent: readonly { readonly mark: string; readonly isAnswered: boolean }[];
   readonly found: readonly string[];
 }
 
-/** A sandbox as its own cluster knows it, at its own address; `id` names the cluster. */
+/** As its own cluster knows it; `id` names the cluster. */
 export interface KnownSandbox {
   readonly id: string;
-  /** Of the claim. */
+  /** The claim's name. */
   readonly name?: string;
   readonly isRunning: boolean;
 }
 
-/** An API key of the manager, and at which addresses it was answered so once all was calm. */
+/** A manager's key, and the addresses that answered it so. */
 export interface SeenKey {
   readonly keyId: string;
   readonly isGood: boolean;
   readonly answers: readonly { readonly where: string; readonly status: number }[];
 }
 
-/** A member of an env as one address shows it. */
 export interface ShownMember {
   readonly name: string;
   readonly state: string;
@@ -31,37 +30,35 @@ export interface ShownMember {
   readonly current: number;
 }
 
-/** The env on one cluster once all was calm. */
 export interface SeenEnv {
   readonly clusterId: string;
-  /** The one that it has there, and how many instances that may have. */
+  /** Its member there, and the instances that it may have. */
   readonly member: string;
   readonly most: number;
-  /** Envs of its name, and pools beside those that are the cluster's own, at its own address. */
+  /** Envs of its name, and foreign pools, at the cluster's own address. */
   readonly copies: number;
   readonly pools: readonly { readonly name: string; readonly replicas: number }[];
-  /** Members of this cluster: as it shows them itself, and as each replica of the manager does. */
+  /** As the cluster and each replica of the manager show them. */
   readonly shown: readonly { readonly where: string; readonly members: readonly ShownMember[] }[];
 }
 
-/** All that is known of a run over a fleet, in whose end nothing is disturbed. */
+/** Evidence of a run over a fleet that ended without disturbance. */
 export interface FleetEvidence {
   /** At replicas of the manager. */
   readonly calls: readonly Call[];
   readonly known: readonly KnownSandbox[];
-  /** By replica of the manager: what it lists as running. */
+  /** Running sandboxes, by replica of the manager. */
   readonly listed: readonly ReadonlySet<string>[];
   readonly effects: readonly Effects[];
   readonly keys: readonly SeenKey[];
   readonly envs: readonly SeenEnv[];
-  /** From the end of the last fault until each replica was linked to each worker, and the limit. */
+  /** Time from the last fault until all links were up, and its limit. */
   readonly linked: { readonly afterMs: number; readonly withinMs: number };
 }
 
-/** Promises that are kept a while after all is calm. */
+/** Promises that hold a while after all is calm. */
 export const KEPT_LATE: readonly string[] = ['nothing lost', 'envs alike'];
 
-/** What of the promises a run over a fleet broke. */
 export const fleetViolationsOf = (evidence: FleetEvidence): readonly Violation[] =>
   Object.entries(PROMISES).flatMap(([promise, look]) =>
     look(evidence).map((what): Violation => ({ promise, what })),
@@ -80,7 +77,6 @@ const claimsIn = (calls: readonly Call[]): readonly Claimed[] =>
     return [{ name: asked.name ?? '', id: answer.id, call }];
   });
 
-/** No sandbox is handed to two claims. */
 const handedOutOnce = ({ calls }: FleetEvidence): readonly string[] => {
   const holders = new Map<string, string>();
   return claimsIn(calls).flatMap(({ name, id }) => {
@@ -90,7 +86,7 @@ const handedOutOnce = ({ calls }: FleetEvidence): readonly string[] => {
   });
 };
 
-/** A claim has one sandbox over all clusters, however often it was repeated under its key. */
+/** However often the claim was repeated under its key. */
 const oneEffectPerClaim = ({ calls, known }: FleetEvidence): readonly string[] => {
   const effects = new Map<string, Set<string>>();
   const note = (name: string, id: string): void =>
@@ -102,7 +98,7 @@ const oneEffectPerClaim = ({ calls, known }: FleetEvidence): readonly string[] =
   );
 };
 
-/** By sandbox: when its end was first asked for. */
+/** By sandbox: the first request to end it. */
 const endsIn = (calls: readonly Call[]): ReadonlyMap<string, Moment> => {
   const ends = new Map<string, Moment>();
   for (const { asked, invoked } of calls)
@@ -111,7 +107,7 @@ const endsIn = (calls: readonly Call[]): ReadonlyMap<string, Moment> => {
   return ends;
 };
 
-/** What was acknowledged stands, on its cluster and at each replica of the manager. */
+/** Acknowledged results stand on their cluster and at each replica of the manager. */
 const nothingLost = ({ calls, known, listed }: FleetEvidence): readonly string[] => {
   const running = new Set(known.filter(({ isRunning }) => isRunning).map(({ id }) => id));
   const ends = endsIn(calls);
@@ -128,7 +124,7 @@ const nothingLost = ({ calls, known, listed }: FleetEvidence): readonly string[]
   return [...lost, ...unlisted, ...undead];
 };
 
-/** A cut link is 503, never 404 of what is there. */
+/** A cut link is 503, never 404 of an existing resource. */
 const nothingDenied = ({ calls }: FleetEvidence): readonly string[] => {
   const ends = endsIn(calls);
   const claimed = new Map(claimsIn(calls).map(({ id, call }) => [id, call.completed]));
@@ -140,19 +136,18 @@ const nothingDenied = ({ calls }: FleetEvidence): readonly string[] => {
     if (!('id' in asked)) return [`it was there all the while: ${said(call)}`];
     const isThere = (claimed.get(asked.id) ?? Infinity) <= invoked;
     const isAsked = (ends.get(asked.id) ?? Infinity) < completed;
-    // the first call that asks for its end finds it, unless it is the second to carry it out
+    // the first request to end it finds it, unless it is carried out the second time
     const isFirst = asked.what === 'delete' && ends.get(asked.id) === invoked;
     return isThere && (!isAsked || isFirst) ? [`it ran all the while: ${said(call)}`] : [];
   });
 };
 
-/** What fails is said with a reason. */
 const noInternalError = ({ calls }: FleetEvidence): readonly string[] =>
   calls.flatMap((call) =>
     (call.answer?.status ?? 0) >= 500 && call.answer?.status !== 503 ? [said(call)] : [],
   );
 
-/** A command is carried out at most once, and once where it was answered. */
+/** An answered command ran once, others at most once. */
 const oneEffectPerCommand = ({ effects }: FleetEvidence): readonly string[] =>
   effects.flatMap(({ id, sent, found }) =>
     sent.flatMap(({ mark, isAnswered }) => {
@@ -163,7 +158,7 @@ const oneEffectPerCommand = ({ effects }: FleetEvidence): readonly string[] =>
     }),
   );
 
-/** Promoted keys are good, and revoked ones are not, at every address. */
+/** At every address, promoted keys are good and revoked ones are not. */
 const keysRight = ({ keys }: FleetEvidence): readonly string[] =>
   keys.flatMap(({ keyId, isGood, answers }) =>
     answers.flatMap(({ where, status }) =>
@@ -173,10 +168,10 @@ const keysRight = ({ keys }: FleetEvidence): readonly string[] =>
     ),
   );
 
-/** Of which a member is that is whole; a saturated one can only not grow for a while. */
+/** A saturated member is whole, but can't grow for a while. */
 const WHOLE: readonly string[] = ['Active', 'Saturated'];
 
-/** Each cluster has one copy of the env with one full pool, and both sides say the same of it. */
+/** Each cluster has one copy of the env with one full pool, and both sides agree. */
 const envsAlike = ({ envs }: FleetEvidence): readonly string[] =>
   envs.flatMap(({ clusterId, member, most, copies, pools, shown }) => {
     const [pool, ...others] = pools;

@@ -11,27 +11,22 @@ import { aTemplateFolder } from '../../harness/on-a-daemon.ts';
 import { FakeClock } from '../faults/clock-jump.ts';
 import { POOL_TEMPLATE } from '../recorder.ts';
 
-/** Sandboxes are started and ended at once, so that figures of one machine bound nothing. */
+/** High enough that figures of one machine bound nothing. */
 const ROOMY = { sandboxes: '10000', replicas: '10000' } as const;
 
-/** A worker cluster, its ways to the manager's replicas, and its clock. */
 export interface FleetWorker {
   readonly clusterId: string;
-  /** To each replica of the manager, in their order. */
+  /** In the order of the manager's replicas. */
   readonly ways: readonly FaultProxy[];
   readonly clock: FakeClock;
-  /** Its sandboxes are processes of their own, with files of their own. */
   readonly hasFiles: boolean;
   kill(): Promise<void>;
-  /** In order, by SIGTERM; its sandboxes stay. */
+  /** By SIGTERM; its sandboxes stay. */
   end(): Promise<void>;
   restart(): Promise<void>;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Of its own address. */
   port(): number;
-  /** At its own address; by its own key unless told. */
   client(key?: string): HttpClient;
-  /** What it logged lately. */
   log(): string;
   stop(): Promise<void>;
 }
@@ -40,11 +35,11 @@ export interface WorkerTerms {
   readonly clusterId: string;
   readonly offsetSeconds: number;
   readonly managers: Replicas;
-  /** That takes the worker in once. */
+  /** Lets the worker join once. */
   readonly token: string;
 }
 
-/** The one address of a manager as this worker knows it: each replica behind a link of its own. */
+/** A manager's one address as the worker knows it: each replica behind its own link. */
 const waysOf = async (managers: Replicas) => {
   const ways: FaultProxy[] = [];
   const ports: number[] = [];
@@ -74,7 +69,6 @@ const partsOf = async ({ clusterId, offsetSeconds, managers, token }: WorkerTerm
   return { clusterId, ways, clock, address, tokenFile, stop };
 };
 
-/** On one machine. */
 export const anEmbeddedWorker = async (terms: WorkerTerms): Promise<FleetWorker> => {
   const { address, tokenFile, stop, ...parts } = await partsOf(terms);
   const templates = aTemplateFolder({ [POOL_TEMPLATE]: HOST_SPEC });
@@ -129,7 +123,7 @@ const HOST_SPEC = {
   network: 'none',
 };
 
-/** One replica on an API server of its own. */
+/** One replica on its own API server. */
 export const aWorkerOnACluster = async (
   terms: WorkerTerms & { readonly cluster: ControlPlane },
 ): Promise<FleetWorker> => {

@@ -17,10 +17,7 @@ export const deleteIsFinal = ({ about }: Case): readonly string[] =>
       .map((call) => `after its delete was acknowledged at ${over.toFixed(0)}: ${said(call)}`);
   });
 
-/**
- * A repeated claim under a key tells again what it told before; it does not say that the sandbox
- * lives.
- */
+/** A claim repeated under its key returns the old answer, which proves no life. */
 const isAlive = (
   what: string,
   answer: { readonly status: number; readonly shows?: string } | undefined,

@@ -5,8 +5,8 @@ import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
 /**
- * No claim is refused for want of an idle instance while one of the pool was idle through the whole
- * call, and no claim was under way that waits, or that got that instance: those come first.
+ * No claim is refused for want of an idle instance if one was idle throughout, unless an earlier
+ * claim waited for it or got it.
  */
 export const noFalseRefusal = (seen: Case): readonly string[] => {
   const { time, pools } = seen;
@@ -14,7 +14,7 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
     string,
     { readonly since: number; readonly until: number; readonly life: Life }[]
   >();
-  // Without its labels an instance is not to be found.
+  // Without labels an instance can't be found.
   const edited = new Set(seen.disturbances.flatMap(({ edited: ids = [] }) => ids));
   for (const life of seen.instances.values()) {
     if (edited.has(life.id)) continue;
@@ -47,16 +47,13 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
   });
 };
 
-/**
- * With the store what runs the nodes was started anew, and did not answer: for a while nothing that
- * is idle there is handed out.
- */
+/** The nodes' controllers restarted with the store: for a while no idle instance is handed out. */
 const mayBeSilent = ({ disturbances }: Case, { invoked }: Call): boolean =>
   disturbances.some(
     ({ kind, from, to }) => kind === ETCD_RESTORED && from <= invoked && invoked <= to + SILENT_MS,
   );
 
-/** What other claims got that were under way at the same time: they held it before they had it. */
+/** Instances of overlapping claims: reserved before they were claimed. */
 const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> =>
   new Set(
     everyCall.flatMap((other) =>
@@ -70,7 +67,6 @@ const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> =>
     ),
   );
 
-/** Of the same pool. */
 const waitersDuring = ({ everyCall }: Case, call: Call): number =>
   everyCall.filter(
     (other) =>
@@ -86,10 +82,7 @@ const waitersDuring = ({ everyCall }: Case, call: Call): number =>
 
 const namespaceOf = ({ user }: Call): string | undefined => user.split('/')[0];
 
-/**
- * One whose answer was lost may wait on, for as long as it was to; one that was not served for a
- * fault can't have said that it leaves.
- */
+/** A claim without an answer may wait its full time; a faulty one can't announce that it leaves. */
 const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
   if (asked.what !== 'claim') return completed;
   if (!answer)
@@ -97,5 +90,5 @@ const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
   return answer.status === 503 ? completed + LINGERING_MS : completed;
 };
 
-/** A replica that waits, and dies or does not reach Redis, keeps its place in line for so long. */
+/** A replica that dies or loses Redis keeps its waiting claims' places this long. */
 const LINGERING_MS = 4_000;

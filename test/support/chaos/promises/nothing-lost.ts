@@ -2,7 +2,7 @@ import { askedToEnd } from '../asked-to-end.ts';
 import { describeLife, isAcknowledged, ranThrough, said, type Case } from '../case.ts';
 import type { Call } from '../history.ts';
 
-/** What was answered with 2xx was durable by then, and what runs is found. */
+/** A 2xx was durable, and running sandboxes are found. */
 export const nothingLost = (seen: Case): readonly string[] => [
   ...seen.calls.filter(isAcknowledged).flatMap((call) => notDurable(seen, call) ?? []),
   ...notFound(seen),
@@ -76,7 +76,7 @@ interface Standing<S> {
   readonly is: (state: S) => boolean;
 }
 
-/** Such a state may have stood at some moment of the call. */
+/** Whether such a state may have existed during the call. */
 const stoodDuring = <S>(
   { time }: Case,
   { invoked, completed }: Call,
@@ -92,7 +92,7 @@ const stoodDuring = <S>(
     );
   });
 
-/** Answers that deny what was there all the while, and nobody had asked to end. */
+/** Answers that deny a resource that existed throughout, without a request to end it. */
 const notFound = (seen: Case): readonly string[] =>
   seen.calls.flatMap((call) => {
     const { asked, answer } = call;
@@ -117,7 +117,7 @@ interface Named {
   readonly state?: { readonly deleting: boolean; readonly owner?: string };
 }
 
-/** As far as the store can prove. One that no daemon has settled yet is nobody's. */
+/** Provably. A record that no daemon has settled belongs to nobody. */
 const stoodThrough = (
   { time }: Case,
   { invoked, completed }: Call,

@@ -1,10 +1,7 @@
 import { askedToEnd } from '../asked-to-end.ts';
 import { describeLife, type Case } from '../case.ts';
 
-/**
- * A claimed sandbox ends by its owner, by its timeout or with its pool by `force`, and for nothing
- * else: no clock, no flush, no label, no fault.
- */
+/** A claimed sandbox ends only by its owner, its timeout, or its pool's deletion by `force`. */
 export const nothingTakenAway = (seen: Case): readonly string[] =>
   [...seen.instances.values()].flatMap((life) => {
     if (life.ended === undefined || askedToEnd(seen, life.id) <= seen.time.latest(life.ended))

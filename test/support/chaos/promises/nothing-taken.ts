@@ -3,15 +3,14 @@ import { type Case, describeLife, said } from '../case.ts';
 import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
-/** A pool without running sandboxes is gone so long after its delete was acknowledged. */
+/** A pool without running sandboxes is gone this soon after its acknowledged delete. */
 const GONE_MS = 10_000;
-/** Longer than a claim may take where nothing is wrong and one is idle. */
+/** A claim of an idle instance takes less if nothing is wrong. */
 const CLAIM_MS = 4_000;
 
 /**
- * Nothing is taken that no claim holds. From outside that shows in two ways: a pool that was
- * deleted and has nothing running does not go, and at rest a claim waits, or is put off, while an
- * instance of its pool is idle all the while.
+ * Nothing stays reserved without a claim: a deleted pool goes once nothing runs, and at rest no
+ * claim waits or is refused while an instance is idle throughout.
  */
 export const nothingTaken = (seen: Case): readonly string[] => [
   ...poolsThatStay(seen),
@@ -52,7 +51,7 @@ const poolsThatStay = (seen: Case): readonly string[] => {
   });
 };
 
-/** At rest nobody else is there to take the instance. */
+/** At rest nobody else can take the instance. */
 const claimsThatWait = (seen: Case): readonly string[] =>
   seen.calls.flatMap((call) => {
     const { asked, invoked, completed, answer } = call;
@@ -62,7 +61,7 @@ const claimsThatWait = (seen: Case): readonly string[] =>
       (answer?.status === 201 && completed - invoked < CLAIM_MS)
     )
       return [];
-    // another promise is about it
+    // another promise covers it
     if (answer?.errorCode === 'QUOTA_EXCEEDED' || answer?.errorCode === 'POOL_EXHAUSTED') return [];
     const idle = idleThrough(seen, call, asked.pool);
     return idle

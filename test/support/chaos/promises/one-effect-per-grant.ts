@@ -3,10 +3,7 @@ import { describeLife, isAcknowledged, said, type Case } from '../case.ts';
 import type { ApprovalState, Moment } from '../history.ts';
 import type { ApprovalLife, Life } from '../lives.ts';
 
-/**
- * Of requests that wait for a person: there are as many effects as grants were used, one each, none
- * without one, and none that nobody approved; decisions are final.
- */
+/** Each used grant has one effect, no effect lacks a grant, and decisions are final. */
 export const oneEffectPerGrant = (seen: Case): readonly string[] =>
   seen.gated
     ? [
@@ -19,7 +16,7 @@ export const oneEffectPerGrant = (seen: Case): readonly string[] =>
       ]
     : [];
 
-/** The mark of what is claimed under the approval: see marked-answer.ts. */
+/** The mark of the claim; see marked-answer.ts. */
 export const markOfGrant = ({ id, keyId }: { readonly id: string; readonly keyId: string }) =>
   fingerprintOf(
     { namespace: '', team: '', user: '', role: 'user', keyId },
@@ -88,7 +85,7 @@ const grantsOfDeletes = (seen: Case): readonly string[] =>
       : [`${approval.id} was used to end it: ${describeLife(seen, life)}`];
   });
 
-/** Each is durable when it is acknowledged, and the only one; nothing is approved without one. */
+/** A decision is durable when acknowledged, and the only one. */
 const decisions = (seen: Case): readonly string[] => {
   const found: string[] = [];
   const by = new Map([...seen.approvals.values()].map((approval) => [approval.id, approval]));
@@ -150,7 +147,7 @@ const isGivenBack = ({ status, use }: ApprovalState, next: ApprovalState): boole
   !use.settled &&
   !next.use;
 
-/** Settled, and not for want of anybody who tries it. */
+/** Settled, and not for want of a retry. */
 const isDone = (seen: Case, { states }: ApprovalLife): boolean => {
   const settled = states.find(({ state }) => state?.use?.settled === true);
   if (!settled) return false;
@@ -161,7 +158,7 @@ const isDone = (seen: Case, { states }: ApprovalLife): boolean => {
   const usedAt = (began?.state?.use?.at ?? 0) - seen.epoch;
   const settledAt = seen.time.latest(settled.revision);
   const since = Math.min(usedAt, seen.time.earliest(began?.revision ?? 0));
-  // By a clock that was set off it is over early, or was used at another time.
+  // With a jumped clock it may expire early, or seem used at another time.
   const jumped = seen.disturbances.some(
     ({ kind, from, to }) =>
       kind === 'clock jump' && from <= settledAt && to + CLOCK_SEEN_MS >= since,
@@ -169,7 +166,7 @@ const isDone = (seen: Case, { states }: ApprovalLife): boolean => {
   return !jumped && settledAt - usedAt < (seen.gated?.grantMs ?? 0);
 };
 
-/** A process sees that its clock was set so much later. */
+/** A process notices a jump of its clock this much later. */
 const CLOCK_SEEN_MS = 5_000;
 
 interface GatedClaim {
@@ -188,6 +185,6 @@ const claimsOf = ({ instances, gated }: Pick<Case, 'instances' | 'gated'>): read
 const ofOperation = ({ approvals }: Case, operation: string): readonly ApprovalLife[] =>
   [...approvals.values()].filter(({ states }) => states[0]?.state?.operation === operation);
 
-/** As it stood right before the revision. */
+/** State right before the revision. */
 const before = ({ states }: ApprovalLife, revision: number): ApprovalState | undefined =>
   states.findLast((one) => one.revision < revision)?.state;

@@ -1,6 +1,6 @@
 import { isAcknowledged, type Case } from '../case.ts';
 
-/** One effect per idempotency key for as long as its sandbox exists. */
+/** Lasts as long as the key's sandbox exists. */
 export const oneEffectPerKey = ({ instances, calls }: Case): readonly string[] => {
   const byKey = new Map<string, Set<string>>();
   const note = (key: string, id: string): void => {

@@ -1,6 +1,6 @@
 import { isAcknowledged, type Case } from '../case.ts';
 
-/** One owner per instance, for ever: in the store, and among what clients were told. */
+/** In the store, and among clients' answers. */
 export const oneOwner = ({ instances, calls }: Case): readonly string[] => {
   const found: string[] = [];
   for (const { id, claims } of instances.values()) {
@@ -14,7 +14,7 @@ export const oneOwner = ({ instances, calls }: Case): readonly string[] => {
     if (call.asked.what !== 'claim' || !isAcknowledged(call) || call.answer?.id === undefined)
       continue;
     const { id } = call.answer;
-    // Repetitions under one key are one claim, and so are those of what was approved.
+    // Repetitions under a key or an approval are one claim.
     const { key, name } = call.asked;
     const by = `${call.user} ${key === undefined ? (name ?? `call ${n}`) : `key ${key}`}`;
     const before = told.get(id);

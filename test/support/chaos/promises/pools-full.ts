@@ -5,10 +5,7 @@ import type { LifeState, PoolLife } from '../lives.ts';
 
 const WITHIN_MS = 10_000;
 
-/**
- * After 10 s of calm each pool has what it should: as many idle, running and left to the scheduler
- * and their nodes as its replicas.
- */
+/** After 10 s of calm, idle, running and booting instances add up to each pool's replicas. */
 export const poolsFull = (seen: Case): readonly string[] => {
   const steps = usableSteps(seen);
   return [...seen.pools.values()].flatMap((pool) => {
@@ -48,7 +45,6 @@ interface Step {
 
 const HAD: readonly LifeState[] = ['booting', 'idle', 'running'];
 
-/** By pool: what it comes to have, and has no more. */
 const usableSteps = ({ all: { instances } }: Case): ReadonlyMap<string, readonly Step[]> => {
   const steps = new Map<string, Step[]>();
   for (const { poolUid, spans } of instances.values()) {
@@ -60,7 +56,7 @@ const usableSteps = ({ all: { instances } }: Case): ReadonlyMap<string, readonly
   return steps;
 };
 
-/** One that is not there, or is being deleted, has nothing to have. */
+/** A missing or deleted pool needs nothing. */
 const fullTimes = (
   { states }: PoolLife,
   steps: readonly Step[],

@@ -2,16 +2,10 @@ import { longestWithout } from '../calm.ts';
 import type { Case } from '../case.ts';
 import type { Look, Usage } from '../history.ts';
 
-/**
- * What a replica reserved and did not come to write is settled after 30 s, in rounds of 10 s, by
- * whoever leads then.
- */
+/** Leaders settle unused reservations after 30 s, in rounds of 10 s. */
 const WITHIN_MS = 60_000;
 
-/**
- * At rest the usage that a replica tells is what there is: sandboxes that run, pools, and the
- * replicas they ask for.
- */
+/** At rest, reported usage equals running sandboxes, pools and their replicas. */
 export const quotaEqualsRecords = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
   const users = new Set(
@@ -41,7 +35,6 @@ interface Step {
   readonly by: Usage;
 }
 
-/** By user. */
 const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, readonly Step[]> => {
   const steps = new Map<string, Step[]>();
   const add = (owner: string, step: Step): void => {
@@ -73,9 +66,7 @@ const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, reado
   return steps;
 };
 
-/**
- * Whether it may be what there was at some revision of the look; undefined where it was not told.
- */
+/** Whether some revision during the look matches; undefined if usage was not reported. */
 const isTrue = (
   { time }: Case,
   steps: readonly Step[],

@@ -1,9 +1,6 @@
 import type { Case } from '../case.ts';
 
-/**
- * At no revision of the store more sandboxes of one user run than the quota allows, or their pools
- * ask for more replicas.
- */
+/** At every revision, running sandboxes and pools' replicas stay within the quota. */
 export const quotaKept = (seen: Case): readonly string[] => [
   ...sandboxesKept(seen),
   ...replicasKept(seen),

@@ -2,10 +2,10 @@ import { SHARDS } from '../../../../src/model/shards.ts';
 import { longestWithout } from '../calm.ts';
 import type { Case } from '../case.ts';
 
-/** A lease that ends, the barrier of its next holder, and a hand-over after that. */
+/** A lease's end, the next holder's barrier, and a hand-over. */
 const WITHIN_MS = 10_000;
 
-/** After 10 s of calm each shard is led by one replica. */
+/** After 10 s of calm one replica leads each shard. */
 export const shardsLed = ({ rests }: Case): readonly string[] =>
   rests.flatMap((rest) =>
     Array.from({ length: SHARDS }, (_, shard) => shard).flatMap((shard) => {

@@ -2,19 +2,15 @@ import { askedToEnd } from '../asked-to-end.ts';
 import type { Case } from '../case.ts';
 import type { Disturbance, Moment } from '../history.ts';
 
-/** How long a takeover may leave a surplus. */
+/** A takeover may leave a surplus this long. */
 const TRIM_MS = 5_000;
-/**
- * What a disturbance leaves behind may show so long after it: a paused replica wakes with a write
- * in its hands.
- */
+/** A disturbance may have effects this much later: a paused replica wakes with a pending write. */
 const AFTERMATH_MS = 12_000;
 
 /**
- * A pool has nothing unclaimed beyond `replicas`, but for 5 s after a takeover or a smaller
- * `replicas`. One that was asked to end does not count: its replacement may be born before it is
- * gone. Nor does a record that never got a Pod, and is retired for it: nothing of it is live; nor
- * what lost its labels by hand. Time in which nobody leads, or can write, does not count either.
+ * A pool has no unclaimed instances beyond `replicas`, except for 5 s after a takeover or a
+ * decrease. Instances that are ending, never got a Pod, or lost their labels by hand do not count,
+ * nor does time without a leader that can write.
  */
 export const surplusTrimmed = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
@@ -55,7 +51,6 @@ type Cause = Pick<Disturbance, 'from' | 'to' | 'led'>;
 
 const NO_STEP = { unclaimed: 0, running: 0 } as const;
 
-/** By pool: what comes and goes. */
 const stepsOf = (seen: Case): ReadonlyMap<string, readonly Step[]> => {
   const edited = new Set(seen.disturbances.flatMap(({ edited: ids = [] }) => ids));
   const steps = new Map<string, Step[]>();
@@ -80,7 +75,7 @@ const stepsOf = (seen: Case): ReadonlyMap<string, readonly Step[]> => {
   return steps;
 };
 
-/** What is too much since then is the owner's doing, and takes its time to go. */
+/** This surplus is the owner's doing, and takes time to go. */
 const shrinkings = ({ time }: Case, limits: readonly Step[]): readonly Cause[] =>
   limits.flatMap(({ revision, limit = Infinity }, n) => {
     const at = time.latest(revision);
@@ -119,7 +114,7 @@ const excessesOf = (
   return found;
 };
 
-/** How much of the time lies where a leader could have trimmed. */
+/** Time in which a leader could have trimmed. */
 const calmWithin = (since: Moment, until: Moment, causes: readonly Cause[]): number => {
   let [calm, at] = [0, since];
   for (const { from, led } of [...causes].sort((a, b) => a.from - b.from)) {

@@ -1,13 +1,10 @@
 import type { Case } from '../case.ts';
 
-/** More than the clock of a replica is off by right after its start. */
+/** Exceeds a replica's clock error right after its start. */
 const TOLERANCE_MS = 60_000;
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7/;
 
-/**
- * The moments that ids and claims carry are those at which they were made, though the clock of a
- * machine is off.
- */
+/** Ids and claims carry the true time of their creation, even if a machine's clock is wrong. */
 export const trueTime = ({ instances, time, epoch }: Case): readonly string[] =>
   [...instances.values()].flatMap(({ id, spans, claims }) => {
     const isOff = (told: number, revision: number): boolean =>

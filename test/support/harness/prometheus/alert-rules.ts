@@ -8,7 +8,7 @@ import type { RecordedSeries } from './recorded-series.ts';
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  /** As `5m`; at once where there is none. */
+  /** As `5m`; by default at once. */
   readonly for?: string;
   readonly labels: { readonly severity: string };
   readonly annotations: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ const RULES_FILE = fileURLToPath(
   new URL('../../../../deploy/prometheus/alerts.yaml', import.meta.url),
 );
 
-/** Those of deploy/prometheus/alerts.yaml. */
+/** From deploy/prometheus/alerts.yaml. */
 export const alertRules = (): readonly AlertRule[] =>
   (
     parse(readFileSync(RULES_FILE, 'utf8')) as {
@@ -26,7 +26,7 @@ export const alertRules = (): readonly AlertRule[] =>
     }
   ).groups.flatMap(({ rules }) => rules);
 
-/** What holds of each rule's own expression. */
+/** Evaluates each rule's own expression. */
 export class RuleBook {
   readonly #expressions: ReadonlyMap<string, Expression>;
 
@@ -34,7 +34,7 @@ export class RuleBook {
     this.#expressions = new Map(rules.map(({ alert, expr }) => [alert, parseExpression(expr)]));
   }
 
-  /** For what its expression holds at this moment; for nothing: it is quiet. */
+  /** Empty if the alert is quiet. */
   holds(alert: string, series: RecordedSeries, moment: number): readonly Value[] {
     const expression = this.#expressions.get(alert);
     if (!expression) throw new Error(`there is no alert ${alert}`);

@@ -3,10 +3,7 @@ import { alertRules, RuleBook } from './alert-rules.ts';
 import { RecordedSeries } from './recorded-series.ts';
 import { NEVER_COMES_MS } from '../eventually.ts';
 
-/**
- * By the name that Prometheus would have for it, as `instance`: what its GET /metrics says now.
- * Rejects where it does not answer.
- */
+/** By `instance`, the current GET /metrics. Rejects without an answer. */
 export type Scraped = Readonly<Record<string, () => Promise<string>>>;
 
 const ANSWER_MS = NEVER_COMES_MS;
@@ -15,9 +12,8 @@ const INTERVAL_MS = 200;
 const QUIET_SECONDS = 3_600;
 
 /**
- * What a Prometheus would see of real daemons, and which of the rules' own expressions hold of it.
- * It keeps what it scrapes; a daemon that does not answer has no series from then on. How long an
- * expression must hold (`for`) is left to promtool.
+ * Scrapes real daemons and evaluates the rules. A daemon that does not answer has no further
+ * series. Ignores `for`, which promtool tests.
  */
 export class AlertWatch {
   readonly #daemons: Scraped;
@@ -33,26 +29,21 @@ export class AlertWatch {
     this.#daemons = daemons;
   }
 
-  /** Whether the alert's expression holds of what all of them say now, and said before. */
+  /** After scraping all of them. */
   async look(alert: string): Promise<boolean> {
     await this.#scrape();
     return this.#rules.holds(alert, this.#series, this.#last).length > 0;
   }
 
-  /** Waits until it holds. */
   async fires(alert: string, withinMs = NEVER_COMES_MS): Promise<void> {
     await this.#until(() => this.look(alert), { what: `${alert} fires`, withinMs });
   }
 
-  /** Waits until it does not. */
   async clears(alert: string, withinMs = NEVER_COMES_MS): Promise<void> {
     await this.#until(async () => !(await this.look(alert)), { what: `${alert} clears`, withinMs });
   }
 
-  /**
-   * From here on it is an hour later for the rules: what was counted until now is in no range of
-   * theirs.
-   */
+  /** Moves the rules' time by an hour, so that earlier counts leave their ranges. */
   async anHourLater(): Promise<void> {
     this.#skipped += QUIET_SECONDS;
     await this.#scrape();
@@ -88,7 +79,7 @@ export class AlertWatch {
   }
 }
 
-/** Nothing where it does not answer in time, as Prometheus gives up too. */
+/** Empty after a timeout, as in Prometheus. */
 const answerOf = async (ask: () => Promise<string>): Promise<string | undefined> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -7,8 +7,8 @@ export interface Value {
 }
 
 /**
- * What Prometheus answers to the expression at this moment, in seconds;
- * `deploy/prometheus/alerts.test.yaml` holds both to the same.
+ * Evaluates at a moment in seconds; `deploy/prometheus/alerts.test.yaml` holds Prometheus to the
+ * same results.
  */
 export const evaluate = (
   expression: Expression,
@@ -50,10 +50,7 @@ export const evaluate = (
 
 type Points = readonly { readonly at: number; readonly value: number }[];
 
-/**
- * As Prometheus has it: over resets, and carried on towards the ends of the range where samples are
- * near enough to them.
- */
+/** As Prometheus: across resets, and extrapolated to the ends of the range if samples are near. */
 const increase = (
   points: Points,
   { from, to }: { readonly from: number; readonly to: number },

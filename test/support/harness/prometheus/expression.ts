@@ -1,7 +1,4 @@
-/**
- * What the alert rules are written in: of PromQL no more than they use. Whatever else is met is
- * refused.
- */
+/** The part of PromQL that the rules use. Others are refused. */
 export type Expression =
   | { readonly kind: 'number'; readonly value: number }
   | {
@@ -44,7 +41,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['/'],
 ];
 
-/** Throws where the text is no expression, or uses what no rule did so far. */
+/** Throws for other than supported expressions. */
 export const parseExpression = (text: string): Expression => new Parser(text).whole();
 
 type Token = {

@@ -8,21 +8,21 @@ export interface Sample {
 }
 export interface Recorded {
   readonly labels: Labels;
-  /** By time in seconds, the latest last; no value where the series had come to its end. */
+  /** By time in seconds, latest last; no value marks the end of the series. */
   readonly points: { readonly at: number; readonly value: number | undefined }[];
 }
 
 type Selector = Extract<Expression, { kind: 'selector' }>;
-/** A value that is not followed by another holds for so long. */
+/** A value without a successor holds this long. */
 const LOOK_BACK_SECONDS = 300;
-/** Of a series; what is older goes. */
+/** Per series; older ones go. */
 const MOST_POINTS = 2_000;
 
-/** Series as Prometheus keeps them, in memory: the latest values of each. */
+/** The latest values of each series, in memory. */
 export class RecordedSeries {
   readonly #byName = new Map<string, Map<string, Recorded>>();
 
-  /** Later than all that were added to its series so far. */
+  /** Must be later than the series' other points. */
   add(
     at: number,
     {
@@ -40,10 +40,7 @@ export class RecordedSeries {
     if (recorded.points.length > MOST_POINTS) recorded.points.shift();
   }
 
-  /**
-   * One whole scrape of `instance`: what it had before and has no more ends here, all of it where
-   * it did not answer.
-   */
+  /** A scrape of `instance`. Series missing in it end; all do if it did not answer. */
   scraped(at: number, instance: Labels, samples: readonly Sample[]): void {
     const now = new Set(
       samples.map(({ name, labels }) => `${name} ${keyOf({ ...labels, ...instance })}`),
@@ -59,7 +56,6 @@ export class RecordedSeries {
       this.add(at, { name, labels: { ...labels, ...instance }, value });
   }
 
-  /** What holds at this moment. */
   at(moment: number, selector: Selector): readonly Sample[] {
     return this.#matching(selector).flatMap(({ labels, points }) => {
       const last = points.findLast(({ at }) => at <= moment);
@@ -69,7 +65,6 @@ export class RecordedSeries {
     });
   }
 
-  /** What there is of its range up to this moment. */
   within(
     moment: number,
     selector: Selector,
@@ -93,6 +88,6 @@ export class RecordedSeries {
   }
 }
 
-/** The same for the same labels, in whatever order. */
+/** Independent of the labels' order. */
 export const keyOf = (labels: Labels): string =>
   JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
