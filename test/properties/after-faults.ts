@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { checkAsync } from './check.ts';
 
-/** Something that faults befall, step by step, and that is to come right by itself. */
+/** Takes faulty steps, and must recover by itself. */
 export interface FaultyWorld<Step> {
   take(step: Step): Promise<void>;
-  /** Ends all faults. Rejects where not all comes right from there on. */
+  /** Ends all faults. Rejects if it does not recover. */
   settle(): Promise<void>;
-  /** Rejects where it does not go on as if nothing had been. */
+  /** Rejects if it does not work as before. */
   goesOn?(): Promise<void>;
   stop?(): Promise<void> | void;
 }
 
-/** Holds that whatever steps a world took, it comes right after the last fault, and goes on. */
+/** Whatever its steps, a world recovers after the last fault, and works on. */
 export const comesRight = async <Step>(
   steps: fc.Arbitrary<readonly Step[]>,
   start: () => Promise<FaultyWorld<Step>>,

@@ -11,7 +11,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { checkAsync } from './check.ts';
 import { runs } from '../support/harness/runs.ts';
 
-/** The step after which a replica is killed, or what else befalls an attempt. */
+/** The step after which a replica dies, or another fault. */
 const FATES = [
   'none',
   'before the use is noted',
@@ -26,7 +26,7 @@ type Fate = (typeof FATES)[number];
 
 class Killed extends Error {}
 
-/** One grant, and replicas that bring its effect about, some of which die on the way. */
+/** One grant, and replicas that carry out its effect; some die on the way. */
 class World {
   readonly records = new MemoryApprovals();
   readonly clock = new TestClock();
@@ -35,7 +35,7 @@ class World {
     clock: this.clock,
     log: quietLog,
   });
-  /** By the operation's id where it can be repeated, each by itself else. */
+  /** By the operation's id if it is repeatable; others each count. */
   readonly effects: string[] = [];
   readonly #isRepeatable: boolean;
   #fate: Fate = 'none';
@@ -78,7 +78,7 @@ class World {
     });
   }
 
-  /** One request of a client; rejections are what the client sees, or a dead replica. */
+  /** Rejections reach the client, or the replica died. */
   async attempt(id: string, fate: Fate): Promise<void> {
     this.#fate = fate;
     const record = this.mirror.get(id);

@@ -22,7 +22,7 @@ export type DayStep =
     }
   | { readonly do: 'pass'; readonly looks: number };
 
-/** Sizes as they were at each look: what was idle, less what was taken away since. */
+/** The idle count at each look, less what was taken away since. */
 interface Look {
   readonly at: number;
   idle: number;
@@ -32,8 +32,8 @@ const LOOK_MS = 5_000;
 const LATER_MS = [5_000, 60_000, 700_000, 86_400_000];
 
 /**
- * One group over counted pools, looked at every 5 s; each decision is carried out at once. Every
- * promise is checked at each look.
+ * One group over counted pools, evaluated every 5 s; decisions take effect at once. Checks every
+ * promise at each look.
  */
 export class AutoscalingDay {
   now = 50_000_000;
@@ -92,8 +92,8 @@ export class AutoscalingDay {
   }
 
   /**
-   * All is well from here on, and claims wait at one pool: it must not stay so, where there is
-   * room beside what runs and what members must have, be it taken up by idle instances of others.
+   * No further faults, while claims wait at one pool. They must be served if there is room, even if
+   * other members' idle instances occupy it.
    */
   calmDown(to: number): void {
     const pool = this.pools[to % this.pools.length];
@@ -113,7 +113,7 @@ export class AutoscalingDay {
     expect.fail(`stuck: ${JSON.stringify(pool)}, ${JSON.stringify(this.#memory)}`);
   }
 
-  /** What no decision takes away. */
+  /** What no decision may take away. */
   #kept(): number {
     return sum(this.rules, ({ name, minReplicas }) =>
       Math.max(minReplicas, this.pools.find((pool) => pool.name === name)?.running ?? 0),
@@ -136,7 +136,7 @@ export class AutoscalingDay {
     const { decision, memory } = evaluation;
     if (decision?.changes.length === 0) this.#checkTold(decision);
     this.#checkBounded(memory);
-    // Who else can is asked at once where a member turned out to be unable.
+    // Other members are tried at once if one turned out to be unable.
     if (
       Object.entries(memory.saturated).some(
         ([name, { until }]) => this.#memory.saturated[name]?.until !== until,
@@ -148,7 +148,7 @@ export class AutoscalingDay {
     return evaluation;
   }
 
-  /** At rest time alone changes nothing. */
+  /** At rest, time changes nothing. */
   #checkRest(memory: GroupMemory): void {
     this.rests += 1;
     for (const later of LATER_MS) {
@@ -163,7 +163,7 @@ export class AutoscalingDay {
     }
   }
 
-  /** What does not grow is told of once for each reason. */
+  /** Each reason not to grow is reported once. */
   #checkTold({ limits = [] }: ScalingDecision): void {
     expect(
       limits.some(({ message }) => !(message in this.#memory.limited)),
@@ -221,7 +221,7 @@ export class AutoscalingDay {
     });
   }
 
-  /** What runs, and what members must have, is more than the group may: then its most stands. */
+  /** Running and required instances exceed the group's maximum. */
   #tooMuchRuns(): boolean {
     const held = sum(this.rules, ({ name, minReplicas, maxReplicas }) =>
       Math.max(

@@ -21,9 +21,8 @@ export type ReplicaStep =
   | { readonly do: 'time'; readonly ms: number };
 
 /**
- * Several replicas over one saved state, each of which may believe that it leads. What they ask for
- * is done late, or not, and answered or not; a crash forgets all that a replica knew. Each decision
- * is carried out once on each pool at most.
+ * Replicas over one saved state, each of which may believe to lead. Requests may be late, lost or
+ * unanswered, and crashes forget everything. Each decision is carried out at most once per pool.
  */
 export class AutoscalingReplicas {
   now = 50_000_000;
@@ -51,7 +50,7 @@ export class AutoscalingReplicas {
         return replica && this.#look(replica);
       case 'hear':
         return replica?.hear(this.#words, this.now);
-      // As the barrier of a new leader has it: what it knows is no older than its lease.
+      // A new leader's barrier: its state is no older than its lease.
       case 'lead':
         return replica?.lead(this.#words, this.now);
       case 'follow':
@@ -76,10 +75,7 @@ export class AutoscalingReplicas {
     }
   }
 
-  /**
-   * One replica leads, and all that it asks for is done: it must come to rest, whatever was saved
-   * before.
-   */
+  /** One replica leads, and all its requests succeed: it must come to rest, whatever was saved. */
   calmDown(): void {
     this.#crash(1);
     const replica = this.#replicas[0];

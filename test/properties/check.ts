@@ -2,15 +2,11 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 import { runs } from '../support/harness/runs.ts';
 
-/**
- * Runs a property and prints the parameters that repeat the run. A failure prints seed and path
- * too: pass them as `replay` to get the shrunken case again.
- */
+/** A failure prints seed and path; pass them as `replay` to repeat the shrunken case. */
 export const check = <T>(property: fc.IProperty<T>, replay: fc.Parameters<T> = {}): void => {
   fc.assert(property, told(replay));
 };
 
-/** The same for one that takes its time. */
 export const checkAsync = async <T>(
   property: fc.IAsyncProperty<T>,
   replay: fc.Parameters<T> = {},

@@ -15,7 +15,7 @@ import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export const KEYS = ['k1', 'k2'] as const;
 
-/** One thing that happens. `at` chooses which of those that there are. */
+/** `at` chooses an object. */
 export type ClaimStep =
   | { readonly do: 'claim'; readonly waits: boolean; readonly key: number }
   | { readonly do: 'reservations' | 'writes'; readonly are: 'slow' | 'answered' }
@@ -27,7 +27,8 @@ export type ClaimStep =
   | { readonly do: 'time'; readonly ms: number };
 
 /**
- * A pool of three, claims of every kind, and all that may come between a claim's pick and its end.
+ * Three instances, all kinds of claims, and everything that may happen between a claim's pick and
+ * its end.
  */
 export const aClaimWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 3 } });
@@ -41,7 +42,7 @@ export const aClaimWorld = async () => {
       });
   };
 
-  /** Which instance the entry of a key names, as far as the last admission under it says. */
+  /** By key: the instance of the last admission. */
   const named = new Map<string, string>();
   const faults: ('refused' | 'unknown' | 'conflict')[] = [];
   let gate: { readonly open: Promise<void>; readonly letGo: () => void } | undefined;
@@ -51,7 +52,7 @@ export const aClaimWorld = async () => {
     admitClaim: async (entry) => {
       await gate?.open;
       const fault = faults.shift();
-      // Whatever fails, the request is opened first: one that is in flight here is never this claim's.
+      // A request is opened before any fault, so one in flight here is never this claim's.
       if (entry.request && entry.open && (fault === 'refused' || fault === 'conflict')) {
         const opened = await coordination.openRequest(entry.request, entry.open);
         if (opened.kind !== 'new') return { opened };
@@ -188,7 +189,7 @@ export const aClaimWorld = async () => {
     expect(held, 'held by claims that are over').to.be.at.most(open.size + work.size);
   };
 
-  /** All faults are over, and so are all claims. */
+  /** Ends all faults and claims. */
   const calm = async (): Promise<void> => {
     gate?.letGo();
     gate = undefined;

@@ -1,21 +1,18 @@
 import type { MemberObservation } from '../../src/machines/autoscaling/observation.ts';
 import type { TroubleReason } from '../../src/model/envs/scaling-decision.ts';
 
-/**
- * A pool that is counts alone. It is filled when it is told to; what starts is ready, or fails,
- * when it is told to.
- */
+/** A pool of counts. It fills, and instances become ready or fail, on request. */
 export class CountedPool {
   readonly name: string;
   replicas: number;
   decided = 0;
   running = 0;
   starting = 0;
-  /** PodCreator of the idle, the longest idle first. */
+  /** Ages, longest idle first. */
   idle: number[] = [];
-  /** Claims that wait or were refused. */
+  /** Waiting or refused claims. */
   pending = 0;
-  /** Whether those wait, all of them. */
+  /** Whether they all wait. */
   waits = false;
   claimedAt = 0;
   broken: TroubleReason | undefined;
@@ -36,10 +33,7 @@ export class CountedPool {
     this.running = Math.max(0, this.running - 1);
   }
 
-  /**
-   * Launches what is missing and trims what is too much of what is unclaimed; what starts is ready,
-   * and served to who waits.
-   */
+  /** Launches and trims; starting instances become ready and serve waiting claims. */
   settle(now: number): void {
     while (this.present > this.replicas && this.starting > 0) this.starting -= 1;
     while (this.present > this.replicas && this.idle.length > 0) this.idle.shift();

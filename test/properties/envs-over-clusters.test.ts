@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   at: fc.nat(20),
 });
 
-/** A manager with an env `e`, and two clusters that it reaches through faults. */
+/** A manager with an env `e`, and two clusters behind faults. */
 const aFleet = async () => {
   const clusters = {
     w1: { world: await anEnvWorld(), faults: new CopyFaults(), claimed: { count: 0 } },
@@ -54,7 +54,7 @@ const aFleet = async () => {
 type Fleet = Awaited<ReturnType<typeof aFleet>>;
 
 const take = async ({ hub, clusters, pass }: Fleet, { do: what, at }: Step): Promise<void> => {
-  /** Has time pass until it is answered, whatever the answer. */
+  /** Time passes until there is any answer. */
   const refusable = async (work: Promise<unknown>): Promise<void> => {
     let isAnswered = false;
     const answered = work
@@ -137,7 +137,7 @@ const arrivesIn = (clock: Clock, ms: number) => (): Promise<void> =>
     else clock.at(clock.now() + ms, resolve);
   });
 
-/** What the manager says that a cluster has, and what it has. */
+/** The manager's view of a cluster, and the cluster's own. */
 const bothSides = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number]) => {
   const { world } = clusters[clusterId];
   const env = hub.env();
@@ -182,7 +182,7 @@ const agree = (fleet: Fleet): boolean =>
     return isDeepStrictEqual(said, has) && sizesHold(fleet, clusterId);
   });
 
-/** No pool is larger than the manager knows to have asked. */
+/** No pool is larger than the manager requested. */
 const sizesHold = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number]): boolean =>
   (hub.env()?.members ?? []).every(
     (member) =>

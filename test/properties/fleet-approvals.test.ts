@@ -30,8 +30,7 @@ const CLUSTERS = ['hub', 'w1', 'w2'] as const;
 type ClusterName = (typeof CLUSTERS)[number];
 
 /**
- * What befalls one request on its way to a cluster. `late`: it comes there at a later step, and the
- * link is cut, as it is where it is `lost` or its answer is; `asked again`: it is not cut then.
+ * Faults of a request to a cluster. With `late` and `lost` the link is cut, with `asked again` not.
  */
 const FATES = [
   ...(['none', 'lost', 'answer lost', 'asked again'] as const),
@@ -41,7 +40,7 @@ type Fate = (typeof FATES)[number];
 
 class Killed extends Error {}
 
-/** One cluster, which carries a claim out once under its key, and keeps no answer. */
+/** Carries a claim out once under its key, and keeps no answer. */
 class Cluster {
   stock = 0;
   isLinked = true;
@@ -49,7 +48,7 @@ class Cluster {
   readonly #live = new Map<string, string>();
   readonly #ended = new Set<string>();
 
-  /** Returns the sandbox; undefined where there is none to give. */
+  /** Undefined without a free sandbox. */
   claim(key: string, mayBeDone: boolean): string | undefined {
     const earlier = this.#live.get(key);
     if (earlier !== undefined) return earlier;
@@ -62,14 +61,13 @@ class Cluster {
     return id;
   }
 
-  /** Ends all sandboxes. */
   end(): void {
     for (const key of this.#live.keys()) this.#ended.add(key);
     this.#live.clear();
   }
 }
 
-/** Stands at each moment that it is asked for as soon as it can: nothing waits in earnest. */
+/** Jumps to each requested moment, so nothing really waits. */
 class HurriedClock implements Clock {
   #now = 0;
   now = (): number => this.#now;
@@ -99,7 +97,6 @@ type Step =
       readonly kind: 'use';
       readonly by: readonly (0 | 1)[];
       readonly fates: readonly Fate[];
-      /** All sandboxes end then. */
       readonly ends: boolean;
     }
   | { readonly kind: 'stock'; readonly cluster: ClusterName; readonly stock: number }
@@ -107,10 +104,9 @@ type Step =
   | { readonly kind: 'members'; readonly clusters: readonly ClusterName[] }
   | { readonly kind: 'arrive' | 'forget' };
 
-/** Two replicas of a manager, whose clusters are models, and one approved claim by an env's name. */
 class World {
   clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };
-  /** An answer was lost, or a replica died, so that nobody knows what came of a use. */
+  /** An outcome is unknown: an answer was lost, or a replica died. */
   isUnsure = false;
   readonly #operations = anEngine();
   readonly #records = new MemoryApprovals();
@@ -124,7 +120,7 @@ class World {
   #replicas: readonly ApprovingServer[] = [];
   #clients: readonly HttpClient[] = [];
 
-  /** To be called once. */
+  /** Call only once. */
   async start(): Promise<void> {
     const operations = this.#operations;
     operations.claimPlaces = (_caller, name) =>
@@ -173,7 +169,7 @@ class World {
     this.#view = await claimSandbox(operations.authenticate(key), { poolName: 'p' });
   }
 
-  /** Begins anew, with another claim, which has a key of its client's or not. */
+  /** Starts over with another claim, with or without a client's key. */
   async begin(stocks: readonly number[], isKeyed: boolean): Promise<void> {
     this.#isKeyed = isKeyed;
     this.clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };
@@ -201,13 +197,13 @@ class World {
     else if (step.kind === 'forget') this.#forget();
   }
 
-  /** Nothing is on its way for as long as a sandbox lives: what says who asks is good for seconds. */
+  /** Requests expire in seconds, far sooner than sandboxes. */
   #end(): void {
     this.#late = [];
     for (const each of Object.values(this.clusters)) each.end();
   }
 
-  /** As of a store that lost its data. */
+  /** The store lost its data. */
   #forget(): void {
     Object.assign(this.#operations.coordination, anEngine().coordination);
     this.isUnsure = true;

@@ -37,7 +37,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   at: fc.nat(20),
 });
 
-/** A manager whose env `e` has one group over two clusters, of 2 to 8. */
+/** A manager whose env `e` has one group of 2 to 8 over two clusters. */
 class GroupOverClusters {
   readonly #workers: Readonly<Record<(typeof CLUSTERS)[number], World>>;
   readonly #faults = { w1: new CopyFaults(), w2: new CopyFaults() };
@@ -97,7 +97,7 @@ class GroupOverClusters {
     }
   }
 
-  /** After the last fault: the group has at least its least and at most its most, as was asked. */
+  /** After the last fault the group is within its bounds. */
   async settle(): Promise<void> {
     for (const faults of Object.values(this.#faults))
       Object.assign(faults, { isCut: false, lost: 0, lie: (member: CopiedMember) => member });
@@ -107,7 +107,7 @@ class GroupOverClusters {
     }, 'the group is within its bounds');
   }
 
-  /** The group still does as its owner says. */
+  /** The group still follows its owner. */
   async goesOn(): Promise<void> {
     await this.#setLeast(8);
     await eventually(async () => {

@@ -8,28 +8,23 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { VirtualLeaseStore, VirtualRedis } from './virtual-redis.ts';
 import { VirtualProcess, VirtualTime } from './virtual-time.ts';
 
-/** Of a shard, after the last fault. */
+/** For a shard, after the last fault. */
 export const LED_WITHIN_MS = 10_000;
 /**
- * A hand-over in calm may leave a shard without a leader for so long: what is under way is let end,
- * and its next one may not take it.
+ * A hand-over may leave a shard without a leader this long: work ends first, and the next replica
+ * may refuse.
  */
 const HAND_OVER_MS = 6_000;
-/**
- * One whose mirror is behind for ever shows that only once it has won a lease: it holds it so long.
- */
+/** A replica whose mirror stays behind keeps a lease this long before it notices. */
 const BEHIND_MS = 5_000;
-/** Long enough for what is kept from a replica that does not take it to be offered to it again. */
+/** Then a refused shard is offered again. */
 const CALM_MS = 45_000;
 const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 const ms = (most: number) => fc.integer({ min: 1, max: most });
 const who = fc.nat(3);
 
-/**
- * What happens to replicas and Redis, each after so many ms. `forMs` of a fault that ends by
- * itself.
- */
+/** Each after some ms; `forMs` if it ends by itself. */
 export const faults = fc.array(
   fc.record({
     afterMs: fc.oneof(ms(300), ms(6_000)),
@@ -76,7 +71,7 @@ export const faults = fc.array(
 
 type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : never)['fault'];
 
-/** A replica with real leases and a real `ShardLeadership`, in virtual time. */
+/** Real leases and a real `ShardLeadership` in virtual time. */
 class VirtualReplica {
   readonly process: VirtualProcess;
   readonly leases: RedisLeases;
@@ -140,7 +135,7 @@ class VirtualReplica {
     void this.leading.start();
   }
 
-  /** As the supervisor and the coordination stop. */
+  /** As supervisor and coordination stop. */
   async leave(): Promise<void> {
     if (this.leaves) return;
     this.leaves = true;
@@ -177,14 +172,14 @@ class VirtualReplica {
   }
 }
 
-/** Replicas over one Redis, to which faults happen. */
+/** Replicas over one Redis, with faults. */
 export class LeaseWorld {
   readonly time = new VirtualTime();
   readonly #redis = new VirtualRedis(this.time);
   readonly #replicas: VirtualReplica[] = [];
   readonly #random: () => number;
   #started = 0;
-  /** Two may hold a shard until then: Redis forgot who did. */
+  /** Until then a shard may have two holders: Redis lost its data. */
   #forgetfulUntil = 0;
   #calmAt = 0;
 
@@ -218,7 +213,7 @@ export class LeaseWorld {
     this.#calmAt = this.time.now;
   }
 
-  /** Each shard has one leader within the bound, and from then on but for hand-overs. */
+  /** Within the bound each shard has one leader, and keeps one except in hand-overs. */
   async isLedAfterwards(): Promise<void> {
     const ledAt = new Map<number, number>();
     const look = (): void => {
@@ -233,11 +228,11 @@ export class LeaseWorld {
       );
       if (unled.length > 0) this.#fail(what, unled);
     };
-    // A mirror that stays behind is a fault that does not end.
+    // A mirror that stays behind is a lasting fault.
     const isBehind = this.#living.some(({ isBehindForEver }) => isBehindForEver);
     await this.time.pass(LED_WITHIN_MS + (isBehind ? BEHIND_MS : 0), look);
     isLedWithin(HAND_OVER_MS, 'are led by nobody');
-    // A shard may be handed to who is behind, and from there to another.
+    // A shard may go to such a replica, and from there to another.
     const boundMs = isBehind ? HAND_OVER_MS + BEHIND_MS + HAND_OVER_MS : HAND_OVER_MS;
     await this.time.pass(CALM_MS, () => {
       look();
@@ -364,7 +359,7 @@ export class LeaseWorld {
   }
 }
 
-/** Numbers from 0 to 1 that the seed decides. (Mulberry32.) */
+/** Mulberry32: from 0 to 1, by the seed. */
 const randomOf = (seed: number) => (): number => {
   seed = (seed + 0x6d2b79f5) | 0;
   let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);

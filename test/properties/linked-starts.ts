@@ -6,11 +6,11 @@ import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start
 import { LinkedStarts, type StartedLink } from '../../src/fleet/link/linked-starts.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-/** From when the other end says nothing until that is seen: PROBE_MS of a heartbeat. */
+/** Until a silent end is noticed: a heartbeat's PROBE_MS. */
 const SILENT_MS = 1_500;
-/** A worker that was refused asks again. */
+/** Until a refused worker retries. */
 const AGAIN_MS = 1_000;
-/** From the end of the one that is linked until the other one is, and after the last fault. */
+/** After the linked one ends, and after the last fault. */
 export const LINKED_WITHIN_MS = 5_000;
 const STEP_MS = 50;
 
@@ -34,7 +34,7 @@ export const faults = fc.array(
 
 type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : never)['fault'];
 
-/** A link between one start and one replica of the manager, of which the ends may lose sight. */
+/** Its ends may lose each other. */
 class VirtualLink implements StartedLink {
   readonly worker: VirtualWorker;
   readonly #manager: VirtualManager;
@@ -73,11 +73,11 @@ class VirtualLink implements StartedLink {
   }
 }
 
-/** One start of the daemon on one copy of the data folder. */
+/** One start of a daemon on a copy of the data folder. */
 class VirtualWorker {
   readonly start: string;
   isUp = true;
-  /** Replicas of the manager of which nothing comes, nor goes to them. */
+  /** No traffic in either direction. */
   readonly cutOff = new Set<VirtualManager>();
 
   constructor(start: string) {
@@ -103,7 +103,7 @@ class VirtualManager {
     this.starts = this.#started();
   }
 
-  /** As where it was killed: it gives nothing up. */
+  /** As after a kill: releases nothing. */
   restart(): void {
     this.starts.stop();
     const { isAway } = this;
@@ -113,7 +113,7 @@ class VirtualManager {
     this.starts = this.#started();
   }
 
-  /** One attempt of a worker, where none of its links stands or is being opened. */
+  /** Dials unless a link is open or opening. */
   dial(worker: VirtualWorker): void {
     if (!worker.reaches(this) || [...this.links].some((link) => link.worker === worker)) return;
     const link = new VirtualLink(worker, this);
@@ -176,14 +176,14 @@ export class StartsWorld {
     }
   }
 
-  /** The starts that are linked, and answer, at each replica. */
+  /** Linked and answering starts, by replica. */
   get linked(): readonly (string | undefined)[] {
     return this.#managers.map(
       (manager) => manager.open.find(({ worker }) => worker.reaches(manager))?.worker.start,
     );
   }
 
-  /** Whether each replica shows that another start asks. */
+  /** Whether each replica reports the other start. */
   get isToldOf(): boolean {
     return this.#managers.every(({ starts }) => starts.rivalAt('w1') !== undefined);
   }

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { Mirror } from '../../src/model/mirror/mirror.ts';
 import type { MirrorChange, MirrorList, Version } from '../../src/model/mirror/mirror-terms.ts';
 
-/** What is kept of an object: enough to tell which one it is, and how old. */
+/** Identifies an object and its age. */
 export interface Kept {
   readonly uid: string;
   readonly revision: number;
   readonly isLabelled: boolean;
 }
 
-/** What may happen, each to one of a few names, or to the n-th of what is under way. */
+/** Applies to one of a few names, or to the n-th pending message. */
 export type MirrorStep = readonly [
   (
     | 'create'
@@ -78,12 +78,12 @@ interface Reading {
 const NAMES = ['a', 'b'];
 const PAGE = 1;
 
-/** A store with a history, one replica's mirror of it, and all that is on its way between them. */
+/** A store with history, a replica's mirror, and the messages between them. */
 export class MirrorWorld {
   readonly mirror: Mirror<Kept>;
-  /** What was shown, in order. */
+  /** In order. */
   readonly shown: MirrorChange<Kept>[] = [];
-  /** Told to be doubted. */
+  /** Marked as doubted. */
   readonly doubts = new Set<string>();
   readonly #objects = new Map<string, Version<Kept>>();
   readonly #log: Told[] = [];
@@ -91,7 +91,7 @@ export class MirrorWorld {
   readonly #answers: (() => void)[] = [];
   #revision = 0;
   #uids = 0;
-  /** The watch goes on after this revision; undefined while there is none. */
+  /** The watch continues after this revision; undefined without a watch. */
   #watchedTo: number | undefined;
   #listing:
     | {
@@ -178,7 +178,7 @@ export class MirrorWorld {
     }
   }
 
-  /** All that is on its way arrives, and nothing more happens. */
+  /** All messages arrive, and nothing more happens. */
   rest(): void {
     this.#serveReads(0, this.#readings.length);
     while (this.#readings.length > 0) this.#answerRead(0);
@@ -190,10 +190,7 @@ export class MirrorWorld {
     for (let again = 0; again < 2; again++) this.#look();
   }
 
-  /**
-   * Of what the mirror can know of: an object that lacked its label before it was ever shown,
-   * nobody tells of.
-   */
+  /** Objects that the mirror can know: one that lost its label before it was shown is invisible. */
   get standing(): ReadonlyMap<string, number> {
     const known = [...this.#objects.values()].filter(
       ({ uid, record }) =>
@@ -202,7 +199,7 @@ export class MirrorWorld {
     return new Map(known.map(({ key, record }) => [key, record?.revision ?? 0]));
   }
 
-  /** Objects that stand, and that the watch tells nothing of. */
+  /** Existing objects outside the watch. */
   get unwatched(): readonly string[] {
     return [...this.standing.keys()].filter(
       (name) => this.#objects.get(name)?.record?.isLabelled === false,
@@ -218,7 +215,7 @@ export class MirrorWorld {
     );
   }
 
-  /** The revision at which the object of this uid ended; undefined where it stands. */
+  /** Undefined if it exists. */
   endOf(uid: string): number | undefined {
     const end = this.#log.find(
       ({ type, version }) =>
@@ -320,7 +317,7 @@ export class MirrorWorld {
     this.#watchedTo = revision;
   }
 
-  /** Uncached, at what only such looks tell of. */
+  /** Uncached reads, where only they reveal a change. */
   #look(): void {
     for (const key of this.mirror.doubted) this.mirror.read(key)(this.#objects.get(key));
   }

@@ -6,7 +6,7 @@ import { check } from './check.ts';
 import { MirrorWorld, mirrorSteps, type MirrorStep } from './mirror-world.ts';
 import { runs } from '../support/harness/runs.ts';
 
-/** Whatever was shown of one object never went back, nor came again after its end. */
+/** No object goes back in time, or returns after its end. */
 const isInOrder = (world: MirrorWorld): void => {
   const last = new Map<string, number>();
   for (const {
@@ -20,7 +20,7 @@ const isInOrder = (world: MirrorWorld): void => {
   }
 };
 
-/** What was said to be gone is. */
+/** Objects shown as gone are gone. */
 const isTrue = (world: MirrorWorld): void => {
   for (const {
     type,
@@ -30,10 +30,10 @@ const isTrue = (world: MirrorWorld): void => {
       expect(world.endOf(uid), `${uid} is said to be gone`).to.not.equal(undefined);
 };
 
-/** What was found by chance, once in a hundred thousand runs or less. */
+/** Cases found once in a hundred thousand random runs. */
 const FOUND: readonly (readonly [readonly MirrorStep[]])[] = [
   [
-    // The answer to its creation comes after a list that it was not in any more.
+    // The creation's answer follows a list without the object.
     [
       ['create here', 1],
       ['unlabel', 1],
@@ -44,7 +44,7 @@ const FOUND: readonly (readonly [readonly MirrorStep[]])[] = [
     ],
   ],
   [
-    // The watch tells of it again after it told that it lacks its label.
+    // The watch shows the object after it lost its label.
     [
       ['create', 0],
       ['list', 0],
@@ -56,7 +56,7 @@ const FOUND: readonly (readonly [readonly MirrorStep[]])[] = [
     ],
   ],
   [
-    // Reads tell of it, and of its end, before the watch tells that it had its label.
+    // Reads show it and its end before the watch shows its label.
     [
       ['list', 0],
       ['page', 0],

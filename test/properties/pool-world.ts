@@ -23,7 +23,7 @@ export type Step =
       readonly outcome: 'done' | 'refused' | 'silent';
     }
   | { readonly do: 'move'; readonly pick: number; readonly turn: number }
-  /** An instance that this pool's actor did not order: another replica's. */
+  /** Another replica ordered this instance. */
   | { readonly do: 'found'; readonly at: Place; readonly revision: string }
   | { readonly do: 'edit'; readonly replicas: number }
   | { readonly do: 'revise'; readonly revision: string; readonly maxUnavailable: string }
@@ -32,7 +32,7 @@ export type Step =
   | { readonly do: 'lead' | 'follow' | 'restart' | 'deadline' | 'next deadline' }
   | { readonly do: 'time'; readonly ms: number };
 
-/** Where an instance may go from each place. */
+/** Possible moves from each place. */
 const MOVES: Readonly<Record<Place, readonly (Place | undefined)[]>> = {
   starting: ['idle', 'failed', 'retiring', 'idle'],
   idle: ['running', 'unavailable', 'failed', 'retiring'],
@@ -44,8 +44,7 @@ const MOVES: Readonly<Record<Place, readonly (Place | undefined)[]>> = {
 };
 
 /**
- * One pool's actor over instances that come and go. What it asks for is carried out late, refused,
- * or dropped unheard.
+ * A pool's actor over changing instances. Its requests may be late, refused or silently dropped.
  */
 export class PoolWorld {
   now = 1_000_000;
@@ -54,7 +53,7 @@ export class PoolWorld {
   readonly #instances: Instance[] = [];
   readonly #records: PoolRecord[];
   readonly #asked: PoolIntent[] = [];
-  /** What the pool is to hear of starts, and when. */
+  /** Starts that the pool must learn of, and when. */
   readonly #starts: { readonly revision: string; readonly at: number }[] = [];
   #began = this.now;
   #launched = 0;
@@ -79,7 +78,7 @@ export class PoolWorld {
     return this.#instances.filter(isUnclaimed).length;
   }
 
-  /** What `replicas` counts, launches under way included. */
+  /** Counted by `replicas`, including pending launches. */
   get present(): number {
     return (
       this.unclaimed +
@@ -88,7 +87,7 @@ export class PoolWorld {
     );
   }
 
-  /** Launches asked for and not yet carried out. */
+  /** Launches not carried out yet. */
   get ordered(): number {
     return this.#asked.reduce(
       (sum, intent) => sum + (intent.type === 'launch' ? intent.count : 0),
@@ -143,10 +142,7 @@ export class PoolWorld {
     }
   }
 
-  /**
-   * From here on all is done as asked, and what starts gets ready. Ends when nothing waits any
-   * more, which must be soon.
-   */
+  /** From here on all requests succeed. Must soon come to rest. */
   calmDown(): void {
     this.#send({ type: 'LEAD', now: this.now });
     this.#send({ type: 'RECORD', record: this.#record, now: this.now });
@@ -168,7 +164,6 @@ export class PoolWorld {
     );
   }
 
-  /** What must hold once nothing waits any more. */
   checkRest(): void {
     if (this.#deleting) {
       expect(this.pool.lifecycle).to.equal('removed');
@@ -191,7 +186,7 @@ export class PoolWorld {
     );
   }
 
-  /** Another process takes over, and finds what there is. */
+  /** Another process takes over. */
   #restart(): void {
     if (this.pool.lifecycle === 'removed') return;
     this.#asked.length = 0;
@@ -256,7 +251,7 @@ export class PoolWorld {
     this.#send({ type: 'INSTANCE_MOVED', from, to, revision, ordered, now: this.now });
   }
 
-  /** Of each kind the first that is found, as `pick` asks; undefined where there is none. */
+  /** The first of each kind that `pick` selects. */
   #find(
     place: Place,
     pick: (instance: Instance) => boolean = () => true,
@@ -302,7 +297,7 @@ export class PoolWorld {
 
   #launch(count: number, outcome: 'done' | 'refused' | 'silent'): void {
     if (outcome !== 'done') return this.#send({ type: 'LAUNCHES_DROPPED', count, now: this.now });
-    // Each one appears by itself; those after it are still ordered.
+    // Instances appear singly; the others stay ordered.
     if (count > 1) this.#asked.unshift({ type: 'launch', count: count - 1 });
     this.#place(
       { index: undefined, revision: this.pool.context.record.updateRevision },
@@ -343,7 +338,7 @@ export class PoolWorld {
     }
   }
 
-  /** All that are not ready have been so for long here. */
+  /** Ages everything that is not ready. */
   #renew(): void {
     for (
       let found = this.#find('unavailable');

@@ -29,13 +29,10 @@ const aNamespace = fc.record({
 });
 const namespaces = fc.array(aNamespace, { minLength: 2, maxLength: 6, size: 'max' });
 
-/**
- * How many calls a namespace that refuses gets in a minute, for each of its pools: 8 and their
- * looks again and again.
- */
+/** Calls per minute and pool in a namespace that refuses: 8, with their reads, repeatedly. */
 const MOST_REFUSALS = 8 * 2 * (WITHIN_MS / 1_000);
 
-/** By namespace, how many each of its pools has to end. */
+/** By namespace and pool. */
 const surpluses = fc.array(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 7 }), {
   minLength: 1,
   maxLength: 4,

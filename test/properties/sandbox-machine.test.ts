@@ -61,7 +61,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const steps = fc.array(step, { maxLength: 70, size: 'max' });
 
-/** A launch is refused, and looked after, while another lands. */
+/** A refused launch is checked while another lands. */
 const READ_BEFORE_CREATION: Step[] = [
   { do: 'time', ms: 15_000 },
   { do: 'deadline', to: 0 },

@@ -18,7 +18,7 @@ import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { pathOf } from '../machines/examples.ts';
 import type { Call, SandboxStore } from './sandbox-store.ts';
 
-/** The states in which nothing of this replica's is under way. */
+/** This replica has no pending work in these states. */
 const PATIENT: ReadonlySet<string> = new Set(['stopping.awaitingLeader', 'stopping.waiting']);
 
 interface Seen {
@@ -27,7 +27,7 @@ interface Seen {
   readonly context: SandboxContext;
 }
 
-/** One replica's actor, with what must hold of it checked after every event. */
+/** One replica's actor; checks its invariants after every event. */
 export class SandboxReplica {
   readonly #store: SandboxStore;
   readonly #actor: Actor<typeof sandboxMachine>;
@@ -61,7 +61,7 @@ export class SandboxReplica {
   get isCompleted(): boolean {
     return this.seen.state === 'completed';
   }
-  /** It was told to END, which it may not forget. */
+  /** END must not be forgotten. */
   get wasTold(): boolean {
     return this.#told;
   }
@@ -158,7 +158,7 @@ export class SandboxReplica {
       this.#checkCompleted(before, step);
   }
 
-  /** Records only go on: never back to unclaimed, never back from deleted. */
+  /** Records never become unclaimed or undeleted again. */
   #checkRecord(before: Seen, event: SandboxEvent, step: string): void {
     const {
       path,

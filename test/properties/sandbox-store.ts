@@ -11,8 +11,8 @@ import type { SandboxIntent } from '../../src/machines/sandbox/events.ts';
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 
 /**
- * What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`:
- * it is told nothing. `half`: of a launch the record is written.
+ * Outcomes that the contract permits. `unknown`: the caller learns so; `silent`: nothing arrives.
+ * `half`: only a launch's record is written.
  */
 export const OUTCOMES = [
   'answered',
@@ -33,24 +33,20 @@ export type Landing =
 const UNLAUNCHED: Vitals = { kind: 'starting', unlaunched: true };
 
 /**
- * Driver and store of one instance, as their contract has them: one record with a revision, one
- * process, conditional writes, an id that never makes a second instance.
+ * Driver and store of one instance by contract: one record with a revision, one process,
+ * conditional writes, and an id that never makes a second instance.
  */
 export class SandboxStore {
   readonly id: string;
   record: InstanceRecord | undefined;
   vitals: Vitals | undefined;
-  /** It was told to end, and is gone some time later. */
+  /** Ends some time later. */
   dying = false;
-  /** Every claim that was written. */
   readonly claims: Claim[] = [];
-  /** What history was given. */
   readonly history: FinishedSandbox[] = [];
-  /**
-   * What broke the contract's own sense: forgotten while it lives, released while nobody holds it.
-   */
+  /** Breaches such as a release without a holder. */
   readonly faults: string[] = [];
-  /** Every fact there ever was, the newest last: reports may be as late as they like. */
+  /** Newest last; any may still be reported. */
   readonly facts: InstanceFact[] = [];
   #revision = 0;
   #born = false;
@@ -64,7 +60,6 @@ export class SandboxStore {
     return { id: this.id, record: this.record, vitals: this.vitals ?? none };
   }
 
-  /** Whether nothing of it is left. */
   get isOver(): boolean {
     return this.record === undefined && (this.vitals === undefined || this.vitals.kind === 'gone');
   }
@@ -98,7 +93,6 @@ export class SandboxStore {
     }
   }
 
-  /** The process moves by itself; what is gone stays gone. */
   become(kind: 'available' | 'unavailable' | 'gone', now: number): void {
     if (!this.vitals || this.vitals.kind === 'gone') return;
     const startedAt = 'startedAt' in this.vitals ? this.vitals.startedAt : now;
@@ -111,13 +105,12 @@ export class SandboxStore {
     this.facts.push(this.fact);
   }
 
-  /** The owner changes the idle timeout. */
   amend(idleTimeoutMs: number): InstanceRecord | undefined {
     if (this.record?.state !== 'claimed' || !this.record.claim) return undefined;
     return this.#write({ ...this.record, claim: { ...this.record.claim, idleTimeoutMs } });
   }
 
-  /** Somebody writes the record without changing what it says. */
+  /** A write without a change of content. */
   bump(): void {
     if (this.record) this.#write(this.record);
   }

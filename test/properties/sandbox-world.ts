@@ -8,7 +8,7 @@ import { SandboxStore, type Call, type Landing, type Outcome } from './sandbox-s
 
 export type Step =
   | { readonly do: 'carry out'; readonly pick: number; readonly outcome: Outcome }
-  /** An answer comes, out of turn and perhaps not for the last time. */
+  /** Answers may come out of order and repeatedly. */
   | { readonly do: 'answer'; readonly pick: number; readonly again: boolean }
   | { readonly do: 'report'; readonly to: number; readonly age: number }
   | {
@@ -23,7 +23,6 @@ export type Step =
     }
   | { readonly do: 'amend'; readonly to: number; readonly idleTimeoutMs: number }
   | { readonly do: 'bump' }
-  /** Another replica is to lead from now on. */
   | { readonly do: 'lead'; readonly by: number }
   | { readonly do: 'process'; readonly becomes: 'available' | 'unavailable' | 'gone' }
   | { readonly do: 'time'; readonly ms: number };
@@ -37,8 +36,8 @@ const REPLICAS = [0, 1] as const;
 const REQUEST_MS = 5_000;
 
 /**
- * Two replicas' actors of one instance, over one store. Answers and reports are late, lost,
- * repeated, stale and out of order.
+ * Two replicas' actors over one store. Answers and reports are late, lost, repeated, stale and out
+ * of order.
  */
 export class SandboxWorld {
   now = 1_000_000;
@@ -114,17 +113,15 @@ export class SandboxWorld {
     }
   }
 
-  /**
-   * From here on everything is answered and reported. Ends when nothing waits any more, which must
-   * be soon.
-   */
+  /** From here on everything is answered and reported. Must soon come to rest. */
   calmDown(): void {
     this.#caughtUp.fill(-1);
-    // Work ends at last: else a replica that doesn't know of it asks for ever whether it expired.
+    // Commands end: else a replica that doesn't know them asks for ever whether the sandbox
+    // expired.
     for (const to of REPLICAS)
       while ((this.#replicas[to]?.seen.context.working ?? 0) > 0)
         this.#send(to, { type: 'WORK_ENDED', now: this.now });
-    // Some replica that lives comes to lead.
+    // A living replica leads.
     if (!this.#replicas[this.#leader]) this.#leader = 1 - this.#leader;
     this.#send(this.#leader, { type: 'LEADING', now: this.now });
     for (let moves = 0; moves < 400; moves++) {
@@ -139,7 +136,6 @@ export class SandboxWorld {
     expect.fail(`stuck in ${this.replicas.map(({ seen }) => seen.path).join(' and ')}`);
   }
 
-  /** What must hold once nothing waits any more. */
   checkRest(): void {
     for (const { seen, wasTold } of this.replicas) {
       expect(seen.state).to.be.oneOf(['idle', 'running']);
@@ -153,8 +149,7 @@ export class SandboxWorld {
   }
 
   /**
-   * The store takes no write for ten seconds, and says so at once; reading works. Answers the most
-   * calls of any one moment.
+   * For ten seconds the store refuses writes, but not reads. Returns the most calls of one moment.
    */
   refuseWrites(): number {
     const until = this.now + 10 * RETRY_MS;
@@ -177,7 +172,7 @@ export class SandboxWorld {
     return most;
   }
 
-  /** One thing that is to be done without time passing; false where there is none. */
+  /** Does one thing without time passing; false if nothing is left. */
   #settle(): boolean {
     if (this.#calls.length > 0) this.#carryOut(0, 'answered');
     else if (this.#answers.length > 0) this.#answer(0, false);
@@ -187,7 +182,7 @@ export class SandboxWorld {
     return true;
   }
 
-  /** Reports how it is now, unless this replica was told so already. */
+  /** Reports the current state once. */
   #catchUp(to: number): boolean {
     if (this.#caughtUp[to] === this.store.facts.length) return false;
     this.#caughtUp[to] = this.store.facts.length;
@@ -225,10 +220,7 @@ export class SandboxWorld {
     if (to >= 0) this.#send(to, this.#asTold(answer.it));
   }
 
-  /**
-   * What was looked at before it was born nobody says any more once its birth was answered: see
-   * SandboxDriver.read.
-   */
+  /** Reads from before a birth are not reported after its answer: see SandboxDriver.read. */
   #asTold(it: SandboxEvent): SandboxEvent {
     if (!('now' in it)) return it;
     const isOfBefore =
@@ -236,7 +228,7 @@ export class SandboxWorld {
     return isOfBefore ? { ...it, fact: this.store.fact, now: this.now } : { ...it, now: this.now };
   }
 
-  /** A fact as it was `age` changes ago. A replica that has no actor of it makes one. */
+  /** Reports the state of `age` changes ago. Creates a missing actor. */
   #report(to: number, age: number): void {
     if (this.store.facts.length === 0) return; // nothing is reported before it is born
     const fact = age === 0 ? this.store.fact : this.store.facts.at(-1 - age);
@@ -314,7 +306,7 @@ const outcomeUnknown = (call: Call, outcome: Outcome, now: number): SandboxEvent
       return { type: 'RELEASE_OUTCOME_UNKNOWN', now };
     case 'close':
       return { type: 'CLOSE_OUTCOME_UNKNOWN', now };
-    // A look that failed is no answer; the supervisor sends what changes nothing.
+    // A failed read is no answer.
     case 'look':
     case 'confirm-expiry':
       return { type: 'WORK_ENDED', now };

@@ -11,10 +11,7 @@ import type { envStores } from '../support/harness/env-replicas.ts';
 
 type Stores = Pick<Awaited<ReturnType<typeof envStores>>, 'envs' | 'pools' | 'driver' | 'clock'>;
 
-/**
- * How a group stood when it was looked at: what was idle, less what was taken away since; and the
- * size that this spoke for.
- */
+/** The group at a look: the idle count less removals since, and the size that this justified. */
 interface Look {
   readonly at: number;
   idle: number;
@@ -22,7 +19,7 @@ interface Look {
   spokeFor: number;
 }
 
-/** What is known of a group from the outside. */
+/** Known from outside. */
 interface Book {
   readonly looks: Look[];
   grewAt: number;
@@ -31,22 +28,21 @@ interface Book {
 }
 
 const MOST_LOOKS = 500;
-/** Of two leaders one may not know yet what the other one just saw. */
+/** Until a leader knows what another one saw. */
 const LOOK_MS = 5_000;
-/** An owner's word is followed by then. */
+/** An owner's change takes effect by then. */
 const EDIT_MS = 10_000;
 
 /**
- * Sees every write of every replica, and what runs, and nothing else: holds both against what must
- * never be. What is wrong is thrown at the next `check`, since the writer would take it for a
- * failed write.
+ * Sees every replica's writes and all running instances, and checks them. `check` throws errors,
+ * since a writer would take them for failed writes.
  */
 export class SizingReferee {
-  /** Moves with everything that happens. */
+  /** Increases with every event. */
   seen = 0;
-  /** Starts failed, or found no place: members may be given up, and cooldowns with them. */
+  /** Starts failed: members and cooldowns may be given up. */
   troubled = false;
-  /** Somebody saw late what happened: what it decided may have been of before. */
+  /** A replica saw events late, so it may have decided by older ones. */
   late = false;
   decisions = 0;
   applied = 0;
@@ -54,7 +50,7 @@ export class SizingReferee {
   readonly #facts = new Map<string, InstanceFact>();
   readonly #pools = new Map<string, PoolRecord>();
   readonly #ended = new Set<string>();
-  /** By member: the size that its owner asked for last. */
+  /** By member: the size that its owner set last. */
   readonly #asked = new Map<string, number>();
   readonly #waits = new Map<string, { until: number }[]>();
   readonly #books = new Map<string, Book>();
@@ -97,12 +93,11 @@ export class SizingReferee {
     return this.#env;
   }
 
-  /** The member's. */
   pool(member: string): PoolRecord | undefined {
     return [...this.#pools.values()].find(({ name, env }) => name === member && env !== undefined);
   }
 
-  /** Its own end is near. */
+  /** The instance ends by itself. */
   ends(id: string): void {
     this.#ended.add(id);
   }
@@ -111,12 +106,12 @@ export class SizingReferee {
     this.#editedAt = this.#now;
   }
 
-  /** By the member's owner, for this size. */
+  /** Set by the member's owner. */
   asked(member: string, replicas: number): void {
     this.#asked.set(member, replicas);
   }
 
-  /** A claim waits at the member from now on. Answers what to call when it does no more. */
+  /** Returns a function that ends the wait. */
   waits(member: string): () => void {
     const wait = { until: Number.POSITIVE_INFINITY };
     this.#waits.set(member, [...(this.#waits.get(member) ?? []), wait]);
@@ -129,13 +124,13 @@ export class SizingReferee {
     if (this.#wrong.length > 0) expect.fail(this.#wrong.join('\n'));
   }
 
-  /** How many of a pool there are: what every count must agree with. */
+  /** What every count must agree with. */
   countsOf(poolUid: string): { readonly running: number; readonly idle: number } {
     const own = [...this.#facts.values()].filter(({ record }) => record?.poolUid === poolUid);
     return { running: own.filter(isRunning).length, idle: own.filter(isIdle).length };
   }
 
-  /** Before so much time goes by: who looks then sees what there is now. */
+  /** Call before time passes. */
   sample(ms: number): void {
     for (const group of this.#env?.groups ?? []) {
       const { looks } = this.#bookOf(group.name);
@@ -149,7 +144,7 @@ export class SizingReferee {
     }
   }
 
-  /** After it: one who looked second saw what the first one's decision had brought. */
+  /** Call after time passed: a second look saw effects of the first. */
   sampled(): void {
     for (const group of this.#env?.groups ?? []) {
       const look = this.#bookOf(group.name).looks.at(-1);
@@ -292,10 +287,7 @@ export class SizingReferee {
       this.#blame('grown in the cooldown', { decision, book });
   }
 
-  /**
-   * Claims that wait, or did when the group was last looked at: for each of them one is started at
-   * once.
-   */
+  /** Claims that wait, or waited at the last look: each starts an instance. */
   #waitingIn(group: AutoscalingGroup, at: number): number {
     return sum(
       this.#poolsIn(group),
@@ -305,8 +297,8 @@ export class SizingReferee {
   }
 
   /**
-   * How many more than what runs, what is asked for and the buffer account for, or than what is
-   * asked of one member and nothing of its own answers.
+   * Growth beyond running instances, requests and the buffer, or beyond a member's unanswered
+   * claims.
    */
   #surplusOf(group: AutoscalingGroup, { seen, changes }: ScalingDecision): number {
     const pools = this.#poolsIn(group).map(({ name, uid, replicas }) => ({
@@ -356,9 +348,7 @@ export class SizingReferee {
     for (const look of book.looks) look.idle -= taken;
   }
 
-  /**
-   * The least that was idle all through the idle timeout; undefined: it is not known for so long.
-   */
+  /** Lowest idle count in the idle timeout; undefined if not known for that long. */
   #leastIdle(group: AutoscalingGroup, at: number): number | undefined {
     const { looks } = this.#bookOf(group.name);
     const since = at - group.scaleDownPolicy.idleTimeoutSeconds * 1_000;

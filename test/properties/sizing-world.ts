@@ -44,9 +44,9 @@ const PRINCIPALS = ['k1', 'k2', 'k3'];
 const MOST_IN_FLIGHT = 12;
 
 /**
- * An env of two members over two whole replicas without processes: their supervisors, members,
- * groups, claims and quotas. Each may believe that it leads, see late what happens, have its writes
- * fail or land unknown, and die at any step, with a successor that begins from the records alone.
+ * An env of two members over two complete replicas without processes. Each may believe to lead, see
+ * events late, fail to write or not learn the outcome, and die at any step, with a successor that
+ * starts from the records.
  */
 export class SizingWorld {
   readonly referee: SizingReferee;
@@ -61,7 +61,7 @@ export class SizingWorld {
     [this.#stores, this.#replicas, this.referee] = [stores, replicas, new SizingReferee(stores)];
   }
 
-  /** `shared`: both members are in the group of the first. `leaders`: how many believe to lead. */
+  /** `shared`: both members are in one group. `leaders`: replicas that believe to lead. */
   static async make({
     shared,
     leaders,
@@ -142,7 +142,7 @@ export class SizingWorld {
     await this.settle();
   }
 
-  /** So much time goes by, and what it brings is done. */
+  /** Time passes, with its effects. */
   async pass(ms: number): Promise<void> {
     this.referee.sample(ms);
     this.#stores.clock.advance(ms);
@@ -151,9 +151,8 @@ export class SizingWorld {
   }
 
   /**
-   * All is well from here on, one replica leads, and claims wait at one member: they must be served
-   * where there is room. Then nobody asks any more, and all that is counted must agree with what
-   * there is.
+   * From here on all is well, one replica leads, and claims wait at one member: they must be served
+   * if there is room. Without claims, all counts must then match.
    */
   async calmDown(to: number): Promise<void> {
     await this.#heal();
@@ -178,7 +177,7 @@ export class SizingWorld {
     await this.#recount();
   }
 
-  /** No fault is left; both members are there, in the first one's group, which has room. */
+  /** Ends all faults; both members are in the first one's group, which has room. */
   async #heal(): Promise<void> {
     await this.#crash(0);
     await this.#crash(1);
@@ -227,7 +226,7 @@ export class SizingWorld {
     }
   }
 
-  /** What is under way goes on as far as it gets without the clock. */
+  /** Continues pending work without the clock. */
   async settle(): Promise<void> {
     for (let turn = 0, quiet = 0, before = -1; turn < 400 && quiet < 6; turn++) {
       if (!this.#free) for (const id of this.referee.starting()) this.#stores.truth.findNoPlace(id);
@@ -245,7 +244,7 @@ export class SizingWorld {
     return this.#replicas[by % 2]!;
   } // there are two
 
-  /** Those who wait there hang up first: in Redis their place would lapse after a moment. */
+  /** Its waiting claims end first; in Redis their places would lapse. */
   async #crash(by: number): Promise<void> {
     this.#callers[by % 2]?.abort(new Refusal('UNAVAILABLE', 'hung up'));
     this.#callers[by % 2] = new AbortController();
@@ -311,7 +310,7 @@ export class SizingWorld {
     }
   }
 
-  /** Whoever asked hears of a refusal; what died never answers. */
+  /** Refusals reach the caller; a dead replica never answers. */
   #run(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       if (

@@ -5,7 +5,7 @@ import { SlowMachine } from '../machines/slow-machine.ts';
 import { runs } from '../support/harness/runs.ts';
 import { check } from './check.ts';
 
-/** Two that are slow are not in time if they start together. */
+/** Two slow ones are late if they start together. */
 const WORK_MS = { quick: 300, slow: 6_000, never: Number.POSITIVE_INFINITY };
 const ONE_PROCESSOR = { processors: 1, workMs: 0, startupTimeoutMs: 10_000 };
 const HOUR_MS = 3_600_000;

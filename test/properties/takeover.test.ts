@@ -10,29 +10,27 @@ import { checkAsync } from './check.ts';
 import { runs } from '../support/harness/runs.ts';
 
 type Step =
-  /** Whoever led dies, or is held up for longer than its leases; this one takes over. */
+  /** The leader dies, or stalls for longer than its leases. */
   | { readonly do: 'take over'; readonly by: number }
   | { readonly do: 'resize'; readonly replicas: number }
-  /** From now on launches stop between record and process, or go through. */
+  /** Launches stop between record and process, or continue. */
   | { readonly do: 'stall' | 'flow' }
-  /** So many of those that stopped go on. */
+  /** Stopped launches continue. */
   | { readonly do: 'go on'; readonly count: number }
   | { readonly do: 'fail a launch' }
-  /** A record that a dead leader had sent lands. */
+  /** A record sent by a dead leader lands. */
   | { readonly do: 'late record' }
   | { readonly do: 'lag' | 'catch up'; readonly of: number }
   | { readonly do: 'time'; readonly ms: number };
 
 const WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 500;
-/** Time goes on in steps of at most so much, so that what is under way goes on in between. */
+/** Longest step of time, so that work continues in between. */
 const MOST_AT_ONCE_MS = 2_000;
-/**
- * A replica whose mirrors are behind for longer leads nothing any more: see the property of leases.
- */
+/** A replica whose mirrors are behind for longer leads nothing; see the property of leases. */
 const MOST_BEHIND_MS = 5_000;
 
-/** Lets what is under way go on until it waits for time, or for a step. */
+/** Work continues until it needs time, or a step. */
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 25; turn++)
     await new Promise<void>((resolve) => {
@@ -40,7 +38,7 @@ const turns = async (): Promise<void> => {
     });
 };
 
-/** Three replicas that fill one pool, one after the other. */
+/** Three replicas that fill one pool in turn. */
 const aRefill = async (replicas: number) => {
   const stores = await sharedStores({
     pool: { replicas, definition: aDefinition({}, { startupTimeoutMs: 60_000 }) },
@@ -57,7 +55,7 @@ const aRefill = async (replicas: number) => {
 
 type Refill = Awaited<ReturnType<typeof aRefill>>;
 
-/** Lets time go on; a leader that is behind catches up in time. */
+/** A late leader catches up in time. */
 const pass = async (refill: Refill, ms: number): Promise<void> => {
   for (let passed = 0; passed < ms; passed += MOST_AT_ONCE_MS) {
     if (passed + MOST_AT_ONCE_MS > MOST_BEHIND_MS)
@@ -121,10 +119,7 @@ const take = async (refill: Refill, step: Step): Promise<void> => {
   await turns();
 };
 
-/**
- * No fault comes any more: mirrors catch up, somebody begins to lead, and what hangs is answered or
- * given up.
- */
+/** No further faults: mirrors catch up, a replica leads, and hanging calls end. */
 const calmDown = async (refill: Refill, by: number): Promise<void> => {
   await take(refill, { do: 'flow' });
   refill.stores.truth.heal('launch');

@@ -12,7 +12,7 @@ import type { VirtualProcess, VirtualTime } from './virtual-time.ts';
 
 interface Content {
   readonly locks: Map<number, { readonly value: string; expiresAt: number }>;
-  /** By replica: when it said last that it lives. */
+  /** Last sign of life, by replica. */
   readonly replicas: Map<string, number>;
   readonly takers: Map<string, number>;
   readonly epochs: Map<number, number>;
@@ -26,8 +26,8 @@ const copyOf = ({ locks, replicas, takers, epochs }: Content): Content => ({
 });
 
 /**
- * What leases keep in Redis, by the meaning of their scripts: it can be stopped, away, slow,
- * flushed and failed over.
+ * Leases' data in Redis, by the meaning of their scripts: can stop, be away or slow, be flushed and
+ * fail over.
  */
 export class VirtualRedis {
   readonly #time: VirtualTime;
@@ -37,21 +37,21 @@ export class VirtualRedis {
     takers: new Map(),
     epochs: new Map(),
   };
-  /** The server's clock: another one's after a failover. */
+  /** Differs after a failover. */
   #clockAhead = 0;
   #copies: { readonly at: number; readonly content: Content }[] = [];
   #waiting: (() => void)[] = [];
   stoppedUntil = 0;
   awayUntil = 0;
   slowUntil = 0;
-  /** Stops once for so long when the next lock is freed. */
+  /** Stops once when the next lock is freed. */
   stallsAtUnlockMs = 0;
 
   constructor(time: VirtualTime) {
     this.#time = time;
   }
 
-  /** Commands wait until then. */
+  /** Delays commands. */
   stop(ms: number): void {
     this.stoppedUntil = Math.max(this.stoppedUntil, this.#time.now + ms);
     this.#time.after(ms, () => {
@@ -63,7 +63,7 @@ export class VirtualRedis {
     this.#content = { locks: new Map(), replicas: new Map(), takers: new Map(), epochs: new Map() };
   }
 
-  /** Goes on with what it had so many ms ago, by another clock. */
+  /** Continues with older content, by another clock. */
   failOver(ageMs: number, clockAhead: number): void {
     this.#content = copyOf(
       this.#copies.find(({ at }) => at >= this.#time.now - ageMs)?.content ?? this.#content,
@@ -71,7 +71,7 @@ export class VirtualRedis {
     this.#clockAhead = clockAhead;
   }
 
-  /** Runs a command once it arrives, or after a stop; never where it is away. */
+  /** Never runs the command while Redis is away. */
   arrive(command: () => void): void {
     if (this.#time.now < this.awayUntil) return;
     if (this.#time.now < this.stoppedUntil) this.#waiting.push(command);
@@ -161,17 +161,13 @@ export interface VirtualStoreDeps {
   readonly random: () => number;
 }
 
-/**
- * One replica's connection: commands arrive in their order, and end within a second for who sent
- * them.
- */
+/** A replica's connection: commands arrive in order, and end within a second for their sender. */
 export class VirtualLeaseStore implements LeaseStore {
   readonly #deps: VirtualStoreDeps;
   #locks = 0;
   #lastArrival = 0;
-  /** Is refused every lock. */
   locksNothing = false;
-  /** Nothing gets through until then, and nothing is refused. */
+  /** Until then nothing passes, and nothing is refused. */
   cutUntil = 0;
 
   constructor(deps: VirtualStoreDeps) {

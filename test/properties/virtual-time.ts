@@ -1,4 +1,4 @@
-/** Something that happens at a moment to a process, or to nobody's in particular. */
+/** Belongs to a process, or to none. */
 interface Due {
   readonly at: number;
   readonly number: number;
@@ -6,16 +6,13 @@ interface Due {
   readonly run: () => void;
 }
 
-/** Time in ms that passes as fast as its events can be carried out, in one order. */
+/** Passes as fast as its events run, in one order. */
 export class VirtualTime {
   now = 0;
   #number = 0;
   readonly #due: Due[] = [];
 
-  /**
-   * Calls `run` after so many ms, unless its process ended; a process that is stopped gets it when
-   * it goes on.
-   */
+  /** Skipped if the process ended; delayed while it is stopped. */
   after(ms: number, run: () => void, process?: VirtualProcess): () => void {
     let cancelled = false;
     this.#put({
@@ -31,7 +28,7 @@ export class VirtualTime {
     };
   }
 
-  /** Lets so many ms go by. `look` is called after each event. */
+  /** `look` runs after each event. */
   async pass(ms: number, look: () => void): Promise<void> {
     const until = this.now + ms;
     for (let next = this.#due[0]; next && next.at <= until; next = this.#due[0]) {
@@ -61,8 +58,7 @@ export class VirtualTime {
 }
 
 /**
- * What can be killed and stopped. Its monotonic clock goes at a speed of its own, also while it is
- * stopped.
+ * Can be killed and stopped. Its monotonic clock has its own speed, and runs while it is stopped.
  */
 export class VirtualProcess {
   ended = false;

@@ -7,15 +7,14 @@ import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { TestClock } from '../support/fakes/test-clock.ts';
 
-/** A pool without instances, and the replicas that claim from it. */
+/** A pool without instances, and replicas that claim from it. */
 export interface WaitingWorld {
   readonly claims: readonly ReturnType<typeof claimSandbox>[];
   readonly coordination: Coordination;
   readonly pool: PoolRecord;
   readonly clock: TestClock;
-  /** Gives the pool so many replicas. */
   grow(replicas: number): Promise<void>;
-  /** How many are idle, as each replica sees it. */
+  /** As each replica sees it. */
   idle(): readonly number[];
 }
 
@@ -33,8 +32,8 @@ const step = fc.oneof(
 );
 
 /**
- * Claims come and go while the pool grows: each gets one of its own, the earliest first, and none
- * waits while one is idle.
+ * While the pool grows, each claim gets its own instance, the earliest first, and none waits beside
+ * an idle one.
  */
 export const servesWaitingClaims = async (
   make: () => Promise<WaitingWorld>,
