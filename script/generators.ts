@@ -33,7 +33,7 @@ export const GENERATORS: readonly Generator[] = [
   { name: 'dashboard', files: () => oneFile('deploy/grafana/sandpool.json', dashboard()) },
   { name: 'e2b-protocol', files: protocolFiles, stale: staleProtocolFiles },
   { name: 'reference', files: referencePages, atBuild: true },
-  { name: 'autoscaling-plots', files: autoscalingPlots, apart: 'takes half a minute' },
+  { name: 'autoscaling-plots', files: autoscalingPlots, apart: 'takes a quarter of a minute' },
   { name: 'chart-results', files: chartResults, apart: 'needs helm' },
 ];
 

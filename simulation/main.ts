@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util';
 import { SCALE_UP_MODES, type ScaleUpMode } from '../src/model/envs/autoscaling-group.ts';
 import { momentsOf, recorded } from './demand.ts';
 import { plotOf } from './plot.ts';
-import { PLOTTED } from './plots.ts';
 import {
   HOUR_MS,
   PRINCIPALS,
@@ -134,7 +133,7 @@ const QUIET: Scenario = { name: 'recorded', title: '', rate: () => 0, peak: 1, m
 
 const chosen = (names: readonly string[]): readonly Scenario[] =>
   names.length === 0
-    ? PLOTTED
+    ? SCENARIOS.filter(({ name }) => name !== 'busy')
     : names.map((name) => {
         const found = SCENARIOS.find((scenario) => scenario.name === name);
         if (!found)

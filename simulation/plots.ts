@@ -4,7 +4,9 @@ import { PRINCIPALS, SCENARIOS, settingOf, type Scenario } from './scenarios.ts'
 import { simulate } from './world.ts';
 
 /** The scenarios that docs/autoscaling.md shows. */
-export const PLOTTED: readonly Scenario[] = SCENARIOS.filter(({ name }) => name !== 'busy');
+export const PLOTTED: readonly Scenario[] = SCENARIOS.filter(({ name }) =>
+  ['daily-wave', 'bursts'].includes(name),
+);
 
 /** The plots of docs/autoscaling.md, by path (script/generate autoscaling-plots). */
 export const autoscalingPlots = (scenarios = PLOTTED): ReadonlyMap<string, string> =>

@@ -35,7 +35,7 @@ const aChoice = (parts: Partial<Choice> = {}): Choice => ({
 });
 
 /** A change of the rules or of the drawing shows in the cheapest; the long suites draw all. */
-const DRAWN = process.env['TEST_LONG'] === '1' ? PLOTTED : [named('refusing')];
+const DRAWN = process.env['TEST_LONG'] === '1' ? PLOTTED : [named('bursts')];
 
 describe('the simulation of autoscaling', function () {
   it('draws the plots as docs/autoscaling.md shows them', function () {
