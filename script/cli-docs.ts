@@ -17,21 +17,19 @@ const PROSE = `
 
 # The command line
 
-\`bin/sandpool\` is one program: the daemon (\`serve\`), and everything that asks it for something. \`sandpool --help\`, and
-\`--help\` after any command, say what is here.
+\`bin/sandpool\` is the daemon (\`serve\`) and its client. \`sandpool --help\`, and \`--help\` after any command, print the same as
+this page.
 
-- **Which daemon.** \`--server URL\` or \`SANDPOOL_SERVER\`; else the one that runs on the data folder, which \`--data-dir\`,
-  \`SANDPOOL_DATA_DIR\` or \`SANDPOOL_CONFIG\` name.
+- **Which daemon.** \`--server URL\` or \`SANDPOOL_SERVER\`; else the daemon of the data folder, which \`--data-dir\`,
+  \`SANDPOOL_DATA_DIR\` or \`SANDPOOL_CONFIG\` names.
 - **Which key.** \`--key-file\`, \`SANDPOOL_API_KEY\` (the key itself) or \`SANDPOOL_API_KEY_FILE\`; else the tenant key of the data
-  folder, and with \`--admin\` its admin key. Those two are sent to this machine alone.
-- **Output.** \`-o table\`, \`wide\`, \`json\` or \`yaml\`. JSON and YAML are the service's own answers. What a person should know
-  besides goes to standard error. On a terminal what takes long shows how far it is; in a pipe it is silent.
-- **Exit codes.** 0 done · 1 it failed, or the service said no · 2 the command line was wrong · 128 + n ended by signal n.
-  \`run\`, \`exec\` and \`shell\` end with the command's own code, and with 125 when Sandpool itself failed.
-- **Settings.** Each has a flag of \`serve\`, \`config print\` and (some) of \`doctor\`; they are listed in
-  [settings](settings.md), not here.
-- **Completion.** \`source <(sandpool completion bash)\`, the same for zsh, \`sandpool completion fish | source\`: commands, options,
-  and the names of pools, envs, sandboxes, templates, instance types and keys that there are.
+  folder, and with \`--admin\` its admin key. These two are sent only to this machine.
+- **Output.** \`-o table\`, \`wide\`, \`json\` or \`yaml\`. JSON and YAML are the answers of the service. Hints and progress go to
+  standard error.
+- **Exit codes.** 0 success · 1 failed or refused · 2 wrong command line · 128 + n ended by signal n. \`run\`, \`exec\` and
+  \`shell\` exit with the command's exit code, and with 125 if Sandpool itself failed.
+- **Settings.** Flags of \`serve\`, \`config print\` and \`doctor\` for settings are in [settings](settings.md).
+- **Completion.** \`source <(sandpool completion bash)\`, the same for zsh, or \`sandpool completion fish | source\`.
 `;
 
 /** The page as the commands are now. */

@@ -6,11 +6,10 @@ const PROSE = `
 
 # Metrics
 
-\`GET /metrics\` answers these metrics ([address](../observing.md#metrics)). Times are seconds. A histogram has the series
-\`_bucket\` (with the label \`le\`), \`_sum\` and \`_count\`. *Series* is how many combinations of labels are told apart at most: whatever
-comes beyond counts as \`other\`. Beside these there are those of Node and the process, \`nodejs_…\` and \`process_…\`, as the client library
-[prom-client](https://github.com/siimon/prom-client) has them; the most telling one is \`nodejs_eventloop_lag_p99_seconds\`, how late the
-event loop is.
+\`GET /metrics\` answers these metrics ([address](../observing.md#metrics)). Times are in seconds. *Series* is the maximum number of
+combinations of labels; further ones count as \`other\`. There are also the metrics of Node and the process, \`nodejs_…\` and
+\`process_…\`, from [prom-client](https://github.com/siimon/prom-client). The most useful one is \`nodejs_eventloop_lag_p99_seconds\`:
+how late the event loop is.
 `;
 
 export const metricsPage = (): string => {
