@@ -15,6 +15,7 @@ import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { instancesWithProcesses, spawnerPid } from '../support/chaos/kill-rounds.ts';
 import { clear, finished } from '../support/harness/on-a-daemon.ts';
+import { initOf } from '../support/harness/seen-from-the-host.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
@@ -67,7 +68,7 @@ describe('a daemon from start to end', () => {
     expect(await run(daemon.client(), id, 'cat /tmp/mark')).to.equal('here\n');
 
     // Its exit code is not known of an instance that was found again.
-    await run(daemon.client(), id, 'kill -9 2');
+    process.kill(initOf(daemon.dataDir, id), 'SIGKILL');
     expect((await finished(daemon.client(), id))['endReason']).to.equal('lost');
   });
 
@@ -92,7 +93,7 @@ describe('a daemon from start to end', () => {
   it('shows why a sandbox ended whose main process exited, and replaces it', async () => {
     const client = daemon.client();
     const id = await claim(client);
-    await run(client, id, 'kill -9 2');
+    process.kill(initOf(daemon.dataDir, id), 'SIGKILL');
     expect((await finished(client, id))['endReason']).to.equal('exited');
     await within(
       'a full pool',

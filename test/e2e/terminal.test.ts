@@ -153,8 +153,9 @@ describe('a terminal of a real daemon', function () {
 
   describe('at its end', () => {
     it('closes with 4004 when its sandbox dies or expires', async () => {
-      const dying = await framed();
-      dying.type('kill -9 2\n');
+      const sandbox = await claim(client);
+      const dying = await open({ protocols: [V1] }, sandbox);
+      process.kill(initOf(daemon.dataDir, sandbox), 'SIGKILL');
       expect((await dying.closed).code).to.equal(4004);
       const other = await claim(client);
       const quiet = await open({}, other);

@@ -64,7 +64,8 @@ describe('the life of a real sandbox', function () {
   });
 
   it('is gone with its claimed record if it dies while claimed', async () => {
-    const record = await spawned.launched();
+    const argv = ['tail', '-f', '/dev/null'];
+    const record = await spawned.launched(anOrder(aDefinition({ argv })));
     const claimed = await spawned.driver.claim(record, aClaim());
     await spawned.exec(record.id, ['sh', '-c', 'kill -9 2']);
     const gone = await spawned.log.when(record.id, 'gone');
