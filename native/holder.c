@@ -795,15 +795,19 @@ static void serve(void) {
   }
 }
 
-static void stand_apart(void) {
-  sigset_t children;
-  setsid();
+static void leave_streams(int first, int last) {
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3; fd++) {
+  for (int fd = first; fd <= last; fd++) {
     if (nothing >= 0) dup2(nothing, fd);
     else close(fd);
   }
   if (nothing > 2) close(nothing);
+}
+
+static void stand_apart(void) {
+  sigset_t children;
+  setsid();
+  leave_streams(0, held.terms.outside ? 1 : 2);
   signal(SIGHUP, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   sigemptyset(&children);
@@ -839,6 +843,7 @@ void hold_process(const struct holding *holding) {
     _exit(EXIT_COULD_NOT);
   }
   if (!outside) held.inside = held.child.pid;
+  if (outside) leave_streams(2, 2); /* until here the spawner reads why it fails */
   if (chdir("/") < 0) errno = 0; /* keeping the folder in use does no harm */
   serve();
   if (!outside) drain();

@@ -142,6 +142,7 @@ export const LOG_EVENTS = {
   'pools-not-rendered': 'rendering of pools stopped',
   'process-not-watched': 'the launcher cannot watch a process',
   'process-without-record-ended': 'ending a process without a record',
+  'process-not-started': 'a process could not be started',
   'promoted-key-not-removed': 'a copy of a promoted key cannot be removed',
   'promoted-key-not-sent':
     'a promoted key cannot be sent to workers: it was made with a different pepper than this ' +

@@ -63,10 +63,10 @@ const begin = (
   kind: LauncherKind,
   input: 'ignore' | 'pipe' = 'ignore',
 ): ChildProcess => {
-  const output = kind === 'hold' ? 'ignore' : 'pipe';
+  const stdout = kind === 'hold' ? 'ignore' : 'pipe';
   return withPipes(
     spawn(launcherPath, [kind], {
-      stdio: [input, output, output, 'pipe'],
+      stdio: [input, stdout, 'pipe', 'pipe'],
       env: {},
       cwd: '/',
     }),

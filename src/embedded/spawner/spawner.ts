@@ -106,6 +106,7 @@ export class Spawner {
       placeOf: joining.placeOf,
       folder: this.#paths.holders,
       lost: (id, why) => this.#programsEnded(id, why),
+      log: this.#log,
     });
     const probes = new ProbeRunner({
       forwarders: this.#forwarders,

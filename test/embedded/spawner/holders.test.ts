@@ -52,6 +52,7 @@ class Bare {
   readonly folder = mkdtempSync(join(tmpdir(), 'sandpool-sockets-'));
   readonly init: ChildProcess;
   readonly lost: string[] = [];
+  readonly warnings: unknown[] = [];
   shares = new MemoryShares();
   cgroups: readonly string[] = [];
   startDeadlineMs: number | undefined;
@@ -120,6 +121,7 @@ class Bare {
       }),
       folder: this.folder,
       lost: (_id, why) => this.lost.push(why),
+      log: { warn: (_event, fields) => this.warnings.push(fields) },
       shares: this.shares,
       startDeadlineMs: this.startDeadlineMs,
     });
@@ -373,6 +375,16 @@ describe('holders of processes on one machine', () => {
     expect(bare.lost).to.deep.equal([]);
   });
 
+  it('log why a start failed', async () => {
+    bare.cgroups = ['/proc/self/no-cgroup'];
+    const error = await rejection(start('exec sleep 1000'));
+    expect(error).to.be.instanceOf(NotJoinable);
+    await eventually(() => bare.warnings.length > 0, 'it is logged');
+    expect(bare.warnings).to.deep.equal([
+      { id: SANDBOX, error: 'launcher: open the cgroup: No such file or directory' },
+    ]);
+  });
+
   it('refuse a repeated start in time if a holder of a former spawner stands still', async () => {
     const fact = await start('exec sleep 1000');
     const holder = holderOf(fact);
@@ -410,6 +422,7 @@ describe('holders of processes on one machine', () => {
       placeOf: () => undefined,
       folder: '/proc/self',
       lost: () => {},
+      log: { warn: () => {} },
     });
     expect(() => holders.forget('task')).to.not.throw();
   });

@@ -2,13 +2,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterReading } from '../after-reading.ts';
+import { complaintOf } from '../complaint.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { filesOrder, forwardOrder } from '../orders.ts';
 import { withPipes } from '../../../lib/processes.ts';
 
 const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
-const COMPLAINT_LIMIT = 1_024;
 
 /** The service of an agent: the ports of a sandbox, or its files. */
 export type AgentKind = 'forward' | 'files';
@@ -82,12 +82,10 @@ export class Agent {
 const readiness = (child: ChildProcess, served: string): Promise<void> =>
   new Promise((resolve, reject) => {
     let told = '';
-    let complaint = '';
+    const complaint = complaintOf(child);
     const fail = (reason: string): void => {
       callOff();
-      reject(
-        new Error(`the sandbox's ${served} can not be reached: ${complaint.trim() || reason}`),
-      );
+      reject(new Error(`the sandbox's ${served} can not be reached: ${complaint() || reason}`));
     };
     const callOff = afterReading(READY_WITHIN_MS, () => fail('it takes too long'));
     child.stdout?.on('data', (bytes: Buffer) => {
@@ -95,9 +93,6 @@ const readiness = (child: ChildProcess, served: string): Promise<void> =>
       if (!told.startsWith(READY)) return;
       callOff();
       resolve();
-    });
-    child.stderr?.on('data', (bytes: Buffer) => {
-      if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
     });
     child.once('error', (error) => fail(error.message));
     child.once('close', (code, signal) => fail(`the launcher ended with ${code ?? signal}`));

@@ -5,11 +5,13 @@ import { Duplex } from 'node:stream';
 import { Deferred } from '../../../lib/deferred.ts';
 import { afterReading } from '../after-reading.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
+import { complaintOf } from '../complaint.ts';
 import { holdOrder } from '../orders.ts';
 import { publicMessage } from '../public-message.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { isEnding } from '../sandbox/process-identity.ts';
 import { environmentOf } from '../sandbox/rootfs.ts';
+import type { SpawnerLog } from '../spawner-log.ts';
 import { ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
 import { isTerminal } from './holder-socket.ts';
 import { FIRST_BYTES, Holder, NotStarted, UNIT_BYTES, type HolderEvents } from './holder.ts';
@@ -35,6 +37,7 @@ export interface HoldersDeps {
   readonly folder: string;
   /** A process of a running instance has ended with its holder. */
   readonly lost: (id: string, why: string) => void;
+  readonly log: Pick<SpawnerLog, 'warn'>;
   readonly shares?: MemoryShares;
   /** 20 s by default. */
   readonly startDeadlineMs?: number;
@@ -160,6 +163,7 @@ export class Holders {
       this.#keep(id, holder);
       this.#countLive(order.tenant, 1);
       give(child, bytes);
+      this.#logFailure(id, child, holder);
       this.#endIfItStandsStill(child, holder);
       return holder;
     } catch (error) {
@@ -169,9 +173,20 @@ export class Holders {
     }
   }
 
+  #logFailure(id: string, child: ChildProcess, holder: Holder): void {
+    const complaint = complaintOf(child);
+    child.once('close', () => {
+      holder.started.catch((failure) => {
+        if (complaint() !== '' && this.#refusalOf(id, failure).kind === 'not-joinable')
+          this.#deps.log.warn('process-not-started', { id, error: complaint() });
+      });
+    });
+  }
+
   #endIfItStandsStill(child: ChildProcess, holder: Holder): void {
     const deadline = setTimeout(() => {
       child.kill('SIGKILL');
+      child.stderr?.destroy();
       holder.giveUp();
     }, this.#startDeadlineMs);
     const callOff = (): void => clearTimeout(deadline);
