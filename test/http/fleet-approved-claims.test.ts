@@ -194,10 +194,14 @@ describe('an approved claim by the name of an env over clusters', () => {
       expect(made()).to.deep.equal([1, 0, 0]);
     });
 
-  for (const poolName of ['w1::p', 'e'])
+  for (const [poolName, clusterId] of [
+    ['w1::p', 'w1'],
+    ['e', 'w1'],
+    ['p', 'hub'],
+  ] as const)
     it(`is not returned while its claim from ${poolName} is in flight`, async () => {
-      await stock('w1', 3);
-      const { operations } = serverOf('w1');
+      await stock(clusterId, 3);
+      const { operations } = serverOf(clusterId);
       const { claimSandbox } = operations;
       const asked: unknown[] = [];
       Object.assign(operations, {

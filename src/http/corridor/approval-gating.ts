@@ -191,6 +191,7 @@ export const isRepeatable = (row: Route): boolean =>
 const wasRefused = (error: unknown): boolean => {
   if (error instanceof AnsweredElsewhere) return error.hadNoEffect;
   const refusal = refusalOf(error);
+  if (refusal?.code === 'IDEMPOTENCY_IN_FLIGHT') return false;
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };
 
