@@ -14,8 +14,8 @@ export const expireApproval =
   };
 
 /**
- * The effect exists, or nobody will attempt it again. `answeredAt` is the time of its answer, if
- * any.
+ * Call it once the effect exists, or nobody will attempt it again. `answeredAt` is the time of its
+ * answer.
  */
 export const settleApproval =
   (mirror: Amending, answeredAt?: number) =>

@@ -76,7 +76,10 @@ export class Grant {
     }
   }
 
-  /** The effect exists and its answer is known. Never rejects: a repeat finds the effect, too. */
+  /**
+   * Call it once the effect exists and its answer is known. Never rejects: a repeat finds the
+   * effect, too.
+   */
   async settle(): Promise<void> {
     if (!this.isForOnce) return;
     try {

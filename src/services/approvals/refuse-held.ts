@@ -5,7 +5,6 @@ import type { ApprovalGate } from './approval-gate.ts';
 
 type Gate = Pick<ApprovalGate, 'rulesFor'>;
 
-/** Requests that a connection, or a call of another protocol, stands for. */
 export interface StoodFor {
   readonly operations: readonly string[];
   readonly params: Readonly<Record<string, string>>;

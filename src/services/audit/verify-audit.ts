@@ -57,7 +57,6 @@ class Verifier {
   #crashes = 0;
   #first: number | undefined;
   #last: ChainEnd | undefined;
-  /** The number of missing lines is then unknown. */
   #afterGarbage = false;
 
   constructor(known: readonly ChainEnd[]) {

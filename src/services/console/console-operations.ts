@@ -7,9 +7,7 @@ export type LoginMethod = 'password' | 'link' | 'openid';
 export interface LoggedIn {
   /** For the session's cookie; only the browser knows it. */
   readonly token: string;
-  /** For the browser's next login; absent after a login by link. */
   readonly device?: string;
-  /** The person's destination page when a login at a provider began. */
   readonly next?: string;
   readonly person: ConsolePerson;
 }
@@ -25,7 +23,6 @@ export interface OpenSession {
   readonly person: ConsolePerson;
   /** Required with every write of this session, beside the cookie. */
   readonly csrf: string;
-  /** Whether the login is recent enough to decide approvals. */
   readonly isFresh: boolean;
 }
 

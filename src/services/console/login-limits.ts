@@ -4,7 +4,6 @@ import { Refusal } from '../../model/refusals.ts';
 
 export interface LoginSource {
   readonly address: string;
-  /** Token that the browser got at an earlier login. */
   readonly device: string | undefined;
 }
 

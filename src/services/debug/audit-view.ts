@@ -6,11 +6,9 @@ export interface AuditRequest {
   readonly user?: string;
   readonly keyId?: string;
   readonly operation?: string;
-  /** By status: below 400, below 500, and from 500. */
   readonly outcome?: 'done' | 'refused' | 'failed';
 }
 
-/** As its replica wrote it: see the schema of the API. */
 export interface AuditRecord {
   readonly seq: number;
   readonly time: string;

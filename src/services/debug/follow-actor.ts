@@ -59,7 +59,6 @@ export const followActor = (deps: FollowActorDeps): DebugOperations['followActor
   };
 };
 
-/** `page` is absent if the leader does not answer; the note gives the reason. */
 interface Look {
   readonly by: string;
   readonly note?: string;
@@ -72,7 +71,6 @@ function* newsOf(page: TransitionPage | undefined): Generator<ActorNews, void, u
   if (page?.ended) yield { kind: 'ended' };
 }
 
-/** After a change of leader it continues at its last position. */
 class Following {
   readonly #deps: FollowActorDeps;
   readonly #actor: KeyedActor & { readonly shard: number };

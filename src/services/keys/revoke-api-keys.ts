@@ -2,7 +2,6 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { unavailable } from '../../model/refusals.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 
-/** With `cascade`, all keys that they made, directly or indirectly. */
 export interface Revocation {
   readonly isMeant: (record: ApiKeyRecord) => boolean;
   readonly cascade: boolean;

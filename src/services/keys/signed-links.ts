@@ -26,7 +26,6 @@ const TRIED_FROM_ADDRESS = 5_000;
 const TRIED_PER_SECOND = 20_000;
 const MOST_SANDBOXES = 1_000;
 const MOST_KEYS = 64;
-/** Sandboxes of other clusters with a remembered last signing key. */
 const MOST_SIGNED = 10_000;
 
 /**

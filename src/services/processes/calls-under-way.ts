@@ -1,7 +1,6 @@
 import { sandboxPermits } from '../../actors/sandbox/commands/sandbox-permits.ts';
 import { tooManyCalls } from '../../model/limit-refusals.ts';
 
-/** Each call may wait for 20 s and more. */
 const MOST_CALLS = 128;
 const MOST_CALLS_OF_TENANT = 512;
 

@@ -2,7 +2,6 @@ import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../..
 import type { Caller } from '../../model/tenant.ts';
 
 export interface ProcessOperations {
-  /** Finds the process that was started under the same key. */
   readonly startProcess: (
     caller: Caller,
     sandboxId: string,

@@ -11,11 +11,9 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
-  /** Includes invited clusters; absent if the daemon manages none. */
   readonly listOthers?: () => readonly ClusterView[];
   readonly hasConsole: boolean;
   readonly holdsRequests: boolean;
-  /** A second listener serves the API of E2B's SDKs. */
   readonly servesCompatibleApi: boolean;
 }
 

@@ -16,7 +16,6 @@ export interface WebhookReceiver {
 }
 
 export interface WebhookQueueDeps {
-  /** Over all replicas: which receivers have a message. */
   readonly marks: Pick<Requests, 'openRequest' | 'keepAnswer' | 'giveUpRequest'>;
   readonly deadLetters: DeadLetters;
   readonly clock: Clock;
@@ -34,7 +33,6 @@ interface Delivery {
   readonly attempts: number;
 }
 
-/** Further messages of the receiver become dead letters at once. */
 export const MOST_WAITING = 1_000;
 export const MOST_DEAD_LETTERS = 50;
 const MOST_AT_ONCE = 4;
