@@ -9,7 +9,6 @@ export interface AuditEntry {
     readonly role: string;
     readonly keyId: string;
   };
-  /** Absent if the request came over the API with a key. */
   readonly via?: 'control-socket';
   readonly operation: string;
   readonly params?: Readonly<Record<string, string>>;

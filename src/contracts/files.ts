@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { InstanceId } from '../model/identifiers.ts';
 
-/** A code for each cause that a client can act on. */
 export type FileProblem =
   | 'not-found'
   | 'exists'

@@ -6,7 +6,6 @@ export interface MirrorReport {
   readonly objects: number;
   /** The mirror includes all changes up to this revision; empty before the first list. */
   readonly revision: string;
-  /** Since the last message, in ms; absent before the first. */
   readonly silentMs?: number;
   /** Absent if the mirror is reliable. */
   readonly stale?: string;

@@ -131,8 +131,8 @@ export interface ProcessDriver {
    */
   write(id: InstanceId, processId: ProcessId, input: ProcessInput): Promise<void>;
   /**
-   * After all written input; on a terminal, types the end-of-file character. Idempotent. Rejects
-   * with ProcessGone or InputClosed.
+   * Ends the input after all written input; on a terminal, types the end-of-file character.
+   * Idempotent. Rejects with ProcessGone or InputClosed.
    */
   closeInput(id: InstanceId, processId: ProcessId): Promise<void>;
   /**
@@ -145,7 +145,7 @@ export interface ProcessDriver {
     size: { readonly cols: number; readonly rows: number },
   ): Promise<void>;
   /**
-   * To its process group, or the foreground group of its terminal. Rejects with ProcessGone or
+   * Signals its process group, or the foreground group of its terminal. Rejects with ProcessGone or
    * ProcessEnded.
    */
   signal(id: InstanceId, processId: ProcessId, name: ProcessSignal): Promise<void>;

@@ -12,7 +12,6 @@ export interface RetentionOptions {
 }
 
 export interface RetentionSteps {
-  /** Returns whether there may be more that ended before the moment. */
   forget(before: number): Promise<boolean>;
   /**
    * If one tenant or all tenants together exceed the bounds, deletes the oldest records of the

@@ -118,7 +118,6 @@ export interface LogLine {
   readonly time: string;
   /** Any bytes, without the line end. */
   readonly text: Buffer;
-  /** The line goes on in the next one. */
   readonly partial: boolean;
   /** Position after this line. Opaque, one word, valid as long as the log exists. */
   readonly next: string;
@@ -129,7 +128,6 @@ export interface LogRequest {
   readonly tailLines: number;
   /** Ms since the epoch; omits all earlier lines. */
   readonly since?: number;
-  /** Beyond the limit, the end of the log is returned. */
   readonly limitBytes: number;
 }
 
@@ -145,7 +143,6 @@ export interface LogFollowing {
   readonly after: string;
 }
 
-/** `skipped` if earlier output is no longer kept. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   readonly skipped: boolean;

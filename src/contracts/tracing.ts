@@ -20,7 +20,7 @@ export interface OngoingTrace {
  * traced.
  */
 export interface TraceScope {
-  /** Until `work` settles. Work that it leaves behind is not part of the trace. */
+  /** Work that `work` leaves behind is not part of the trace. */
   within(trace: OngoingTrace, work: () => Promise<void>): Promise<void>;
   /** Undefined if the work belongs to no request, or to an untraced request. */
   current(): OngoingTrace | undefined;

@@ -46,7 +46,6 @@ export class AgentSilent extends NotJoinable {}
  * runs among the sandbox's own processes.
  */
 export class AgentCall {
-  /** Fails when the call fails after its head. */
   readonly content: Readable;
   readonly #inflow = new ByteInflow((bytes) => this.content.push(bytes), MOST_WAITING);
   readonly #socket: Duplex;

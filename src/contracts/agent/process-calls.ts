@@ -13,7 +13,6 @@ import { AgentAway, AgentCall, type AgentCallTerms } from './agent-call.ts';
 import { PieceReader } from './process-pieces.ts';
 
 export type AgentWay = Duplex & {
-  /** Throws if the number of received bytes held is too large. */
   readonly hold: (bytes: number) => void;
 };
 

@@ -56,7 +56,6 @@ class Reading<Target> {
     this.#pace = pace;
   }
 
-  /** Throws OutcomeUnknown if the call's link is lost. */
   async *once(
     from: string | undefined,
     signal: AbortSignal,

@@ -17,8 +17,8 @@ export interface Activity {
    */
   work(id: InstanceId, goesOn: boolean): void;
   /**
-   * Decides atomically. The claim counts as activity. After a loss of data, sandboxes count as
-   * active just now.
+   * Decides atomically whether the sandbox was idle for `idleTimeoutMs`. The claim counts as
+   * activity. After a loss of data, sandboxes count as active just now.
    */
   expire(
     id: InstanceId,
@@ -30,8 +30,8 @@ export interface Activity {
    */
   markEnded(id: InstanceId, end: End): Promise<void>;
   /**
-   * Recorded within the last minute. Rejects with `unavailable` also if data of that minute was
-   * lost.
+   * The end recorded within the last minute. Rejects with `unavailable` also if data of that minute
+   * was lost.
    */
   ended(id: InstanceId): Promise<End | undefined>;
 }

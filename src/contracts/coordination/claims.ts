@@ -23,8 +23,7 @@ export interface ClaimEntry {
   /** The claimant's maximum of sandboxes. */
   readonly limit: number;
   /**
-   * Seen by this replica, without those that its other claims try for. At least 1, for this
-   * instance.
+   * Idle instances that this replica sees, without those that its other claims try for; at least 1.
    */
   readonly idle: number;
   readonly place?: WaitingPlace;

@@ -21,6 +21,5 @@ export interface ClusterStarts {
    * input.
    */
   holdStarts(asked: readonly ClusterStart[]): Promise<readonly HeldStart[]>;
-  /** Idempotent, also for a start that is not linked. */
   releaseStart(given: ClusterStart): Promise<void>;
 }

@@ -3,7 +3,6 @@ import type { DeadLetter } from '../../model/approvals/webhook-report.ts';
 export const MAX_DEAD_LETTERS = 100;
 export const DEAD_LETTER_MS = 7 * 24 * 60 * 60_000;
 
-/** Includes the message, so that it can be sent again. */
 export interface KeptDeadLetter extends DeadLetter {
   readonly body: string;
 }

@@ -37,6 +37,5 @@ export interface Leases {
   join(): void;
   /** As last seen, including this replica; sorted. */
   replicas(): readonly string[];
-  /** As last seen; omits shards without a holder. */
   holders(): ReadonlyMap<number, string>;
 }

@@ -2,7 +2,6 @@ export interface ToldSource<T> {
   /** No older than the call. Rejects if the records are unknown. */
   list(): Promise<readonly T[]>;
   find(id: string): T | undefined;
-  /** Called each time `find` returns something else for the id. */
   follow(changed: (id: string) => void): () => void;
 }
 
