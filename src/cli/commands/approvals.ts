@@ -222,7 +222,7 @@ const SPELLED: Readonly<Record<string, readonly [operation: string, path: string
   promoteApiKeyByFullName: ['promoteApiKey', '/admin/api-keys/{name}/promote'],
 };
 
-/** Whatever the rules say. */
+/** Independent of the rules. */
 export const isForAdmins = (path: string): boolean => /^\/(?:admin|debug)\//.test(path);
 
 /** POST /api-keys whose body names another user. */

@@ -105,7 +105,7 @@ const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> =
     );
 };
 
-/** A process's output has no lines or times. */
+/** A process's output lacks lines and times. */
 const checkProcess = (options: LogsOptions): void => {
   if (options.process === undefined) return;
   for (const name of ['since', 'tail', 'timestamps', 'container'] as const)

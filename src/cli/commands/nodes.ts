@@ -126,7 +126,7 @@ const linesOf = (text: string): readonly (readonly string[])[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => line.trim().split(/\s+/));
 
-/** With the user's own rights: the daemon has none on nodes. */
+/** With the user's own rights, since the daemon lacks rights on nodes. */
 const kubectlOf =
   ({ env }: CliContext, { context }: DrainOptions): Kubectl =>
   async (...args) => {

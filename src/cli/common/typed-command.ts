@@ -10,8 +10,8 @@ const PLAIN = /[A-Za-z0-9_./ =:,@+-]/;
 const MAX_HELD_BYTES = 256 * 1024;
 
 /**
- * A line that replaces a POSIX shell by the command, so that the terminal ends with its exit code.
- * Pure ASCII: line editors read no part of it as a key.
+ * Replaces a POSIX shell by the command, so the terminal ends with its exit code. Pure ASCII: line
+ * editors read no part of it as a key.
  */
 export const typedCommand = (argv: readonly string[]): string => {
   const script = `printf '${MARK_IN_SHELL}'; exec ${argv.map(quoted).join(' ')}`;

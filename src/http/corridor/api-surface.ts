@@ -3,10 +3,10 @@ import type { Context } from '../reply/context.ts';
 import type { ErrorAnswer } from '../reply/error-table.ts';
 import type { Route } from './route.ts';
 
-/** An API with its own error format that a listener serves instead of the REST API. */
+/** Served by a listener instead of the REST API, with its own error format. */
 export interface ApiSurface {
   readonly routes: readonly Route[];
-  /** Converts key and sandbox id to REST form, before other code reads them. */
+  /** Converts key and sandbox id, before other code reads them. */
   readonly adopt: (request: IncomingMessage) => void;
   readonly shown: ShowError;
   /** Uses the REST API's field names. */

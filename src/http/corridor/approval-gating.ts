@@ -26,9 +26,7 @@ import type { AnyRequest, Route } from './route.ts';
 
 export interface GatingDeps {
   readonly gate: ApprovalGate;
-  /**
-   * The uid of the named resource, if its name can be reused. Rejects if the resource is missing.
-   */
+  /** Undefined if names are never reused. Rejects if the resource is missing. */
   readonly subjectOf: (row: Route, of: ResolvedName, caller: Caller) => Promise<string | undefined>;
 }
 
@@ -39,10 +37,9 @@ export interface Arrived {
   readonly caller: Caller;
   readonly bytes: Buffer;
   readonly value: unknown;
-  /** Fields that the row's schema lacks. */
   readonly unknown: readonly string[];
   readonly api: 'REST' | 'compatible';
-  /** Rejects if another cluster lacks the resource. Absent for a local resource. */
+  /** Rejects if another cluster lacks the resource. */
   readonly requireThere: (() => Promise<void>) | undefined;
   readonly readStream: () => Promise<Buffer>;
 }
@@ -54,7 +51,7 @@ const MOST_QUERY = 4_096;
 const MOST_PATH = 2_048;
 const MOST_HEADER = 512;
 
-/** They change the meaning of a request, so an approval binds their values. */
+/** They change a request's meaning, so an approval binds their values. */
 const BOUND_HEADERS = [
   'accept',
   'content-type',
@@ -69,7 +66,6 @@ const BOUND_HEADERS = [
 
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Whether any approval rule can apply to the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.rules?.becomes !== undefined ||
   row.rules?.also !== undefined ||
@@ -78,9 +74,9 @@ export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
 const methodOf = ({ method, rules }: Route): Route['method'] => rules?.as?.method ?? method;
 
 /**
- * Applies the approval policy before the request has any effect: it passes, uses a grant, waits for
- * one, or is refused with APPROVAL_REQUIRED or APPROVAL_DENIED. Rules match the resolved operation
- * and resource, so another spelling can't avoid them.
+ * Applies the approval policy before the request has any effect. Refuses with APPROVAL_REQUIRED or
+ * APPROVAL_DENIED. Rules match the resolved operation and resource, so another spelling can't avoid
+ * them.
  */
 export const passOf = async (
   { gate, subjectOf }: GatingDeps,
@@ -139,9 +135,7 @@ const withContent = (request: AnyRequest, bytes: Buffer): AnyRequest => ({
   },
 });
 
-/**
- * Refuses another tenant's resource as the operation would, without revealing whether it exists.
- */
+/** As the operation would, without revealing whether the resource exists. */
 const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {
   refuseAdminFields(caller, (query ?? {}) as { readonly namespace?: string }, ['namespace']);
   return (
@@ -149,7 +143,6 @@ const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): R
   );
 };
 
-/** For the audit line. */
 const noted = async (context: Context, ask: () => Promise<Grant>): Promise<Grant> => {
   try {
     return await ask();
@@ -184,7 +177,7 @@ const askingPass = (row: Route, ask: () => Promise<Grant>, note: (id: string) =>
   };
 };
 
-/** Whether a repetition can't have a second effect. */
+/** A repetition can't have a second effect. */
 export const isRepeatable = (row: Route): boolean =>
   row.effect !== undefined && row.effect.kind !== 'unkeyed';
 
@@ -195,7 +188,6 @@ const wasRefused = (error: unknown): boolean => {
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };
 
-/** The row's operation, and others that the request implies. */
 const subjectsOf = (
   { row, request, caller, value }: Arrived,
   { operation, path, namespace }: ResolvedName,

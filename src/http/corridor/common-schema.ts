@@ -3,20 +3,20 @@ import { ACCESSES } from '../../model/tenant.ts';
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
-/** A field that null unsets. The inherited value then applies again. */
+/** Null unsets the field, so that the inherited value applies. */
 export const unsettable = <T extends z.ZodType>(field: z.ZodExactOptional<T>) =>
   maybe(field.unwrap().nullable()).describe(field.description ?? '');
 
 export const NoFields = z.object({});
 
 /**
- * An optional field. Typed as exactly optional, since JSON has no undefined. Uses zod's plain
- * optional, which skips a missing field; exactOptional would try to parse it (3 µs a field).
+ * Exactly optional, since JSON lacks undefined. Uses zod's plain optional, which skips a missing
+ * field; exactOptional would try to parse it (3 µs a field).
  */
 export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> =>
   schema.optional() as unknown as z.ZodExactOptional<T>;
 
-/** Maximum length of a name used for lookup. A longer name matches nothing. */
+/** A longer name matches nothing. */
 export const MAX_REFERENCE = 512;
 
 export const name = z
@@ -25,9 +25,8 @@ export const name = z
   .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
 
 /**
- * Text of bounded length without NUL, which arguments, variables and paths can't contain. Uses
- * `refine`, because zod's length checks also run on other types, and throw if `length` is an
- * object.
+ * Without NUL, which arguments, variables and paths can't contain. Uses `refine`: zod's length
+ * checks also run on other types, and throw if `length` is an object.
  */
 export const text = (longest: number, least = 0) =>
   z
@@ -45,7 +44,6 @@ export const timestamp = z.iso
   .datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' })
   .meta({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$' });
 
-/** Parses a duration such as `10m` to milliseconds. */
 export const duration = z
   .string()
   .refine(
@@ -55,7 +53,6 @@ export const duration = z
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 })
   .transform((value) => parseDuration(value) ?? 0);
 
-/** Converts a duration in seconds to milliseconds. */
 export const seconds = z
   .int()
   .min(0)
@@ -78,17 +75,15 @@ export const flag = z
   .transform((value) => value !== 'false')
   .pipe(z.boolean());
 
-/** Selects a cluster of the fleet; all clusters if absent. */
 export const clusterID = maybe(name).describe(
   'Cluster of a fleet. If absent, a manager answers for all its clusters.',
 );
 
-/** Selects a cluster of the fleet; the manager's own if absent. */
 export const ofCluster = clusterID.describe(
   "Cluster of a fleet. Default: the manager's own cluster.",
 );
 
-/** For a resource created only on the called cluster. The corridor refuses another id. */
+/** The resource is created only on the called cluster; the corridor refuses another id. */
 export const clusterMadeHere = maybe(name).describe(
   'Must be the cluster that receives the request, which is also the default.',
 );
@@ -107,7 +102,6 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
     incomplete,
   });
 
-/** Labels or annotations: opaque data. */
 export const textMap = (longestValue: number) =>
   z
     .record(z.string().min(1).max(317), text(longestValue))
@@ -122,7 +116,7 @@ export const access = z
       'it. Default: `user`.',
   );
 
-/** Formats milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
+/** Takes milliseconds since the epoch; UTC with `Z`. */
 export function timestampOf(milliseconds: number): string;
 export function timestampOf(milliseconds: number | undefined): string | undefined;
 export function timestampOf(milliseconds: number | undefined): string | undefined {

@@ -42,24 +42,17 @@ export interface ApiTerms {
   readonly clusterId: string;
   /** An HTTP date; undefined if not decided. */
   readonly sunset: string | undefined;
-  /** Absent for the REST API and its pages. */
   readonly surface?: ApiSurface;
-  /** Absent without other clusters. */
   readonly manager?: (deps: CorridorDeps) => ManagerStages;
 }
 
-/** Stages that forward requests to other clusters. */
 export interface ManagerStages {
-  /** Finds the cluster of the resource in the path. */
   readonly locate: Stage;
-  /** Lets other clusters answer. Local requests continue. */
+  /** Local requests continue. */
   readonly forward: Stage;
 }
 
-/**
- * Stages of every routed request. Those in `app.ts` run first: they trace, measure, log and audit,
- * and write refusals.
- */
+/** Those in `app.ts` run first: they trace, measure, log and audit, and write refusals. */
 const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
   const { gating, terms } = deps;
   const manager = terms.manager?.(deps);
@@ -113,7 +106,7 @@ const servedOf = (row: Route): ServedRoute => {
   };
 };
 
-/** Announces a deprecation by RFC 9745 and RFC 8594. */
+/** RFC 9745 and RFC 8594. */
 const announce = (row: ServedRoute, context: RoutedContext, sunset: string | undefined): void => {
   context.state.route = row.path;
   context.state.operation = row.operationId;

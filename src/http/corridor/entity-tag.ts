@@ -3,8 +3,8 @@ import type { Revision } from '../../model/identifiers.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 
 /**
- * Fields that change without a new revision or differ between replicas. No string value can match,
- * since JSON escapes quotes.
+ * They change without a new revision or differ between replicas. No string can match, since JSON
+ * escapes quotes.
  */
 const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
 

@@ -11,9 +11,8 @@ type SubjectOperations = Pick<
 >;
 
 /**
- * The uid of the named resource, so an approval can't apply to a later resource with the same name.
- * Undefined if names are never reused. Rejects as the operation would, without creating an
- * approval.
+ * An approval can't apply to a later resource with the same name. Undefined if names are never
+ * reused. Rejects as the operation would.
  */
 export const heldSubject =
   (operations: SubjectOperations) =>
@@ -48,7 +47,7 @@ export const heldSubject =
     }
   };
 
-/** A member has no uid before its pool exists. */
+/** A member gets a uid with its pool. */
 const uidIn = (env: EnvRecord, member: string | undefined): string =>
   member === undefined ? env.uid : `${env.uid} ${memberIn(env, member).createdAt}`;
 

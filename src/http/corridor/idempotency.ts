@@ -16,12 +16,11 @@ import {
   type AskedByManager,
 } from '../../actors/request/idempotent-request.ts';
 
-/** A serialized answer that can be replayed. */
 export interface WrittenAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Then stored only encrypted with the caller's credential. */
+  /** Stored only encrypted with the caller's credential. */
   readonly secret: boolean;
 }
 
@@ -42,30 +41,26 @@ export interface MarkedRequest {
   /** Absent if the client sent the key. */
   readonly byManager?: AskedByManager;
   readonly caller: Caller;
-  /** The caller's API key, from which the encryption key of stored answers is derived. */
+  /** The caller's API key, which encrypts stored answers. */
   readonly credential: string;
   readonly isElsewhere: boolean;
-  /** The operation claims the key and finds earlier results itself. */
   readonly opensItself: boolean;
-  /**
-   * Finds an earlier attempt's result in the resource that it changed. Absent if the effect leaves
-   * no record; then the answer is stored before it is sent.
-   */
+  /** Absent if the effect leaves no record; then the answer is stored before it is sent. */
   readonly earlier:
     | ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>)
     | undefined;
   /** Resolves when a refused attempt's outcome is known; undefined if it is. */
   readonly pendingOutcome: () => Promise<void> | undefined;
   readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
-  /** Called after the answer is stored, or if it never will be. Never rejects. */
+  /** Called when the answer is stored or never will be. Never rejects. */
   readonly settle: () => Promise<void>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
 /**
- * Runs the request once. Repetitions within 24 hours get the first 2xx answer, byte for byte.
- * Refuses another body under the same key, and a repetition while the first request is in progress.
+ * Repetitions within 24 hours get the first 2xx answer, byte for byte. Refuses another body under
+ * the same key, and a repetition of a request in progress.
  */
 export const answerOnce = async (
   deps: IdempotencyDeps,
@@ -104,7 +99,7 @@ const answerOpening = async (
       return answer;
     }
     kept = true;
-    // The effect is done, so a failed write does not fail the request.
+    // The effect is done.
     const keeping = opening.keep(text).then(
       () => request.settle(),
       (error: unknown) => log.warn({ error }, 'response-not-stored'),
@@ -124,9 +119,7 @@ const openAndFind = async (
   return await earlier?.(instance);
 };
 
-/**
- * A request with an unknown outcome stays in progress on all replicas until the outcome is known.
- */
+/** A request with an unknown outcome stays in progress on all replicas. */
 const giveUp = async (
   log: Log,
   request: MarkedRequest,
@@ -161,7 +154,7 @@ export const fingerprintOf = (
   };
 };
 
-/** Only the holder of the credential can compute this seed, which is independent of the body. */
+/** Only the credential's holder can compute it; independent of the body. */
 export const seedOf = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 
@@ -192,7 +185,7 @@ const readKept = (kept: string, mark: RequestFingerprint, credential: string): W
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM, with a key derived from the credential and bound to the request. */
+/** AES-256-GCM, with a key from the credential, bound to the request. */
 const seal = (text: string, mark: RequestFingerprint, credential: string): string => {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(mark, credential), nonce).setAAD(

@@ -18,8 +18,8 @@ export const thenLinger = async <T>(
 };
 
 /**
- * Closes a partly read request only after its client could read the answer: some write their whole
- * body first, so up to 8 MiB are drained for up to 10 s. Call it before the answer is sent.
+ * Closes a partly read request only after its client could read the answer: drains up to 8 MiB for
+ * up to 10 s. Call it before the answer is sent.
  */
 export const lingerAfter = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.complete || request.destroyed) return;
@@ -27,7 +27,7 @@ export const lingerAfter = (request: IncomingMessage, response: ServerResponse):
   // Without a reader, Node would discard the body.
   if (request.readableFlowing === null) request.read();
   const socket: Socket = request.socket;
-  // Node calls this after the answer, which would reset the connection too early.
+  // Node calls this after the answer: too early.
   socket.destroySoon = (): void => {
     socket.end();
     let dropped = 0;

@@ -1,16 +1,12 @@
 import { isDnsLabel } from '../../model/identifiers.ts';
 import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 
-/**
- * `instance` is the actor of a sandbox or an approval, `actor` any other; its name may start with a
- * namespace or an env.
- */
+/** `instance`: the actor of a sandbox or an approval. `actor`: any other. */
 export type NameKind = 'sandbox' | 'pool' | 'instance' | 'actor';
 
 export const actorNameKind = (kind: unknown): NameKind =>
   kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
 
-/** May depend on the other path parameters. */
 export type NameKindOf = NameKind | ((params: Readonly<Record<string, string>>) => NameKind);
 
 export const nameKindOf = (
@@ -24,8 +20,8 @@ export interface ReadName {
 }
 
 /**
- * Parses `{clusterID}.{uuid}` of a sandbox, or `{clusterID}::{name}` of a pool. Text without a
- * separator is a local name. Undefined if malformed.
+ * Parses `{clusterID}.{uuid}` or `{clusterID}::{name}`. Text without a separator is local.
+ * Undefined if malformed.
  */
 export const readName = (kind: NameKind, text: string): ReadName | undefined => {
   const separator = separatorOf(kind);
@@ -62,7 +58,7 @@ export const malformedName = (kind: NameKind, field: string) => invalidArgument(
 
 /**
  * Strips an optional cluster prefix. Refuses another cluster's name with CLUSTER_NOT_FOUND, and a
- * malformed one with INVALID_ARGUMENT. A name without a prefix is left to its schema.
+ * malformed one with INVALID_ARGUMENT.
  */
 export const localName = (
   kind: NameKind,

@@ -26,13 +26,12 @@ export interface Marked {
   readonly pass: Pass;
   /** A manager reports that an earlier attempt under its key may have succeeded. */
   readonly mayBeDone?: boolean;
-  /** The effect may happen on another cluster: claim no key, and look for no result. */
+  /** Another cluster may carry out the effect: claim no key here, look for no result. */
   readonly isElsewhere: boolean;
-  /** Runs the later stages, and returns their answer. */
   readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
-/** Runs a request once under its key, even if repetitions reach other replicas. */
+/** Once under its key, even if repetitions reach other replicas. */
 export const answerMarked = async (
   row: Route,
   deps: IdempotencyDeps,
@@ -86,7 +85,7 @@ export const answerMarked = async (
   });
 };
 
-/** Empty for a grant, which has one effect under any path. */
+/** Empty for a grant: it has one effect under any path. */
 const markedPathOf = ({
   context,
   request,

@@ -6,8 +6,7 @@ import type { Clients } from '../limits/clients.ts';
 const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
 
 /**
- * Refuses with 405 if the path has other methods, else 404. A caller with a good key gets 400 for a
- * pool name with an image.
+ * 405 if the path has other methods, else 404. A good key gets 400 for a pool name with an image.
  */
 export const nothingMatched =
   (clients: Pick<Clients, 'authenticate'>) =>

@@ -5,12 +5,11 @@ import type { Answer } from './route.ts';
 export interface Pass {
   /** `use` requests a grant before it runs the work. */
   readonly asks: boolean;
-  /** Idempotency key of a grant's single effect. */
   readonly key: string | undefined;
   readonly use: (
     work: (use: EffectUnderGrant) => Promise<Answer> | Answer,
   ) => Promise<Answer> | Answer;
-  /** Records that the stored answer proves the effect. */
+  /** The stored answer now proves the effect. */
   readonly settle: () => Promise<void>;
 }
 
@@ -23,9 +22,8 @@ export const FREE: Pass = {
 
 /** Carries another cluster's answer past the stages that store answers and settle grants. */
 export class AnsweredElsewhere extends Error {
-  /** Returns the answer, or throws the refusal. */
   readonly give: () => Answer;
-  /** The other cluster refused, and the request can no longer take effect. */
+  /** The other cluster refused for good. */
   readonly hadNoEffect: boolean;
 
   constructor(give: () => Answer, hadNoEffect: boolean) {

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { invalidArgument } from '../../model/refusals.ts';
 
-/** Lets a client of any operation wait for an approval. Not part of the approved request. */
+/** Not part of the approved request. */
 export const WAIT_PARAMETER = 'waitApprovalSeconds';
 
-/** Refuses unknown fields of a body. */
 export const STRICT_PARAMETER = 'strict';
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
@@ -21,7 +20,7 @@ export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
   return maps.length === 0 ? NO_MAPS : new Set(maps.map(([name]) => name));
 };
 
-/** Also accepts `name[key]`, as clients generated from the OpenAPI document send. */
+/** Generated clients send `name[key]`. */
 export const mapPairOf = (
   name: string,
   maps: ReadonlySet<string>,
@@ -33,10 +32,7 @@ export const mapPairOf = (
   return name.endsWith(']') ? { map, key: name.slice(at + 1, -1) } : undefined;
 };
 
-/**
- * Groups the entries of `maps` by map. Refuses a repeated parameter. Keeps unknown names for a
- * `Warning`.
- */
+/** Groups entries of `maps`. Refuses a repeated parameter; keeps unknown names for a `Warning`. */
 export const readQuery = (
   text: string,
   maps: ReadonlySet<string> = NO_MAPS,
@@ -47,7 +43,7 @@ export const readQuery = (
     if (query.has(name)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
     query.set(name, value);
   }
-  // Invalid UTF-8 decodes to this character, which a client may also send.
+  // Stands for invalid UTF-8, but a client may also send it.
   if (text.includes('%') && [...query.values()].some((value) => value.includes('\uFFFD')))
     refuseNoUtf8(text);
   return maps.size === 0 ? Object.fromEntries(query) : gathered(query, maps);

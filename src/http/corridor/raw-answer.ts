@@ -5,10 +5,7 @@ import type { ErrorAnswer } from '../reply/error-table.ts';
 import { lingerAfter } from './linger.ts';
 import { hasBody } from './request-body.ts';
 
-/**
- * For a socket without a response object: malformed requests and refused upgrades. Ends the
- * connection.
- */
+/** For sockets without a response object. Ends the connection. */
 export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
   const text = JSON.stringify(body);
   const lines = [
@@ -22,13 +19,12 @@ export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: str
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 };
 
-/** Closes the connection. */
 export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
   if (!socket.writable) return void socket.destroy();
   socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
 };
 
-/** Sends an error outside Koa, without waiting for the rest of the body. */
+/** Outside Koa, without waiting for the rest of the body. */
 export const giveError = (
   request: IncomingMessage,
   response: ServerResponse,

@@ -6,14 +6,14 @@ import { parseStrictJson } from './strict-json.ts';
 
 const MAX_BODY_BYTES = 1_048_576;
 
-/** The client left before its body was complete: send no answer. */
+/** Send no answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
 /**
- * Reads a JSON body; an absent body is `{}`. Refuses one that is too large, encoded, not declared
- * as JSON, or against the rules of strict-json.
+ * An absent body is `{}`. Refuses one that is too large, encoded, not declared as JSON, or against
+ * the rules of strict-json.
  */
 export const readJsonBody = async (
   request: IncomingMessage,
@@ -36,7 +36,7 @@ export const readJsonBody = async (
 const MAX_FORM_BYTES = 65_536;
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-?8"?)?$/i;
 
-/** Reads an HTML form. Refuses other content types, repeated fields and too large forms. */
+/** Refuses other content types, repeated fields and too large forms. */
 export const readForm = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -59,7 +59,7 @@ export const readForm = async (
   return fields;
 };
 
-/** Reads a body of any type. Refuses an encoded or too large one. */
+/** Refuses an encoded or too large body. */
 export const readWhole = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -100,7 +100,7 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-/** Refuses content encodings, and transfer encodings other than chunked. */
+/** Transfer encodings other than chunked are refused too. */
 export const checkEncoding = ({ headers }: IncomingMessage): void => {
   const content = headers['content-encoding'];
   if (content !== undefined && content.toLowerCase() !== 'identity')
@@ -160,7 +160,6 @@ const readBytes = (
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 
-/** Still lets the client read the answer. */
 const tooLarge = (
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,7 +1,7 @@
 import type { Caller } from '../../model/tenant.ts';
 import type { AnyRequest, Route } from './route.ts';
 
-/** The canonical operation and resource of a request, independent of its spelling. */
+/** Operation and resource of a request, independent of its spelling. */
 export interface ResolvedName {
   readonly operation: string;
   /** Percent-encoded, without base, namespaces and cluster prefixes. */
@@ -13,8 +13,8 @@ export interface ResolvedName {
 }
 
 /**
- * `{namespace}/{name}`, in one or two segments, and `?namespace=` resolve to the same resource as
- * the short name in that namespace.
+ * Full names in one or two segments, and `?namespace=`, resolve like the short name in that
+ * namespace.
  */
 export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): ResolvedName => {
   const to = row.rules?.becomes?.(request.body) ?? row.rules?.as ?? row;

@@ -20,11 +20,11 @@ export type Access = 'open' | 'tenant' | 'admin';
 /** `also`: sessions beside keys. `alone`: only sessions. */
 export type SessionAccess = 'also' | 'alone';
 
-/** A value that does not match is refused as a missing resource. */
+/** A mismatch is refused as a missing resource. */
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
   readonly otherwise: (given: Readonly<Record<string, string>>) => Refusal;
-  /** Parameters with an optional cluster prefix. The schema checks only the local part. */
+  /** The schema checks only their local part; a cluster may precede it. */
   readonly names?: Readonly<Record<string, NameKindOf>>;
 }
 
@@ -36,7 +36,7 @@ export interface RowName {
   readonly path: string;
 }
 
-/** The canonical row of another spelling; by default, with the same method. */
+/** By default with the same method. */
 export interface SpelledRow extends RowName {
   readonly method?: RouteSpec<Access, unknown, unknown, unknown>['method'];
 }
@@ -51,10 +51,10 @@ export interface Deprecation {
 
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON, except PlainText, EventStream and StreamedAnswer; a LongAnswer in pieces. */
+  /** Sent as JSON, except PlainText, EventStream and StreamedAnswer. */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Revision of the single object in the body, for the ETag. */
+  /** Sets the ETag. */
   readonly revision?: Revision;
   /** The body contains a secret. */
   readonly secret?: boolean;
@@ -70,27 +70,24 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   /** Aborts if the client disconnects early, or with a Refusal if the key is revoked or expires. */
   readonly signal: () => AbortSignal;
   readonly room: () => AnswerRoom;
-  /** Strips this cluster's prefix. Refuses another cluster's pool. */
+  /** Refuses another cluster's pool. */
   readonly localPool: (poolName: string) => string;
   readonly incoming: Incoming;
-  /** Wait of a claim in ms, as set by a manager; overrides body and configuration. */
+  /** In ms, set by a manager; overrides body and configuration. */
   readonly waitMs: number | undefined;
-  /** Undefined if steps are not recorded. */
   readonly step: OnStep | undefined;
-  /** Set for a POST under an Idempotency-Key. */
   readonly keyed: Keyed | undefined;
 }
 
 export interface Incoming {
-  /** As the client sees it, without a trailing slash. */
+  /** Without a trailing slash. */
   readonly base: () => string;
-  /** For PUT and PATCH. */
   readonly ifMatch: IfMatch | undefined;
   /** The header must not repeat. */
   readonly header: (name: string) => string | undefined;
   /** Returns the first type if the client accepts none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
-  /** The raw body, for one reader. */
+  /** Has one reader. */
   readonly content: () => Readable;
 }
 
@@ -98,9 +95,8 @@ export interface Incoming {
 export interface Keyed {
   /** Stored in the record that the operation writes. */
   readonly mark: RequestFingerprint;
-  /** Used by an operation that claims the key itself. */
   readonly opening: IdempotentRequest;
-  /** Secret that only this request and its repetitions share. */
+  /** Shared only with the request's repetitions. */
   readonly seed: () => Buffer;
 }
 
@@ -123,15 +119,15 @@ export type Effect<R> =
       ) => Promise<Answer | undefined>;
     }
   /**
-   * The operation claims the key atomically with its effect, and finds earlier results. `pending`
-   * resolves when a refused attempt's outcome is known; undefined if it is.
+   * The operation claims the key atomically with its effect. `pending` resolves when a refused
+   * attempt's outcome is known.
    */
   | {
       readonly kind: 'opened';
       readonly pending: (mark: RequestFingerprint) => Promise<void> | undefined;
     };
 
-/** How approval rules see a row's requests; by default unchanged. */
+/** By default, rules see requests unchanged. */
 export interface RuledAs<B, Q> {
   /** The row that this row spells differently. */
   readonly as?: SpelledRow;
@@ -148,9 +144,9 @@ export interface RuledAs<B, Q> {
 }
 
 export interface Media {
-  /** The body is a stream of any length. The first type is the default. */
+  /** Streams of any length; by default of the first type. */
   readonly takes?: readonly ContentType[];
-  /** Type of every 200. For events, `answers` has the schema of their data. */
+  /** For events, `answers` has the schema of their data. */
   readonly only?: 'text/event-stream' | ContentType;
   /** Alternatives to JSON for a 200. */
   readonly also?: readonly (
@@ -165,10 +161,9 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** A verb and a noun, used by generated clients. Never changes after a release. */
   readonly operationId: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{…}` parameters. Method and path identify the operation. */
+  /** With `{…}` parameters. */
   readonly path: string;
   readonly access: A;
-  /** Absent if console sessions may not call it. */
   readonly sessions?: SessionAccess;
   readonly summary: string;
   readonly body?: z.ZodType<B>;
@@ -181,7 +176,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly deprecated?: Deprecation;
   /** A GET honors If-None-Match, a PUT or PATCH If-Match. */
   readonly versioned?: true;
-  /** Mostly waits: it takes no slot, and limits its own concurrency. */
+  /** Takes no slot, and limits its own concurrency. */
   readonly waits?: true | ((request: RouteRequest<A, B, Q, P>) => boolean);
   /** Absent if only the stored answer proves the effect. */
   readonly effect?: Effect<RouteRequest<A, B, Q, P>>;
@@ -201,10 +196,7 @@ export interface Route extends Omit<
   readonly handle: (request: AnyRequest) => Answer | Promise<Answer>;
 }
 
-/**
- * Erases the row's types. The corridor calls `handle` only with input that the row's schemas and
- * access have accepted.
- */
+/** The corridor calls `handle` only with input that the row's schemas and access have accepted. */
 export const route = <A extends Access, B = undefined, Q = undefined, P = undefined>(
   spec: RouteSpec<A, B, Q, P>,
 ): Route => spec as unknown as Route;
@@ -215,7 +207,7 @@ export const created = (body: object): Answer => ({ status: 201, body });
 /** Enables conditional GET, and If-Match on PUT and PATCH. */
 export const versioned = (answer: Answer, revision: Revision): Answer => ({ ...answer, revision });
 
-/** The answer is not cacheable, and is stored only encrypted. */
+/** Not cacheable, and stored only encrypted. */
 export const secret = (answer: Answer): Answer => ({
   ...answer,
   secret: true,

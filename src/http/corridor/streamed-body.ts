@@ -9,8 +9,8 @@ const STALL_MS = 60_000;
 const LOOKS = 4;
 
 /**
- * A body of any length. Requests no data before the first read; destroying the stream keeps the
- * connection for an answer. Refuses an encoded body.
+ * Requests no data before the first read; destroying it keeps the connection for an answer. Refuses
+ * an encoded body.
  */
 export const streamedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
   checkEncoding(request);

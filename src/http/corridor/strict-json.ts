@@ -7,9 +7,9 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 const LONGEST_FIELD = 256;
 
 /**
- * Parses JSON in linear time and bounded stack. Refuses invalid UTF-8, nesting beyond 64, duplicate
- * keys, lone surrogates, `__proto__`, `constructor` and `prototype`, integers beyond 2^53 - 1 and
- * numbers beyond 1.8e308.
+ * Linear time and bounded stack. Refuses invalid UTF-8, nesting beyond 64, duplicate keys, lone
+ * surrogates, `__proto__`, `constructor` and `prototype`, integers beyond 2^53 - 1 and numbers
+ * beyond 1.8e308.
  */
 export const parseStrictJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw invalidArgument('body', 'must be UTF-8');
@@ -41,10 +41,7 @@ const CLOSING = 0x7d;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
-/**
- * Refuses what JSON.parse would accept. Invalid JSON may be misread here, but JSON.parse refuses
- * it.
- */
+/** Refuses what JSON.parse accepts. Invalid JSON may be misread: JSON.parse refuses it. */
 const checkStructure = (text: string): void => {
   const strings = new Strings(text);
   const frames: Frame[] = [];
@@ -95,7 +92,6 @@ const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
 /** Finds strings by native search; calls must go forward. */
 class Strings {
   readonly #text: string;
-  /** First backslash at or after the last queried position. */
   #backslash = -1;
   /** Not `indexOf`: V8's optimizer may run that pure call even if the result is unused. */
   readonly #search = /\\/g;

@@ -43,7 +43,6 @@ const withoutOddLengths = (value: unknown): unknown => {
   return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
 };
 
-/** Names each by its own path, unsafe fields first. */
 const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
@@ -101,7 +100,6 @@ const unitOf = (origin: string): string => {
 const allowedOf = (issue: Issue): readonly string[] | undefined =>
   issue.code === 'invalid_value' ? valuesOf(issue.values) : undefined;
 
-/** Omits the empty value of a flag. */
 const valuesOf = (values: readonly unknown[]): readonly string[] =>
   values.map(String).filter((value) => value !== '');
 
@@ -116,10 +114,7 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown => {
   return at;
 };
 
-/**
- * Unknown fields of a body, at most 16. They only cause a warning, so that clients of a richer
- * service still work.
- */
+/** At most 16. Only a warning, so that clients of a richer service still work. */
 export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
   const known = knownIn(schema);
   return (body) => {
@@ -143,7 +138,7 @@ export const refuseIfStrict = (query: string, [first]: readonly string[]): void 
 export const unknownFieldWarning = (name: string): string =>
   `299 - "unknown field ${printable(name)}"`;
 
-/** Unknown query parameters, at most 16. Without a schema every parameter is unknown. */
+/** At most 16. Without a schema every parameter is unknown. */
 export const unknownQueryWarnings = (
   schema: z.ZodType = z.object({}),
 ): ((query: string) => readonly string[]) => {

@@ -24,11 +24,9 @@ export interface CompatibleApiDeps extends Pick<
   'operations' | 'clock' | 'watchers' | 'tls' | 'clients' | 'admission'
 > {
   readonly terms: ControlDeps['terms'] & {
-    /** `others` and `manager` are absent if there are no other clusters. */
     readonly others?: OtherClusters;
     readonly manager?: ApiTerms['manager'];
   };
-  /** Absent without approval rules. */
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
   readonly audit: AuditSink | undefined;
@@ -39,8 +37,8 @@ export interface CompatibleServer extends HttpServer {
 }
 
 /**
- * The API of E2B's SDKs on its own listener: the control API, and traffic for sandboxes. Each call
- * maps to one operation of the REST API.
+ * Serves E2B's SDKs on its own listener: the control API, and traffic for sandboxes. Each call maps
+ * to one REST operation.
  */
 export const createCompatibleApi = ({
   terms,
@@ -112,7 +110,7 @@ const NAMED_TEMPLATE = /^\/templates\/aliases\/(.+)/;
 
 const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 
-/** Rewrites key and sandbox id to the REST API's forms. */
+/** Rewrites key and id to the REST API's forms. */
 const adopt = (request: IncomingMessage): void => {
   const { headers, url = '' } = request;
   const key = headers['x-api-key'];

@@ -17,7 +17,6 @@ export const hasCompatibleIds = (clusterId: string): boolean => CLUSTER.test(clu
 export const compatibleId = (id: InstanceId, clusterId = ''): string =>
   id.replaceAll('-', '') + clusterId;
 
-/** Parses such an id or a UUID. */
 export const sandboxNamed = (text: string): NamedSandbox | undefined => {
   const digits = FORM.exec(text);
   const id = digits ? digits.slice(1, 6).join('-') : text;

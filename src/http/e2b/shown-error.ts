@@ -1,6 +1,5 @@
 import type { ErrorAnswer } from '../reply/error-table.ts';
 
-/** SDKs read the number and show the text. */
 export interface ShownError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -19,7 +18,6 @@ export const shownError = ({ status: given, headers, body }: ErrorAnswer): Shown
   return { status, headers: rest, body: { code: status, message } };
 };
 
-/** SDKs show only the text. */
 const withDetail = (
   error: string,
   { approvalId, message }: Readonly<Record<string, unknown>>,

@@ -117,7 +117,7 @@ export const answeredHeaders = (
   eachPair(answer.rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
     if (ORIGIN_WIDE.has(lower) || named.has(lower)) return;
-    // RFC 9110, 8.6: a 204 has no body.
+    // RFC 9110, 8.6: a 204 lacks a body.
     if (lower === 'content-length' && answer.statusCode === 204) return;
     kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
   });

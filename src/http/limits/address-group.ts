@@ -1,10 +1,9 @@
 import { isIPv6 } from 'node:net';
 
-/** Unwraps an IPv4-mapped IPv6 address. */
 export const plainAddress = (address: string): string =>
   /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
 
-/** Addresses that count as one client: an IPv4 address, or the /64 of an IPv6 address. */
+/** Addresses that count as one client; /64 for IPv6. */
 export const addressGroup = (address: string): string => {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.toLowerCase().split('%')[0]?.split('::') ?? [];

@@ -22,16 +22,15 @@ export interface AdmissionDeps {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly answers: AnswerBudget;
-  /** Absent for unlimited rates. */
   readonly keyRates?: KeyRates;
   readonly turns?: Turns;
   readonly pace?: Pick<RefusalPace, 'hold'>;
   readonly bounds?: Partial<AdmissionBounds>;
 }
 
-/** Least delay, in ms, of a refusal before parsing. */
+/** Least delay of a refusal before parsing. */
 const TURNED_AWAY_MS = 100;
-/** Longer bodies, in bytes, wait for another turn before they are parsed. */
+/** Longer bodies wait for another turn before they are parsed. */
 const LONG_BYTES = 16_384;
 /** Requests with an unknown key share one queue. */
 const STRANGERS = '';
@@ -44,9 +43,8 @@ const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this conne
 const TOO_MUCH_WAITS = prepared(tooMuchWaits());
 
 /**
- * Admits requests on all ports: limits concurrent operations, each tenant's share of them and of
- * the event loop, memory, key rates and connections. Refuses excess requests before they cost
- * anything, and paces refusals. Always answers health checks.
+ * Admits requests on all ports within limits of operations, tenants' shares, memory, key rates and
+ * connections. Refuses excess requests before they cost anything. Always answers health checks.
  */
 export class Admission {
   readonly bounds: AdmissionBounds;
@@ -94,7 +92,7 @@ export class Admission {
     socket.once('close', this.#ofAddress.take(keys, overloaded));
   }
 
-  /** True if it refused or ignored the request: then do nothing more. */
+  /** True if it refused or ignored the request: do nothing more. */
   turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
@@ -117,10 +115,7 @@ export class Admission {
     return true;
   }
 
-  /**
-   * Waits for the key's tenant's turn before parsing. False if the request was refused or its
-   * client left.
-   */
+  /** Runs before parsing. False if the request was refused or its client left. */
   async begin(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     if (isHealth(request)) return true;
     const caller = this.#clients.knownCaller(request);
@@ -140,7 +135,7 @@ export class Admission {
     this.#keyRates.count(caller, request);
   }
 
-  /** Returns undefined if an authenticated request may proceed, else resolves when it may. */
+  /** Undefined if the request may proceed. */
   admit(caller: Caller, request: IncomingMessage): Promise<void> | undefined {
     this.#keyRates.count(caller, request);
     if (this.#begun.has(request)) return this.working(caller);
@@ -153,7 +148,6 @@ export class Admission {
     return bytes > LONG_BYTES ? this.#turns.take(tenantKey(caller), true) : this.working(caller);
   }
 
-  /** Charges the event loop's time to the caller. */
   working(caller: Caller): undefined {
     return this.#turns.working(tenantKey(caller));
   }

@@ -4,7 +4,7 @@ import { addressGroup } from './address-group.ts';
 
 const MOST_WAITING = 10_000;
 
-/** Limits rejected API keys to 20 a minute per address (IPv6: /64), across all replicas. */
+/** At most 20 rejected keys a minute per address (IPv6: /64), across all replicas. */
 export class BadKeys {
   readonly #clock: Clock;
   readonly #operations: Pick<Operations, 'countRejectedKey'>;
@@ -15,7 +15,7 @@ export class BadKeys {
     this.#operations = operations;
   }
 
-  /** Seconds until the address may try another key; 0 if at once. */
+  /** In seconds; 0 to try another key at once. */
   waitOf(address: string): number {
     const until = this.#until.get(addressGroup(address));
     return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#clock.now()) / 1_000));

@@ -1,24 +1,21 @@
-/** Connection limits of one port. */
 export interface PortBounds {
-  /** In ms, until the last header and the last byte of the body. */
+  /** Until the last header, and the last byte of the body. */
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** In ms; must exceed the keep-alive timeout of a load balancer in front. */
+  /** Must exceed the keep-alive timeout of a load balancer in front. */
   readonly keepAliveTimeoutMs: number;
   readonly maxConnections: number;
 }
 
-/** Limits of each port, and of all together. */
 export interface AdmissionBounds extends PortBounds {
   /** Trusted proxies are exempt. */
   readonly maxConnectionsPerAddress: number;
-  /** Concurrent operations; more are refused. */
+  /** More are refused. */
   readonly maxInFlight: number;
-  /** Unanswered requests of a connection. */
   readonly maxPipelined: number;
-  /** In ms; then an unread answer is cut. */
+  /** Then an unread answer is cut. */
   readonly answerStallMs: number;
-  /** Total bytes of incomplete bodies; beyond it, the oldest are refused. */
+  /** Beyond these, the oldest incomplete bodies are refused. */
   readonly maxArrivingBytes: number;
 }
 

@@ -2,19 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './address-group.ts';
 
-/** The client's address, also behind a trusted proxy. */
 export interface ClientAddresses {
   /** Empty if the connection is closed. */
   readonly of: (request: IncomingMessage) => string;
   /** `https://host:port` as the client sees it. */
   readonly base: (request: IncomingMessage) => string;
-  /** Whether the connection comes from a trusted proxy. */
   readonly isProxy: (remoteAddress: string | undefined) => boolean;
 }
 
 /**
- * `trustedProxies` are addresses or CIDR ranges. Only their X-Forwarded-* count, else their
- * Forwarded (RFC 7239). The client is the last address that is not a trusted proxy.
+ * Only trusted proxies' X-Forwarded-* count, else their Forwarded (RFC 7239). The client is the
+ * last address that is not a trusted proxy.
  */
 export const clientAddresses = (trustedProxies: readonly string[]): ClientAddresses => {
   const trusted = blockListOf(trustedProxies);
@@ -119,7 +117,7 @@ export interface AddressRange {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** Parses an address or a CIDR range (RFC 4632). */
+/** RFC 4632 */
 export const parseAddressRange = (text: string): AddressRange | undefined => {
   const [address = '', prefix, ...more] = text.split('/');
   const version = isIP(address);

@@ -17,7 +17,6 @@ export interface ClientsDeps {
   >;
   readonly clock: Clock;
   readonly log: Log;
-  /** Addresses and CIDR ranges whose forwarding headers count. */
   readonly trustedProxies?: readonly string[];
   /** Refuses a request with both a key and a session cookie. */
   readonly hasConsole?: boolean;
@@ -26,23 +25,22 @@ export interface ClientsDeps {
 /** Identifies clients by address and API key. */
 export interface Clients extends ClientAddresses {
   /**
-   * Refuses a bad key with INVALID_API_KEY, and with RATE_LIMITED after 20 bad keys a minute from
-   * one address. A good key always works. Synchronous if this replica knows the key.
+   * Refuses a bad key with INVALID_API_KEY, and with RATE_LIMITED after 20 a minute from one
+   * address. A good key always works. Synchronous if this replica knows the key.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
   /**
-   * Runs `look`, which authenticates by other means, with the client's address group. INVALID_TOKEN
-   * counts as a bad key. Refuses a blocked address without a lookup.
+   * For other means than keys. INVALID_TOKEN counts as a bad key; a blocked address gets no lookup.
    */
   readonly lookUp: <T>(request: IncomingMessage, look: LookUp<T>) => Promise<T>;
   /** Undefined unless this replica knows the key. Counts nothing. */
   readonly knownCaller: (request: IncomingMessage) => Caller | undefined;
   readonly tenantOf: (request: IncomingMessage) => string | undefined;
-  /** In ms, if within two weeks. Undefined for a key that was short-lived from the start. */
+  /** In ms, if within two weeks. Undefined for short-lived keys. */
   readonly keyEndOf: (caller: Caller) => number | undefined;
-  /** Calls `ended` when the key is revoked or expires. Returns a function that stops watching. */
+  /** Reports that the key was revoked or expired. Returns a function that stops watching. */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
-  /** Whether a manager sent the request over a link; absent without links. */
+  /** A manager sent the request over a link. */
   readonly isLinked?: (request: IncomingMessage) => boolean;
 }
 

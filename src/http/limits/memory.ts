@@ -4,8 +4,8 @@ import type { Log } from '../../contracts/log.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 
 /**
- * Bounds the memory of incomplete bodies. Beyond `mostBytes` refuses the oldest, so a client that
- * sends slowly on many connections yields to faster ones.
+ * Beyond `mostBytes` refuses the oldest body, so a client that sends slowly on many connections
+ * yields to faster ones.
  */
 export class ArrivingBodies {
   readonly #mostBytes: number;
@@ -38,7 +38,7 @@ interface Arriving {
   readonly refuse: () => void;
 }
 
-/** Reserves nothing before the first call, and releases everything when the response closes. */
+/** Reserves nothing before the first call. Releases everything when the response closes. */
 export const roomOf = (
   res: ServerResponse,
   answers: AnswerBudget,
@@ -60,10 +60,7 @@ export const roomOf = (
 /** Shorter answers are not watched: connections bound their number. */
 const LONG_BYTES = 64 * 1024;
 
-/**
- * Cuts answers that make no progress for `stallMs`: a tenant could request megabytes and never
- * read.
- */
+/** A tenant could request megabytes and never read. */
 export class UnreadAnswers {
   readonly stallMs: number;
   readonly #log: Log;

@@ -3,7 +3,7 @@ import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../reply/error-table.ts';
 import { requestIdFrom } from './request-head.ts';
 
-/** Serialized once, without a request id, so that a refusal is cheap. */
+/** Serialized once, so that a refusal is cheap. */
 export interface PreparedAnswer {
   readonly status: number;
   readonly headers: readonly string[];

@@ -5,7 +5,7 @@ import { Allowances } from '../../lib/allowance.ts';
 export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 export const MOST_HELD_MS = 3_000;
-/** For all tenants together; each takes up to 20 kB. */
+/** All tenants together; each takes up to 20 kB. */
 export const MOST_HELD = 4_096;
 
 export interface RefusalPaceTerms {
@@ -16,8 +16,8 @@ export interface RefusalPaceTerms {
 }
 
 /**
- * Delays refusals for lack of capacity, so that a client that retries at once is refused 100 times
- * a second. Beyond `MOST_HELD` they are immediate, since delayed ones take memory.
+ * Without delays, a client that retries at once is refused as fast as the machine can. Beyond
+ * `MOST_HELD` refusals are immediate, since delayed ones take memory.
  */
 export class RefusalPace {
   readonly #now: () => number;
@@ -36,7 +36,7 @@ export class RefusalPace {
     this.#wait = wait;
   }
 
-  /** Delays by at least `leastMs`. Undefined if the refusal may be sent at once. */
+  /** Undefined if the refusal may be sent at once. */
   hold(tenant: string, leastMs = 0): Promise<void> | undefined {
     const now = this.#now();
     const own = this.#ofTenant.of(tenant, now);

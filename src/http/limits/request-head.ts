@@ -3,9 +3,8 @@ import { HOST } from './client-address.ts';
 import { randomUUID } from 'node:crypto';
 
 /**
- * Reduces the target to path and query, and moves the host of the absolute form (RFC 9112, 3.2.2)
- * to the Host header, so that all code reads the same target. False for an invalid target: then
- * read nothing else of the request.
+ * Moves the host of the absolute form (RFC 9112, 3.2.2) to the Host header, so that all code reads
+ * the same target. If false, read nothing else of the request.
  */
 export const takeTarget = (
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -27,10 +26,7 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/**
- * Moves the key from `Authorization: Bearer` (RFC 6750, 2.1) to SERVICE-API-KEY, and removes it so
- * that it is not forwarded.
- */
+/** RFC 6750, 2.1. Removes the key, so that it is not forwarded. */
 export const takeBearer = (request: IncomingMessage): void => {
   const { headers, rawHeaders } = request;
   const [, key] = BEARER.exec(headers.authorization ?? '') ?? [];
@@ -51,7 +47,7 @@ export const requestIdFrom = (header: string | string[] | undefined): string =>
 /** Browsers accept `__Host-` cookies only over TLS and from loopback. */
 export const SESSION_COOKIE = '__Host-sandpool-session';
 
-/** A repeated cookie counts as absent: another host may have set one of the two. */
+/** Ignores a repeated cookie, since another host may have set it. */
 export const cookieOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
   const values = (headers.cookie ?? '')
     .split(';')
@@ -65,7 +61,6 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
 export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
   headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 
-/** `/v1` if the client used it, else empty. */
 export const askedBase = (path: string): string => (path.startsWith('/v1/') ? '/v1' : '');
 
 export const withoutBase = (path: string): string => path.slice(askedBase(path).length);

@@ -8,8 +8,8 @@ export const overloaded = (): Refusal =>
   unavailable('too many requests are under way; try again shortly');
 
 /**
- * Limits concurrent operations. One tenant may use half of the slots, and a quarter for one kind of
- * operation. Operations that mostly wait take no slot.
+ * One tenant may use half of the slots, and a quarter for one kind of operation. Operations that
+ * mostly wait take no slot.
  */
 export class Places {
   readonly #permits: Permits<'all' | 'kind' | 'tenant'>;
@@ -41,7 +41,7 @@ export class Places {
   }
 }
 
-/** Requests of each API key on this replica, with a burst of one second. */
+/** Per replica, with a burst of one second. */
 export class KeyRates {
   readonly #perSecond: number;
   readonly #now: () => number;
@@ -55,7 +55,7 @@ export class KeyRates {
     this.#ofKey = new Allowances({ perSecond, most: perSecond - 1 });
   }
 
-  /** Counts a request once. Throws RATE_LIMITED over the limit. */
+  /** Throws RATE_LIMITED over the limit. */
   count({ keyId }: Pick<Caller, 'keyId'>, request: object = {}): void {
     const waitMs = this.#count(keyId, request);
     if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);

@@ -6,23 +6,24 @@ export interface TurnsTerms {
   readonly metrics: Metrics;
   /** Monotonic, in ms. */
   readonly now?: () => number;
-  /** CPU time of the process in ms. */
   readonly processorMs?: () => number;
   /** A tenant may use half of the slots that the others leave. */
   readonly mostWaiting?: number;
 }
 
-/** In one turn of the loop, in ms, for the first request of each tenant. */
+/**
+ * In each turn, requests of tenants without one start for FIRST_MS. While other tenants are active,
+ * further requests start only for MORE_MS.
+ */
 const FIRST_MS = 20;
-/** Like FIRST_MS, for further requests while other tenants are active. */
 const MORE_MS = 2;
-/** Time in ms that a tenant counts as active after a request. */
+/** A tenant counts as active this long after a request. */
 const ABOUT_MS = 1_000;
-/** Work that blocks the loop for COSTLY_MS is charged to its tenant, up to MOST_PAID_MS. */
+/** Work that blocks the loop this long is charged to its tenant, up to MOST_PAID_MS. */
 const [COSTLY_MS, MOST_PAID_MS] = [5, 100];
 /** Beyond a burst of 20 ms, a tenant rests as long as its costly work took. */
 const LOOP_MS = { perSecond: 1_000, most: 20 };
-/** Waiting requests of a resting tenant, and waiting long bodies. */
+/** For a resting tenant, and for long bodies. */
 export const MOST_COSTLY_WAITING = { ofTenant: 64, inAll: 512 };
 
 interface Waiting {
@@ -31,9 +32,9 @@ interface Waiting {
 }
 
 /**
- * Divides the event loop between tenants. Each turn starts one request per tenant, and more if the
- * turn was short; others wait, round robin. A tenant with costly requests gets half of the time
- * while others are active. Sandboxes' CPU time does not count.
+ * Each turn of the event loop starts one request per tenant, and more if the turn was short; others
+ * wait, round robin. A tenant with costly requests gets half of the time while others are active.
+ * Sandboxes' CPU time does not count.
  */
 export class Turns {
   readonly #now: () => number;
@@ -46,7 +47,7 @@ export class Turns {
   #latest = { tenant: '', at: -ABOUT_MS };
   #before = { tenant: '', at: -ABOUT_MS };
   #turn: number | undefined;
-  /** Sampled before the turn. Reading costs more than a short turn. */
+  /** Reading costs more than a short turn. */
   #asked = { at: -COSTLY_MS, processorMs: 0 };
   /** A timer waits for the first resting tenant. */
   #isResting = false;
@@ -70,8 +71,7 @@ export class Turns {
   }
 
   /**
-   * Returns undefined if the request may start, else resolves when it may. Rejects with
-   * RATE_LIMITED if too many of the tenant wait.
+   * Undefined if the request may start. Rejects with RATE_LIMITED if too many of the tenant wait.
    */
   take(tenant: string, isLong = false): Promise<void> | undefined {
     this.#note(tenant);
@@ -92,8 +92,7 @@ export class Turns {
   }
 
   /**
-   * Charges the loop's time to this tenant until another works or the loop is free. Repeat after
-   * waiting for anything but promises.
+   * Until another tenant works or the loop is free. Repeat after waiting for anything but promises.
    */
   working(tenant: string): undefined {
     this.#pay();
@@ -107,7 +106,6 @@ export class Turns {
     });
   }
 
-  /** Whether another tenant was active lately. */
   othersThan(tenant: string): boolean {
     const other = this.#latest.tenant === tenant ? this.#before : this.#latest;
     return this.#now() - other.at < ABOUT_MS;

@@ -166,7 +166,7 @@ export class EventStreams {
 const write = (response: ServerResponse, { event, id, data }: ServerEvent): boolean => {
   const head =
     (id === undefined ? '' : `id: ${id}\n`) + (event === undefined ? '' : `event: ${event}\n`);
-  // JSON has no line breaks: one data line is enough.
+  // JSON lacks line breaks, so one data line is enough.
   return data instanceof AsciiJson
     ? response.write(`${head}data: ${data.text}\n\n`, 'latin1')
     : response.write(`${head}data: ${JSON.stringify(data)}\n\n`);

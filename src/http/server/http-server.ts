@@ -77,7 +77,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (await admission.begin(request, response)) await handle(request, response);
   };
-  /** On a surface port there is no turn yet: a sandbox's token names no tenant. */
+  /** A surface port gives turns later, since a sandbox's token names no tenant. */
   const answerAtGateway = async (
     gateway: NonNullable<typeof deps.gateway>,
     ...[request, response]: Parameters<RequestListener>

@@ -150,7 +150,7 @@ class ProcessWire {
     }
   }
 
-  /** `undefined` ends the input. Retries while the process has no room. */
+  /** `undefined` ends the input. Retries while the process is full. */
   async #give(bytes: Buffer | undefined, done: () => void): Promise<void> {
     const { caller, ask } = this.#of;
     const { sandboxId, processId } = ask;

@@ -64,8 +64,8 @@ export class Reconciling {
   }
 
   /**
-   * Ends everything else than `kept`, waits for rest, and reports what is missing. Asks each
-   * replica once more about all sandboxes for the history.
+   * Ends everything except the kept sandboxes, waits for rest, and reports what is missing. Asks
+   * each replica once more about all sandboxes for the history.
    */
   async unreconciled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;

@@ -5,7 +5,6 @@ import type { Context } from '../../reply/context.ts';
 
 const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
 
-/** Longer than the longest wait of a claim. */
 const MOST_WAIT_MS = 600_000;
 
 const ToldClaim = z.object({

@@ -6,7 +6,6 @@ import { FREE, type Pass } from '../pass.ts';
 import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { ClaimOverLink } from './claim-over-link.ts';
 
-/** A row with the checks derived from its schemas. */
 export interface ServedRoute extends Route {
   readonly unknownOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
@@ -17,7 +16,7 @@ const NO_BYTES = Buffer.alloc(0);
 
 export type RoutedContext = Context & { params: Record<string, string> };
 
-/** One request in the corridor. Fields name the stage that sets them; later stages read them. */
+/** Fields name the stage that sets them; later stages read them. */
 export class Exchange {
   readonly row: ServedRoute;
   readonly context: RoutedContext;
@@ -39,7 +38,6 @@ export class Exchange {
   bytes: Buffer = NO_BYTES;
   value: unknown;
   unknown: readonly string[] = [];
-  /** read: a manager's options for a forwarded claim. */
   overLink: ClaimOverLink = {};
 
   /** approve, if there are rules. */
@@ -82,13 +80,12 @@ export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
   row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
 export interface Elsewhere {
-  /** False if the answering cluster stores the answer instead. */
   readonly isKept: boolean;
   /** Throws AnsweredElsewhere if the answer must not be stored. */
   readonly answer: (request: AnyRequest) => Promise<Answer>;
 }
 
-/** One stage. It calls `next` for the later stages, answers, or throws. */
+/** It calls `next`, answers, or throws. */
 export type Stage = (exchange: Exchange, next: () => Promise<void>) => Promise<void>;
 
 export const walk = (stages: readonly Stage[], exchange: Exchange): Promise<void> => {

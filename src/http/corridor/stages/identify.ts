@@ -15,8 +15,7 @@ interface IdentifyDeps extends AskingDeps {
 }
 
 /**
- * Identifies the caller, checks access and the key's rate, and waits for the tenant's turn on the
- * event loop. Most requests had that turn before they were parsed.
+ * Identifies the caller, checks access and rate, and waits for the tenant's turn on the event loop.
  */
 export const identify =
   (deps: IdentifyDeps): Stage =>
@@ -55,10 +54,7 @@ const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promi
   return row.access === 'open' ? NOBODY : byKey(row, deps.clients, context);
 };
 
-/**
- * A valid key, or the cookie of an ended session, gets CONSOLE_SESSION_REQUIRED; a request without
- * either the usual refusal.
- */
+/** A valid key, or the cookie of an ended session, gets CONSOLE_SESSION_REQUIRED. */
 const fromConsole = async (
   row: Route,
   { clients, sessionOf }: AskingDeps,

@@ -20,8 +20,8 @@ export const onlyHere =
   };
 
 /**
- * The other cluster that `clusterID` selects. Refuses with INVALID_ARGUMENT if body, query and pool
- * name disagree, or if the row creates only here.
+ * The other cluster of `clusterID`. Refuses with INVALID_ARGUMENT if body, query and pool name
+ * disagree, or if the row creates only here.
  */
 export const namedCluster = ({ row, request, context, clusterId }: Named): string | undefined => {
   const asked = namedByQuery(request.query) ?? namedByBody(row, request.body, context.querystring);
@@ -47,14 +47,14 @@ const poolsCluster = (query: unknown): string | undefined => {
 };
 
 const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';
-/** They create only on this cluster; with the message for another one. */
+/** They create only on this cluster. */
 const MADE_HERE: Readonly<Record<string, string>> = {
   createEnv: 'must be this cluster, which keeps the env; its members have a clusterID each',
   createApiKey: KEY_IS_MADE_HERE,
   createApiKeyForTenant: KEY_IS_MADE_HERE,
 };
 
-/** These rows ignore `clusterID` in the query, but a contradiction is a client's mistake. */
+/** They ignore `clusterID` in the query, but a contradiction is a client's mistake. */
 const namedByBody = (
   row: Pick<Route, 'operationId'>,
   body: unknown,

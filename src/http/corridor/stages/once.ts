@@ -6,9 +6,7 @@ import { FREE } from '../pass.ts';
 import type { Answer, AnyRequest } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
-/**
- * Uses a grant for one effect. Under a key, stores the first answer and replays it on any replica.
- */
+/** Uses a grant for one effect. Under a key, replays the first answer on any replica. */
 export const once =
   (deps: IdempotencyDeps): Stage =>
   async (exchange, next) => {

@@ -25,9 +25,8 @@ interface ReadDeps {
 }
 
 /**
- * Validates path, query and body, and builds the handler's request. Strips this cluster's prefix
- * from names; refuses other clusters' names with CLUSTER_NOT_FOUND unless a manager located them.
- * Unknown fields get a warning, or a refusal with `?strict=true`.
+ * Validates path, query and body. Refuses other clusters' names with CLUSTER_NOT_FOUND unless a
+ * manager located them. Unknown fields get a warning, or a refusal with `?strict=true`.
  */
 export const read =
   (deps: ReadDeps): Stage =>

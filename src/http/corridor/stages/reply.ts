@@ -113,7 +113,7 @@ const tagView = (context: Context, tag: string): void => {
   context.remove('Content-Type');
 };
 
-/** A failure destroys the connection, so that the client does not take the content for complete. */
+/** Destroys the connection on a failure: the client must not take the content for complete. */
 const giveStream = (
   context: Context,
   { status, headers, body: { content } }: Answer & { readonly body: StreamedAnswer },
@@ -124,7 +124,6 @@ const giveStream = (
   content.once('error', () => res.destroy());
   if (content.errored) res.destroy();
   res.once('close', () => content.destroy());
-  // As above, for a file or an archive.
   context.set('X-Content-Type-Options', 'nosniff');
   context.set('Content-Security-Policy', 'sandbox');
   context.body = content;

@@ -13,11 +13,11 @@ export interface CreateTerms {
   readonly clusterId: string;
   readonly templates: ReadonlyMap<string, string>;
   readonly waitMs: number;
-  /** Permitted prefixes of images; empty to forbid images. */
+  /** Permitted prefixes; empty to forbid images. */
   readonly images: readonly string[];
   /** Start time for a sandbox with an image, in ms. */
   readonly imageWaitMs: number;
-  /** Whether ports need no token. */
+  /** Ports need no token. */
   readonly openPorts: boolean;
   /** Handles `autoPause` if the daemon can't pause sandboxes. */
   readonly withoutPause: 'refuse' | 'end';
@@ -34,15 +34,14 @@ export interface CreateDeps {
 export interface CreateRequest {
   readonly body: NewSandboxBody;
   readonly lifetimeSeconds: number;
-  /** In ms; undefined for the default in `terms`. */
   readonly waitMs?: number;
   readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Claims an instance of the template's pool or env, or starts one for its image. Ends the sandbox
- * if the client has left, unless its Idempotency-Key can find it again.
+ * Claims from the template's pool or env, or starts its image. If the client has left, ends the
+ * sandbox unless its Idempotency-Key can find it again.
  */
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
@@ -156,7 +155,7 @@ const INSTEAD = {
 
 type Asked = Pick<NewSandboxBody, 'allow_internet_access' | 'network'>;
 
-/** The field that requests a sandbox without a network. Refuses rules that no pool can enforce. */
+/** Refuses rules that no pool can enforce. */
 const fieldThatClosesNetwork = (
   { allow_internet_access: internet, network }: Asked,
   { openPorts }: { readonly openPorts: boolean },

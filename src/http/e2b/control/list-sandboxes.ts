@@ -19,9 +19,8 @@ const MOST_READS = 50;
 const SLACK = 100;
 
 /**
- * Lists the caller's running sandboxes by claim time. Never skips a sandbox that existed
- * throughout, and never repeats one. A page that needs too many reads is short or empty, and the
- * list continues.
+ * Ordered by claim time. Never skips a sandbox that existed throughout, and never repeats one. A
+ * page that needs too many reads is short.
  */
 export const listRunning = async (
   operations: Pick<Operations, 'listSandboxes'>,
@@ -65,7 +64,7 @@ export const listRunning = async (
       if (isWanted(view, rest)) found.push({ view, its: seen });
     }
     if (isLast) break;
-    // Read the last item again, to detect a shift.
+    // Detects a shift.
     offset = begin + items.length - 1;
   }
   return pageOf(found, limit, undefined);
@@ -84,7 +83,6 @@ const fromNewest = async (list: Read, begin: number): Promise<Listed> => {
   return { items, begin, isLast: items.length < READ };
 };
 
-/** Reads a newest-first list from its end. */
 const fromOldest = async (list: Read, begin: number): Promise<Listed> => {
   const counted = await list({ limit: 1, offset: 0 });
   const offset = Math.max(0, counted.total - begin - READ);

@@ -26,10 +26,7 @@ export const domainOf = (
 /** URL parsers reject a host name that ends in an address. */
 const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\])(?=:|$)/;
 
-/**
- * Empty if rules permit the key no operation in the sandbox. A token is subject to the same rules
- * as its key.
- */
+/** Empty if rules permit the key nothing in the sandbox. A token is subject to its key's rules. */
 export const tokensOf = (
   { operations, gate, caller }: Omit<ShowTerms, 'domain'>,
   { id, clusterId }: NamedSandbox,

@@ -39,7 +39,6 @@ export interface ControlDeps {
   readonly operations: Operations;
   readonly gate: ShowTerms['gate'];
   readonly terms: CreateTerms & {
-    /** Undefined for the request's host. */
     readonly domain: string | undefined;
   };
 }
@@ -48,10 +47,7 @@ export interface ControlDeps {
 const LIFETIME = { v1: 15, v2: 300 };
 const CONNECTED_SECONDS = 300;
 
-/**
- * The control API. Rows are named as their REST operations, so policy, audit and limits treat both
- * APIs alike.
- */
+/** Rows are named as their REST operations, so policy, audit and limits treat both APIs alike. */
 export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
   creation(deps, '/sandboxes', LIFETIME.v1),
   creation(deps, '/v2/sandboxes', LIFETIME.v2),
@@ -300,7 +296,7 @@ const connection = (deps: ControlDeps, path: string): Route =>
     },
   });
 
-/** Adds the end as the REST API's `idleTimeout` for rules. There, 0 would mean never. */
+/** For rules. A REST `idleTimeout` of 0 would mean never. */
 const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
 
 const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {

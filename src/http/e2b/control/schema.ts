@@ -78,9 +78,7 @@ const encodedPairs = z.string().transform((form, context) => {
   return z.NEVER;
 });
 
-/**
- * Position in the list: claim time, sandbox, and number of sandboxes before it, also by cluster.
- */
+/** Claim time, sandbox, and the number before it, also by cluster. */
 const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})((?:\.[0-9a-z]{1,25}:\d{1,9}){0,100})$/;
 export const MOST_PLACE_MS = 10 ** 15 - 1;
 export const MOST_OFFSET = 10 ** 9 - 1;
@@ -94,7 +92,6 @@ export interface Place {
   readonly others?: ReadonlyMap<string, number>;
 }
 
-/** Undefined if `tokenOf` did not write the text. */
 export const placeIn = (given: string): Place | undefined => {
   const [, at, id = '', offset, others = ''] =
     TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];

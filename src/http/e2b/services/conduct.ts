@@ -63,7 +63,7 @@ interface Permitted extends Omit<Conducted, 'sandbox'> {
   readonly sandbox: Pick<AddressedSandbox, 'caller'> & { readonly sandboxId: string };
 }
 
-/** Applies approval rules and audit to the calls that map to API operations. */
+/** Applies approval rules and audit to calls that map to API operations. */
 export class Conduct {
   readonly #deps: ConductDeps;
 
@@ -76,7 +76,7 @@ export class Conduct {
     return requestOf(operation).includes('{processId}');
   }
 
-  /** Refuses a call that a rule holds, without requesting approval: an SDK can't wait. */
+  /** Requests no approval: an SDK can't wait. */
   permit({ sandbox: { caller, sandboxId }, operation, processId }: Permitted): void {
     refuseHeld(this.#deps.gate, caller, {
       operations: [operation],
@@ -84,7 +84,6 @@ export class Conduct {
     });
   }
 
-  /** Refuses a held request that is answered elsewhere, and audits the refusal. */
   permitAsked({ port, isGuest, ...sandbox }: AskedPort, operation: ServedOperation): void {
     const { caller, sandboxId } = sandbox;
     const params = { sandboxId, endpointName: String(port) };
@@ -104,8 +103,8 @@ export class Conduct {
   }
 
   /**
-   * Audits changes and calls refused by a rule; only counts an admin's reads. `failure` is the
-   * error that the client got.
+   * Audits changes and refusals by rules; only counts an admin's reads. `failure` is the client's
+   * error.
    */
   note({ sandbox, operation, processId }: Conducted, failure?: unknown): void {
     const { caller, requestId, sandboxId } = sandbox;

@@ -6,7 +6,6 @@ export const SILENCE = Symbol('silence');
 const DEFAULT_SECONDS = 90;
 const MOST_SECONDS = 3_600;
 
-/** From the header `Keepalive-Ping-Interval`, in ms. */
 export const keepaliveMs = (header: string | null): number => {
   const seconds = /^[0-9]{1,6}$/.test(header ?? '') ? Number(header) : DEFAULT_SECONDS;
   return Math.min(Math.max(seconds, 1), MOST_SECONDS) * 1_000;
@@ -53,10 +52,7 @@ export async function* withSilences<T>(
   }
 }
 
-/**
- * A timer armed for one time is reused for later ones, so a busy stream does not arm one for each
- * piece.
- */
+/** Reused for later times, so a busy stream does not arm a timer for each piece. */
 class LateTimer {
   readonly #clock: Clock;
   #moment = 0;

@@ -33,7 +33,6 @@ export interface ServicesDeps {
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   readonly admission: RpcDeps['admission'];
-  /** Absent without an audit. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
@@ -43,17 +42,12 @@ export type ServedOperations = ProcessServiceDeps['operations'] &
   WriteFilesDeps['operations'] &
   Pick<Operations, 'execInSandbox'>;
 
-/**
- * Serves a sandbox's processes and files at its services port. Rejects before the head is sent,
- * with the error for the client.
- */
+/** Rejects before the head is sent, with the client's error. */
 export interface SandboxServices {
   (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
-  /**
-   * Refuses a request that a rule of this cluster holds and that another cluster or a port answers.
-   */
+  /** Refuses what a rule of this cluster holds and another cluster or a port answers. */
   readonly permit: (request: IncomingMessage, asked: AskedPort) => void;
-  /** Ends all streams with `unavailable`: clients reconnect to another replica. */
+  /** With `unavailable`: clients reconnect to another replica. */
   readonly endStreams: () => void;
   readonly stop: () => void;
 }

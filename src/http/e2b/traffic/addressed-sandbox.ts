@@ -1,10 +1,8 @@
 import type { InstanceId } from '../../../model/identifiers.ts';
 import type { Caller } from '../../../model/tenant.ts';
 
-/** The sandbox and the sender of a request. */
 export interface AddressedSandbox {
   readonly sandboxId: InstanceId;
-  /** Caller of the token's API key. */
   readonly caller: Caller;
   readonly requestId: string;
   /** Aborts when the client leaves or its key is revoked. */

@@ -27,17 +27,15 @@ export interface AdmissionDeps {
   readonly terms: {
     /** Ports need no token. */
     readonly openPorts: boolean;
-    /** May follow a sandbox's id. */
     readonly clusterId: string;
-    /** Absent without other clusters. */
     readonly others?: OtherClusters;
   };
 }
 
-/** Forwards requests to a manager's other clusters. */
+/** Serves a manager's other clusters. */
 export interface OtherClusters {
   readonly listOthers: () => readonly ClusterView[];
-  /** Passes on the other cluster's refusals. */
+  /** Passes on their refusals. */
   readonly toCluster: (
     admitted: Admitted,
     request: IncomingMessage,
@@ -59,8 +57,8 @@ export const isOpen = (port: number): boolean =>
   port !== SERVICES_PORT && port !== INTERPRETER_PORT;
 
 /**
- * Identifies sandbox and caller. A missing, wrong or foreign token gets the same INVALID_TOKEN.
- * Does not check that the sandbox exists. For requests over a link, the manager has done this.
+ * A missing, wrong or foreign token gets the same INVALID_TOKEN. Does not check that the sandbox
+ * exists. For requests over a link, the manager has done this.
  */
 export const admitted = async (
   deps: AdmissionDeps,
@@ -85,7 +83,6 @@ export const admitted = async (
 
 interface Addressed {
   readonly text: string | undefined;
-  /** Undefined if the text is not an id. */
   readonly sandbox: NamedSandbox | undefined;
   readonly port: number;
 }
@@ -103,7 +100,7 @@ const withoutToken = async (
   throw invalidTokenAt(port);
 };
 
-/** Names the required header, which only SDKs know. */
+/** Only SDKs know the required header. */
 const invalidTokenAt = (port: number): Refusal =>
   port === SERVICES_PORT
     ? invalidToken()
@@ -156,9 +153,7 @@ const bySignature = async (
   return { sandboxId: signer.sandboxId, clusterId, caller, port: SERVICES_PORT, by: 'signature' };
 };
 
-/**
- * Other ports than the services port take either token, since clients send the one that they have.
- */
+/** Clients send the token that they have, so other ports than the services port take either. */
 const tokenOf = (
   { headers }: IncomingMessage,
   port: number,

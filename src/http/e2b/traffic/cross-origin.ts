@@ -7,15 +7,15 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const KEPT_SECONDS = '600';
 const NAMES = /^[\w\-, ]{1,1024}$/;
 
-/** Whether the request is a CORS preflight to Sandpool itself. */
+/** A CORS preflight to Sandpool itself. */
 export const isPreflight = (request: IncomingMessage): boolean =>
   request.method === 'OPTIONS' &&
   request.headers['access-control-request-method'] !== undefined &&
   isOurs(request);
 
 /**
- * Lets pages of all origins read the answer. Safe, since each request carries a key or token and
- * cookies are ignored. Sandboxes' programs decide for their own ports.
+ * For pages of all origins. Safe, since each request carries a key or token and cookies are
+ * ignored. Sandboxes' programs decide for their own ports.
  */
 export const letPagesRead = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.headers.origin === undefined || !isOurs(request)) return;
@@ -34,6 +34,6 @@ export const answerPreflight = (request: IncomingMessage, response: ServerRespon
   response.end();
 };
 
-/** The manager has already answered this for requests over a link. */
+/** The manager has already answered this. */
 const isOurs = (request: IncomingMessage): boolean =>
   linkedAddressOf(request) === undefined && !isOpen(portNamedBy(request));

@@ -11,7 +11,7 @@ import { sandboxNamed } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
 
 /**
- * Paths on a worker's server, open to links only. A request's signed identity covers its path: one
+ * Open to links only, on a worker's server. A request's signed identity covers its path: one
  * sandbox, port and kind of admission.
  */
 export const OVER_LINKS = { control: '/compatible/api', traffic: '/compatible/sandbox' } as const;
@@ -31,11 +31,10 @@ const TRAFFIC = /^\/compatible\/sandbox\/([0-9a-f-]{36})\/([0-9]{1,5})\/(token|s
 
 const addresses = new WeakMap<IncomingMessage, LinkedAddress | 'control'>();
 
-/** `control` for the control API; undefined if the request did not come over a link. */
+/** Undefined if the request did not come over a link. */
 export const linkedAddressOf = (request: IncomingMessage): LinkedAddress | 'control' | undefined =>
   addresses.get(request);
 
-/** Rewrites requests over links for this API's own listener. */
 export const overLinks = (
   server: Server,
   { clients, upgrade }: { readonly clients: Clients; readonly upgrade: Gateway['upgrade'] },

@@ -12,7 +12,6 @@ export interface FileLink {
 
 const OPERATIONS: Readonly<Record<string, string>> = { GET: 'read', HEAD: 'read', POST: 'write' };
 
-/** Undefined without a signature. */
 export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => {
   const { method = '', url = '' } = request;
   const [path] = url.split('?', 1);

@@ -1,4 +1,4 @@
-/** Headers with a secret of this API or a sandbox's name, in lower case. */
+/** They hold a secret or name a sandbox; in lower case. */
 export const TOKEN_HEADERS: ReadonlySet<string> = new Set([
   'x-access-token',
   'e2b-traffic-access-token',

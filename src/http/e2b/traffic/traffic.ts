@@ -47,10 +47,7 @@ export interface TrafficDeps {
   readonly audit: Pick<AuditSink, 'count'> | undefined;
 }
 
-/**
- * Answers requests for sandboxes until the caller's key is revoked: services at their port, the
- * sandbox's own programs at others.
- */
+/** Serves requests for sandboxes until the caller's key is revoked. */
 export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   const agent = new GatewayAgent();
 
@@ -162,7 +159,6 @@ const serve = async (
   response.writeHead(204).end();
 };
 
-/** `signal` aborts when the key is revoked or the client leaves. */
 const whileKeyIsGood = async (
   { clients }: TrafficDeps,
   { caller, by }: Admitted,
@@ -186,7 +182,7 @@ const whileKeyIsGood = async (
   }
 };
 
-/** For a request over a link, its path decides. */
+/** Links use their own paths. */
 const isTraffic = (request: IncomingMessage): boolean => {
   const linked = linkedAddressOf(request);
   return linked === undefined ? isForSandbox(request) : linked !== 'control';
@@ -247,7 +243,7 @@ const throughPort = async (
   }
 };
 
-/** The interpreter's server started before the claim, so it gets the claim's variables. */
+/** The interpreter's server started before the claim. */
 const VARIABLES = 'Sandpool-Claim-Env';
 /** In bytes; the interpreter's server accepts 64 KiB. */
 const MOST_OF_LINE = 32 << 10;
@@ -260,7 +256,7 @@ const OURS: ReadonlySet<string> = new Set([
   CLAIM_TERMS_HEADER,
 ]);
 
-/** Removes tokens and internal headers: the sandbox must not see them. */
+/** The sandbox must not see these. */
 const keepTokens = (request: IncomingMessage): void => {
   const { rawHeaders } = request;
   request.rawHeaders = rawHeaders.filter(
@@ -287,7 +283,6 @@ const seenOf = ({ clock }: TrafficDeps, { method = '', headers }: IncomingMessag
   startedAt: clock.now(),
 });
 
-/** Logs no paths, headers or bodies. */
 const note = (
   { log, clock, metrics }: TrafficDeps,
   { requestId, method, startedAt }: Seen,

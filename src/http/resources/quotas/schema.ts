@@ -37,7 +37,7 @@ const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
 
 const LONGEST_QUANTITY = 32;
 
-/** Quantities have no exponent. */
+/** Quantities lack exponents. */
 const plain = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, '');
 
 /** Any valid user name exists. */

@@ -38,7 +38,6 @@ export class Entries {
     if (kind !== 'folder') throw badArgument(`path: ${place.shown} is not a folder`);
   }
 
-  /** Refuses a list that exceeds one message. */
   async in(
     sandbox: AddressedSandbox,
     { place, depth }: { readonly place: Place; readonly depth: number },

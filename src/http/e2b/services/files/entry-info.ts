@@ -37,13 +37,11 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   metadata: stat.metadata,
 });
 
-/** Without the entry's names. */
 const FIELD_BYTES = 256;
 
 /** Time in ms between turns of the event loop. */
 export const SLICE_MS = 4;
 
-/** An upper bound of the size on the wire. */
 export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
   const slices = new Slices(SLICE_MS);
   let sum = 0;
@@ -55,10 +53,7 @@ export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> =>
   return sum;
 };
 
-/**
- * Writes JSON in the codec's format piece by piece, since encoding many entries at once would block
- * other calls.
- */
+/** Encoding many entries at once would block other calls. */
 export async function* entriesAsJson(
   entries: readonly EntryInit[],
 ): AsyncGenerator<Buffer, void, undefined> {

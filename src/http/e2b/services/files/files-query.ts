@@ -5,8 +5,8 @@ import { requireUser } from '../user.ts';
 const LONGEST = 16_384;
 
 /**
- * Reads the undecoded query of `/files`. All readers use it, so the signed file is the opened file.
- * Refuses repeated parameters.
+ * Undecoded. All readers use it, so the signed file is the opened file. Refuses repeated
+ * parameters.
  */
 export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, string> => {
   const query = new Map<string, string>();

@@ -25,7 +25,6 @@ export interface FilesystemServiceDeps {
   readonly clock: Clock;
 }
 
-/** Serves `filesystem.Filesystem` with the API's files. */
 export const filesystemService = (
   deps: FilesystemServiceDeps,
 ): Partial<ServiceImpl<typeof Filesystem>> => {
@@ -79,7 +78,7 @@ export const filesystemService = (
         await homes.place(sandbox, destination),
       ];
       const target = targetAt(sandbox, from.path);
-      // Refuse a missing source before creating folders.
+      // Before folders are created.
       await operations.statFile(sandbox.caller, target, context.signal);
       await makeParents(sandbox, to.path, context.signal);
       await operations.moveFile(sandbox.caller, target, {

@@ -6,14 +6,12 @@ import type { Operations } from '../../../../services/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 
 export interface Place {
-  /** Path that the caller sees. */
   readonly shown: string;
   readonly path: string;
 }
 
 interface Home {
   readonly path: string;
-  /** Whether `/home/user` exists. */
   readonly hasTheirs: boolean;
 }
 
@@ -25,10 +23,7 @@ const ASK_MS = 10_000;
 const MOST_BYTES = 4_096;
 const MOST_KNOWN = 10_000;
 
-/**
- * Resolves paths. Relative ones start at the home; `/home/user` means the home unless such a folder
- * exists.
- */
+/** Relative paths start at the home, which `/home/user` means unless such a folder exists. */
 export class Homes {
   readonly #operations: Pick<Operations, 'execInSandbox'>;
   readonly #known = new Map<string, Promise<Home>>();
@@ -68,7 +63,7 @@ export class Homes {
 
   async #ask({ caller, sandboxId }: AddressedSandbox): Promise<Home> {
     const request = { argv: ASK_HOME, timeoutMs: ASK_MS, outputLimit: MOST_BYTES };
-    // Others may share this answer: do not abort it by the first caller's signal.
+    // Others may share this answer: do not abort it.
     const signal = AbortSignal.timeout(2 * ASK_MS);
     const { stdout } = await this.#operations
       .execInSandbox(caller, sandboxId, { request, signal })
@@ -86,7 +81,6 @@ const beneath = (home: string, path: string): string => {
   return joined.length > 1 ? joined.replace(/\/$/, '') : joined;
 };
 
-/** Refuses an invalid path. */
 export const targetAt = ({ sandboxId }: AddressedSandbox, path: string): FileTarget => ({
   sandboxId,
   path: filePathOf('path', path),

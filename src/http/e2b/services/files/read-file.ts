@@ -24,7 +24,7 @@ export const readFile = async (
   if (path === '') throw invalidArgument('path', 'is required');
   const { path: found } = await homes.place(sandbox, path);
   const { range: asked, 'if-range': condition } = request.headers;
-  // Answers have no version: no condition can match.
+  // Answers lack a version, so no condition can match.
   const range = condition === undefined ? rangeOf(asked) : undefined;
   const order = { as: 'file', range, signal: sandbox.signal } as const;
   const opened = await asFile(() =>

@@ -25,8 +25,8 @@ export interface Watch {
 }
 
 /**
- * Follows a folder from the time it resolves. Reports a file moved into place as created and
- * written. Ends with `aborted` if changes were missed.
+ * Resolves when it watches. A file moved into place is created and written. Ends with `aborted` if
+ * changes were missed.
  */
 export const watchedEvents = async (
   operations: Pick<Operations, 'watchFiles'>,
@@ -40,7 +40,6 @@ export const watchedEvents = async (
     try {
       return await entries.at(sandbox, { shown, path }, signal);
     } catch (error) {
-      // The file is gone or a limit is reached.
       if (error instanceof Refusal) return undefined;
       throw error;
     }

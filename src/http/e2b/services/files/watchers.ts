@@ -15,7 +15,7 @@ const EVENT_BYTES = 512;
 /** A poll lasts at most FIRST_MS, and ends NEXT_MS after the last change. */
 const FIRST_MS = 200;
 const NEXT_MS = 30;
-/** Time without a poll after which a watcher is removed. */
+/** Unpolled watchers are removed then. */
 const UNASKED_MS = 600_000;
 
 interface Watcher {
@@ -31,9 +31,7 @@ interface Watcher {
   forget: () => void;
 }
 
-/**
- * Buffers events for polling clients. An ended watcher keeps its events until its permit is needed.
- */
+/** An ended watcher keeps its events until its permit is needed. */
 export class Watchers {
   readonly #clock: Clock;
   readonly #newId: () => string;
@@ -45,7 +43,6 @@ export class Watchers {
     this.#newId = newId;
   }
 
-  /** Returns the watcher's id. */
   async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
     const tenant = tenantKey(caller);
     const leave = this.#takePlace(sandboxId, tenant);

@@ -35,7 +35,6 @@ const MOST_TEXT = 1 << 20;
 const OCTETS = /^application\/octet-stream\b/i;
 const FORM = /^multipart\/form-data\b/i;
 
-/** Writes the body to one file, or each part of a form to its own. */
 export const writeFiles = async (
   deps: WriteFilesDeps,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -96,7 +95,6 @@ const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
   return kept.size === 0 ? undefined : Object.fromEntries(kept);
 };
 
-/** Decompresses gzip. */
 const contentOf = (request: IncomingMessage, response: ServerResponse): Readable => {
   if (request.headers['content-encoding']?.toLowerCase() !== 'gzip') {
     checkEncoding(request);
@@ -138,7 +136,7 @@ interface FileToWrite {
   readonly metadata: Metadata | undefined;
 }
 
-/** Turns a malformed form or gzip body into a refusal; returns other errors unchanged. */
+/** Returns other errors unchanged. */
 const malformed = (error: unknown): unknown => {
   if (error instanceof Refusal || error instanceof ClientGone || !(error instanceof Error))
     return error;
@@ -147,7 +145,7 @@ const malformed = (error: unknown): unknown => {
   return FORM_FAULT.test(error.message) ? invalidArgument('body', error.message) : error;
 };
 
-/** Busboy's messages: its errors have no codes. */
+/** Busboy's messages, since its errors lack codes. */
 const FORM_FAULT =
   /^(Unexpected end of|Malformed|Multipart: Boundary not found|Unsupported content)/;
 
@@ -158,10 +156,7 @@ interface Form {
   readonly metadata: Metadata | undefined;
 }
 
-/**
- * Writes parts in sequence. A path in the query applies to the only file; else file names are
- * paths.
- */
+/** A path in the query applies to the only file; else file names are paths. */
 const writeForm = async (
   deps: WriteFilesDeps,
   { request, response, path, metadata }: Form,

@@ -13,7 +13,6 @@ export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
   /** In ms; reported as the end of the stream. */
   readonly timeoutMs?: number;
-  /** The stream's error if the sandbox has ended. */
   readonly endOfSandbox: () => Promise<ConnectError | undefined>;
 }
 
@@ -25,7 +24,7 @@ export const startOf = ({ pid }: ProcessFact): Told => ({
   event: { event: { case: 'start', value: { pid } } },
 });
 
-/** Yields output, keepalives and the end. Writes the JSON of a `ProcessEvent` by hand for speed. */
+/** Writes the JSON of a `ProcessEvent` by hand for speed. */
 export async function* processFrames(
   { fact: { tty }, output }: Pick<ProcessFollow, 'fact' | 'output'>,
   { signal, timeoutMs, endOfSandbox, ...silences }: EventTerms,
@@ -91,7 +90,7 @@ const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts text only between UTF-8 characters, since some SDKs decode each piece on its own. Pieces may
+ * Some SDKs decode each piece on its own, so text is cut only between UTF-8 characters. Pieces may
  * share memory with their input.
  */
 export class WholeCharacters {

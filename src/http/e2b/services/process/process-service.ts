@@ -192,7 +192,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
   return { calls, streams };
 };
 
-/** Sends only the first message through the library, which needs much memory per stream. */
+/** The library needs much memory per stream, so it sends only the first message. */
 async function* handedOver<T>(
   context: HandlerContext,
   open: (terms: StreamTerms) => Promise<{ readonly first: T; readonly rest: FramesToCome }>,
@@ -285,7 +285,7 @@ interface Followed {
 class FollowedProcesses {
   readonly #all = new Map<string, Followed>();
 
-  /** Ends by the returned function, which may be repeated. */
+  /** The returned function may be repeated. */
   add(sandboxId: string, fact: ProcessFact): () => void {
     const key = keyOf(sandboxId, fact.pid);
     const known = this.#all.get(key);

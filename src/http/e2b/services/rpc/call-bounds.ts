@@ -14,9 +14,7 @@ const MOST_VALUES = 2_304;
 export const mostBytesOf = (path: string): number =>
   MOST_BYTES[path.slice(path.lastIndexOf('/') + 1)] ?? MOST_BYTES_OF_OTHERS;
 
-/**
- * Refuses JSON with too many values before parsing. `isFramed`: each message follows its length.
- */
+/** Runs before parsing. `isFramed`: each message follows its length. */
 export const boundValues = (body: Buffer, isFramed: boolean): void => {
   let left = MOST_VALUES;
   for (const message of isFramed ? messagesOf(body) : [body]) {
@@ -33,10 +31,7 @@ function* messagesOf(body: Buffer): Generator<Buffer, void, undefined> {
   }
 }
 
-/**
- * Splits a Connect stream into permitted messages, each with its head. Yields an incomplete last
- * message unchanged.
- */
+/** Each with its head. Yields an incomplete last message unchanged. */
 export async function* wholeMessages(
   content: AsyncIterable<Buffer>,
   permit: (message: Buffer) => Promise<void>,
@@ -67,7 +62,6 @@ export async function* wholeMessages(
 
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
 
-/** Up to `most` + 1. */
 const commasIn = (json: Buffer, most: number): number => {
   let commas = 0;
   for (let at = 0; at < json.length && commas <= most; at += 1) {

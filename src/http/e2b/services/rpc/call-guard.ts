@@ -10,7 +10,6 @@ import { isGone, rpcErrorOf } from './rpc-errors.ts';
 export interface Call {
   readonly sandbox: AddressedSandbox;
   readonly room: () => AnswerRoom;
-  /** Refuses a call for a process that a rule holds. */
   permitProcess: (processId: string) => void;
   longJson?: AsyncIterable<Uint8Array>;
   /** A stream's frames after the first message, if the call writes them itself. */
@@ -82,7 +81,6 @@ export class GuardedCall {
     this.#isNoted = true;
   }
 
-  /** Returns the error for the client. */
   failed(error: unknown): ConnectError {
     if (!this.#isNoted) this.#deps.conduct.note(this.#conducted, error);
     this.#isNoted = true;

@@ -27,10 +27,9 @@ export interface PlainOpening {
   ) => Promise<{ readonly first: Buffer; readonly rest: FramesToCome }>;
 }
 
-/** A streaming call served without the library. */
 export interface PlainStream {
   readonly path: string;
-  /** Undefined for any form that SDKs don't send: the library handles or refuses it. */
+  /** Undefined for forms that SDKs don't send: the library handles them. */
   readonly opening: (request: IncomingMessage, body: Buffer) => PlainOpening | undefined;
 }
 

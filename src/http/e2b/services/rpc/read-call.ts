@@ -15,9 +15,7 @@ export interface ReadCallTerms {
   readonly sandbox: AddressedSandbox;
 }
 
-/**
- * Reads a body at its tenant's turn. Refuses too large bodies, and too many values before parsing.
- */
+/** Reads at the tenant's turn. Refuses too many values before parsing. */
 export const readCall = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -31,7 +29,6 @@ export const readCall = async (
   return body;
 };
 
-/** Reads each message of a streaming call under the terms of `readCall`. */
 export const readMessages = (
   request: IncomingMessage,
   response: ServerResponse,

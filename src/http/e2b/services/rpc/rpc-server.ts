@@ -43,10 +43,7 @@ export interface RpcDeps {
 
 export interface RpcServer {
   readonly takes: (path: string) => boolean;
-  /**
-   * Resolves when the whole answer is sent. Rejects without sending anything if the sandbox is gone
-   * or the request is not a call.
-   */
+  /** Rejects without sending anything if the sandbox is gone or the request is not a call. */
   readonly answer: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -70,8 +67,8 @@ export const sandboxOf = (context: Pick<HandlerContext, 'values'>): AddressedSan
   callOf(context).sandbox;
 
 /**
- * Serves Connect RPC over HTTP/1.1. Calls in the SDKs' form bypass the library by `streams`, since
- * it allocates 50 KiB per stream.
+ * Connect RPC over HTTP/1.1. Calls in the SDKs' form bypass the library, which allocates 50 KiB per
+ * stream.
  */
 export const rpcServer = (
   deps: RpcDeps,
@@ -117,7 +114,6 @@ export const rpcServer = (
 
 interface Asked {
   readonly handler: UniversalHandler;
-  /** Serves the same call without the library. */
   readonly stream: PlainStream | undefined;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -309,15 +305,11 @@ const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): 
     response.once('drain', settle).once('close', settle);
   });
 
-/**
- * Ends open streams when the daemon stops, with `unavailable`: clients then reconnect to another
- * replica.
- */
+/** Ends streams with `unavailable`, so that clients reconnect to another replica. */
 class OpenStreams {
   readonly #open = new Set<AbortController>();
   #isStopping = false;
 
-  /** The signal aborts with the client's, and on `stop`. */
   async within<T>(client: AbortSignal, serve: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ending = new AbortController();
     const leave = (): void => ending.abort(client.reason);
