@@ -25,8 +25,8 @@ const LOOK_EVERY_MS = 250;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * An invented run, written change by change. `at` moves its clock; each change gets a revision,
- * seen right before and after it.
+ * An invented run. `at` moves its clock; each change gets a revision, seen right before and after
+ * it.
  */
 export class MadeUpRun {
   readonly calls: Call[] = [];
@@ -69,7 +69,7 @@ export class MadeUpRun {
     return this.#change({ kind: 'pool', namespace: 'team', name, state });
   }
 
-  /** By default by the claim's owner. An approved one is unused. */
+  /** By default its claim's owner. An approved one is unused. */
   approval(name: string, change: Partial<ApprovalState>): this {
     const { use, ...before } = { ...this.#approvals.get(name), ...change };
     const state: ApprovalState = {
@@ -181,7 +181,7 @@ export class MadeUpRun {
     return this;
   }
 
-  /** By default undisturbed: a look each 250 ms, replica 0 leads all shards, no usage. */
+  /** By default undisturbed: a look each 250 ms, all shards led by replica 0. */
   rest(forMs: number, said: Partial<Pick<Look, 'led' | 'usage'>> = {}): this {
     const [from, looks]: [Moment, Look[]] = [this.#now, []];
     for (let at = from; at <= from + forMs; at += LOOK_EVERY_MS)
@@ -193,12 +193,10 @@ export class MadeUpRun {
     return this;
   }
 
-  /** Revision of the store. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Undoes everything written since the revision. */
   setBack(kept: number): this {
     const rewind = { kept, lost: this.#revision };
     this.rewinds.push(rewind);

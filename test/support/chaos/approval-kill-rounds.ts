@@ -19,9 +19,9 @@ const CALL_MS = NEVER_COMES_MS;
 const KILL_WITHIN_MS = 120;
 
 /**
- * Sends approved claims and deletes, kills the daemon with -9 at a random moment, and repeats them.
- * Rejects if a grant had no effect or several, or a repetition got another answer. Resolves with
- * the number of unanswered requests.
+ * Kills the daemon with -9 during approved claims and deletes, and repeats them. Rejects if a grant
+ * had no effect or several, or a repetition another answer. Resolves with the number of unanswered
+ * requests.
  */
 export const approvalKillRounds = async ({
   rounds,
@@ -54,7 +54,6 @@ export const approvalKillRounds = async ({
       const ended = await held.approvedAndKilled(
         ids.map((id) => (client: HttpClient) => sent(client, 'DELETE', `/sandboxes/${id}`)),
       );
-      // A delete that took effect before its answer was lost finds nothing.
       for (const answer of ended) expect(answer.status, answer.text).to.be.oneOf([200, 404]);
       await expectRunning(daemon.client(), [], []);
       unanswered += held.unanswered;
@@ -77,7 +76,7 @@ class Held {
     [this.#daemon, this.#dice] = [daemon, dice];
   }
 
-  /** The last answer of each, after a kill; earlier answers were the same. */
+  /** Earlier answers were the same. */
   async approvedAndKilled(requests: readonly Request[]): Promise<readonly HttpAnswer[]> {
     const daemon = this.#daemon;
     const asked = await this.#all(requests);
@@ -89,7 +88,7 @@ class Held {
     const underWay = this.#all(requests);
     await new Promise((resolve) => {
       setTimeout(resolve, this.#dice.below(KILL_WITHIN_MS));
-    }); // the kill comes at any moment
+    });
     await daemon.kill();
     const before = await underWay;
     await daemon.start();

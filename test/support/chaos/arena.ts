@@ -21,11 +21,9 @@ export interface ArenaOptions {
   readonly quota: number;
   readonly replicaQuota: number;
   readonly replicas: number;
-  /** Claims and deletes of this team wait for a person. */
   readonly gated: { readonly team: string; readonly grantMs: number };
 }
 
-/** A replica with its own breakable links, and a clock that can be set. */
 export interface Contender extends Reached {
   readonly replica: Replica;
   readonly toApi: FaultProxy;
@@ -33,7 +31,6 @@ export interface Contender extends Reached {
   readonly clock: FakeClock;
 }
 
-/** Replicas, their cluster and Redis, all exposed to faults. */
 export class Arena {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
@@ -176,13 +173,12 @@ interface LinkTerms {
   readonly redis: RedisServer;
   readonly folder: string;
   /**
-   * The proxy sees what passes, so that one watch can be late. That costs as much as TLS, so only
-   * one replica has it.
+   * Sees API traffic, so that one watch can be late. That costs as much as TLS, so only one replica
+   * has it.
    */
   readonly isSeen: boolean;
 }
 
-/** The replica's own links, and its own wall clock. */
 const linkOf = async (
   n: number,
   { controlPlane, redis, folder, isSeen }: LinkTerms,

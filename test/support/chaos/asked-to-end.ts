@@ -5,7 +5,7 @@ import type { Life } from './lives.ts';
 /** Activity is noted only at intervals, so a sandbox may end this much early. */
 const TOLERANCE_MS = 1_000;
 
-/** First request to end the sandbox, or first possible idle timeout; else Infinity. */
+/** Infinity if nothing may end it. */
 export const askedToEnd = (seen: Case, id: string): Moment => {
   const life = seen.instances.get(id);
   const deletes = seen.deletes.get(id) ?? [];
@@ -20,7 +20,7 @@ export const askedToEnd = (seen: Case, id: string): Moment => {
   );
 };
 
-/** First possible end by idle timeout after its last known activity. */
+/** By its last known activity. */
 const idleSince = ({ about, time }: Case, { id, claims, ended }: Life): Moment => {
   const [claim] = claims;
   if (!claim?.idleTimeoutMs) return Infinity;

@@ -3,7 +3,6 @@ import { idempotencyInFlight, sandboxNotFound, type Refusal } from '../../../src
 import type { HttpAnswer, HttpAsk } from '../harness/http-client.ts';
 import type { Asked, ClaimAsked } from './history.ts';
 
-/** A request as E2B's SDKs send it, to their port. */
 export interface SdkRequest {
   readonly method: string;
   readonly path: string;
@@ -43,7 +42,7 @@ const claimOf = ({ pool, key }: ClaimAsked): SdkRequest => ({
 
 const pathOf = (id: string): string => `/sandboxes/${id.replaceAll('-', '')}`;
 
-/** That API has no error codes; its messages are the refusals' own. */
+/** That API has the refusals' messages, without codes. */
 const REFUSALS: readonly Refusal[] = [sandboxNotFound(), idempotencyInFlight()];
 const CODES: readonly (readonly [string, string])[] = [
   ['no idle pods available in pool', 'POOL_EXHAUSTED'],
@@ -51,7 +50,6 @@ const CODES: readonly (readonly [string, string])[] = [
   ...REFUSALS.map(({ message, code }) => [message, code] as const),
 ];
 
-/** Translates an answer to that of the REST API. */
 export const asRest = ({ what }: Asked, answer: HttpAnswer): HttpAnswer => {
   const { sandboxID, message, state } = JSON.parse(answer.text || '{}') as {
     readonly sandboxID?: string;

@@ -1,11 +1,9 @@
 import type { Look, Rest } from './history.ts';
 
-/** On a busy machine, at most this much time counts between two looks. */
+/** Bounds the time counted between two looks of a busy machine. */
 const MOST_BETWEEN_MS = 500;
 
-/**
- * Calm time in the longest run of looks without the condition. An undecided look starts a new run.
- */
+/** Only calm time counts. An undecided look starts a new run. */
 export const longestWithout = (
   { looks }: Pick<Rest, 'looks'>,
   holds: (look: Look) => boolean | undefined,

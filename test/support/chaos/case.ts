@@ -3,18 +3,18 @@ import { excusedIn } from './excused.ts';
 import { livesOf, type Life, type Lives } from './lives.ts';
 import { Timeline } from './timeline.ts';
 
-/** The evidence, indexed for checking the promises. */
+/** Evidence, indexed for checking the promises. */
 export interface Case extends Evidence, Lives {
   readonly time: Timeline;
   /** Also excused ones. */
   readonly all: Lives;
-  /** Also excused ones: their requests may take effect. */
+  /** Excused requests may take effect. */
   readonly everyCall: readonly Call[];
-  /** By sandbox: the calls about it, and the claims that returned it. */
+  /** Calls about a sandbox, and the claims that returned it. */
   readonly about: ReadonlyMap<string, readonly Call[]>;
-  /** By sandbox: requests to end it. */
+  /** Requests to end a sandbox. */
   readonly deletes: ReadonlyMap<string, readonly Moment[]>;
-  /** By a pool's uid: its first forced delete. */
+  /** First forced delete, by a pool's uid. */
   readonly forced: ReadonlyMap<string, Moment>;
 }
 
@@ -72,7 +72,6 @@ const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<st
   return forced;
 };
 
-/** Describes a call for a reader of violations. */
 export const said = ({ user, replica, asked, invoked, completed, answer }: Call): string => {
   const { what: _what, ...terms } = asked;
   const what = Object.values(terms).map(String).join(' ');

@@ -17,24 +17,20 @@ import { strike } from './strike.ts';
 import { violationsOf } from './verdict.ts';
 
 export interface ChaosOptions {
-  /**
-   * Determines kinds, victims and times of faults, in order. Their effects and the clients are left
-   * to chance.
-   */
+  /** Determines the faults, but not their effects or the clients. */
   readonly seed: number;
-  /** The run ends after this many claims and faults, or after `atMostMs`. */
+  /** Ends the run, as does `atMostMs`. */
   readonly claims: number;
   readonly faults: number;
   readonly atMostMs: number;
   /** Of FAULT_KINDS; all by default. */
   readonly kinds?: readonly string[];
-  /** Longest duration of a fault. */
   readonly longestMs?: number;
   readonly clients?: number;
   /** 3 by default. */
   readonly replicas?: number;
   readonly onStrike?: (line: string) => void;
-  /** Ends the load early; what happened until then is judged. */
+  /** Ends the load early; the run is judged all the same. */
   readonly enough?: AbortSignal;
 }
 
@@ -67,16 +63,14 @@ const TEAMS = { ann: 'red', bob: 'blue', cat: 'blue', dan: 'green', eve: 'violet
 const GATED = { team: TEAMS.eve, grantMs: 30_000 } as const;
 const GATED_REPLICAS = 6;
 const SETTLE_MS = 90_000;
-/** Interval of checks whether the load has done enough. */
 const ENOUGH_EVERY_MS = 1_000;
-/** For the faults of a strike, and restarts after them. */
+/** For a strike, and restarts after it. */
 const STRIKE_MS = 300_000;
 /** Of ten strikes, this many are followed by a rest. */
 const RESTS_OF_TEN = 6;
 /** One of this many rests is whole; so is the last. */
 const WHOLE_OF = 8;
 
-/** Runs load and faults, then checks the promises against the evidence. */
 export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
   const arena = await Arena.start({
     quota: QUOTA,

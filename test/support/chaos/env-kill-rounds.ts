@@ -26,8 +26,8 @@ class Acknowledged {
 }
 
 /**
- * Claims from and changes an env while the daemon is killed with -9 at a random moment. Rejects if
- * an acknowledged claim or change was lost, bounds or counts are violated, or sizing has stopped.
+ * Kills the daemon with -9 during claims and changes of an env. Rejects if an acknowledged one was
+ * lost, bounds or counts are violated, or sizing has stopped.
  */
 export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promise<void> => {
   const dice = new Dice(seed);
@@ -39,7 +39,7 @@ export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promi
       const load = new Load(daemon.client(), known);
       await new Promise((resolve) => {
         setTimeout(resolve, 50 + dice.below(600));
-      }); // the kill comes at any moment
+      });
       await daemon.kill();
       await load.end();
       await daemon.start();

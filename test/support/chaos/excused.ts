@@ -11,12 +11,12 @@ export interface Excused {
   call(call: Call): boolean;
 }
 
-/** A request in progress when the store was set back may take effect this much later. */
+/** Requests in progress may take effect this long after the store was set back. */
 const UNDER_WAY_MS = 10_000;
 
 /**
- * Everything written or requested between copy and restore of a store, and everything in a
- * namespace deleted by hand.
+ * Writes and requests between a store's copy and restore, and the content of namespaces deleted by
+ * hand.
  */
 export const excusedIn = (
   evidence: Evidence,

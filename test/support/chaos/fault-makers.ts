@@ -36,15 +36,13 @@ export interface Victims {
   readonly store: SetBackStore;
   /** Instances live in these. */
   readonly namespaces: readonly [string, ...string[]];
-  /** May be deleted; `renew` makes it and its user again. */
   readonly passing: { readonly namespace: string; renew(): Promise<void> };
   readonly filled: { resize(dice: Dice): Promise<void>; leader(): Promise<number> };
 }
 
 export interface Lengths {
-  /** For faults that end by their repair, such as a killed process. */
+  /** Faults that end by their repair. */
   brief(dice: Dice): number;
-  /** For faults that last. */
   long(dice: Dice): number;
 }
 
@@ -54,13 +52,10 @@ const HOUR_S = 3_600;
 const NODES = 5;
 /** Writes that a replacing Redis lacks. */
 const LACKS_MS = 1_000;
-/** Delay of a watch. */
 const BEHIND_MS = 2_000;
 const BEHIND_MORE_MS = 8_000;
-/** From the change of a pool's size to its leader's death. */
 const FILL_MS = 1_500;
 
-/** By kind. */
 export const MAKERS: Readonly<Record<string, Maker>> = {
   'kill replica': (victims, dice, lengths) => {
     const { n, replica } = aReplica(victims, dice);

@@ -11,12 +11,10 @@ const SPREAD_MS = 1_500;
 const MENDING_MS = 600;
 /** Number of faults in ten strikes. */
 const AT_ONCE = [1, 1, 1, 1, 2, 2, 2, 2, 2, 3] as const;
-/** Default bound on a fault's duration. */
 const LONGEST_MS = 60_000;
 
 export const FAULT_KINDS: readonly string[] = Object.keys(MAKERS);
 
-/** Throws if a kind is unknown. */
 export const kindsAmong = (all: readonly string[], kinds: readonly string[]): readonly string[] => {
   const unknown = kinds.find((kind) => !all.includes(kind));
   if (unknown === undefined) return kinds;
@@ -32,8 +30,8 @@ export interface FaultPlanOptions {
 }
 
 /**
- * Every kind once in random order before any repeats; sometimes several at once, or one during
- * another's repair.
+ * Every kind once in random order before any repeats; sometimes several, or one during another's
+ * repair.
  */
 export class FaultPlan {
   readonly #victims: Victims;
@@ -54,7 +52,6 @@ export class FaultPlan {
     ];
   }
 
-  /** Returns at most `most` faults. */
   next(most: number): Strike {
     const count = Math.min(this.#dice.pick(AT_ONCE), most);
     const calmMs = CALM_MS + this.#dice.below(CALM_MORE_MS);

@@ -15,7 +15,6 @@ export interface FilledDeps {
 const POOL = 'delta';
 const ANSWER_MS = 3_000;
 
-/** Alternates between two sizes, and knows its leader. */
 export class Filled {
   readonly #deps: FilledDeps;
   #isLarge = false;
@@ -36,7 +35,6 @@ export class Filled {
     await this.#insist({ what: 'resize-pool', pool: POOL, replicas });
   }
 
-  /** By index. */
   async leader(): Promise<number> {
     const { arena, user } = this.#deps;
     const uidOf = async (field: string): Promise<string> =>

@@ -1,4 +1,3 @@
-/** Stops workers, so that at some moment none works. */
 export class Gate {
   #opened: Promise<void> | undefined;
   #open: () => void = () => undefined;
@@ -9,7 +8,7 @@ export class Gate {
     return this.#opened !== undefined;
   }
 
-  /** Waits for the gate; the work counts as inside until it is done. */
+  /** Counts as inside until the work is done. */
   async through<T>(work: () => Promise<T>): Promise<T> {
     while (this.#opened) await this.#opened;
     this.#inside += 1;
@@ -21,7 +20,7 @@ export class Gate {
     }
   }
 
-  /** False if somebody is still inside after `withinMs`. Nobody enters until `open`. */
+  /** False after `withinMs`. Nobody enters until `open`. */
   async close(withinMs: number): Promise<boolean> {
     this.#opened ??= new Promise((resolve) => {
       this.#open = resolve;

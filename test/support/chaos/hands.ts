@@ -8,7 +8,6 @@ const MOST_TRIES = 8;
 /** Deletes repeat until they are acknowledged, so that no pool runs dry. */
 export const DELETE_TRIES = 100;
 
-/** Shared by the load's clients: requests, held sandboxes and pauses. */
 export class Hands {
   /** Claimed, without a request to end. */
   readonly held = new Set<string>();
@@ -31,7 +30,7 @@ export class Hands {
     [this.#recorder, this.#replicas, this.dice] = [recorder, replicas, dice];
   }
 
-  /** Repeats rounds until the load is over; a pause waits for their end. */
+  /** Until the load is over; a pause waits for a round's end. */
   async again(round: () => Promise<void>): Promise<void> {
     while (!this.isOver)
       await this.gate.through(async () => {

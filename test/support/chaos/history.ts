@@ -5,16 +5,14 @@ export interface ClaimAsked {
   readonly what: 'claim';
   readonly pool: string;
   readonly key?: string;
-  /** Wait for an instance. */
   readonly waitSeconds?: number;
   /** Replaces the template's idle timeout. */
   readonly idleSeconds?: number;
-  /** Identifies the request; its repetitions share the name. */
+  /** Repetitions share the name. */
   readonly name?: string;
   readonly approvalSeconds?: number;
 }
 
-/** An operator's decision. */
 export interface DecideAsked {
   readonly what: 'decide';
   readonly approval: string;
@@ -24,9 +22,7 @@ export interface DecideAsked {
 export interface ExecAsked {
   readonly what: 'exec';
   readonly id: string;
-  /** Duration of the command. */
   readonly seconds?: number;
-  /** Replaces the default command. */
   readonly command?: string;
 }
 
@@ -53,9 +49,8 @@ export type Asked =
 export interface Answer {
   readonly status: number;
   readonly errorCode?: string;
-  /** The approval for which it waits or waited. */
   readonly approval?: string;
-  /** The shown sandbox and its status, or a pool's phase. */
+  /** Of a pool its phase. */
   readonly id?: string;
   readonly shows?: string;
 }
@@ -67,15 +62,14 @@ export interface Call {
   readonly replica: number;
   readonly asked: Asked;
   readonly invoked: Moment;
-  /** Time of the answer, or of giving up. */
+  /** Also of giving up. */
   readonly completed: Moment;
-  /** Absent if unknown: it may have had its effect, or have it later. */
+  /** Absent if unknown: its effect may come later. */
   readonly answer?: Answer;
   /** Sent to the port for E2B's SDKs. */
   readonly bySdk?: true;
 }
 
-/** An action on the system from outside, with its effect. */
 export interface Disturbance {
   readonly kind: string;
   readonly victim: string;
@@ -83,9 +77,7 @@ export interface Disturbance {
   readonly to: Moment;
   /** From then on every shard has a leader that can write, even before `to`. */
   readonly led: Moment;
-  /** Instances whose Pod or record it removed. */
   readonly removed: readonly string[];
-  /** Instances whose labels it changed. */
   readonly edited?: readonly string[];
   /** Deleted with its content, and made again. */
   readonly namespace?: string;
@@ -97,7 +89,6 @@ export interface Usage {
   readonly replicas: number;
 }
 
-/** Replicas' own reports, without disturbance. */
 export interface Look {
   readonly asked: Moment;
   readonly answered: Moment;
@@ -107,7 +98,6 @@ export interface Look {
   readonly usage: Readonly<Record<string, Usage>>;
 }
 
-/** A time without faults and load. */
 export interface Rest {
   readonly from: Moment;
   readonly until: Moment;
@@ -198,7 +188,6 @@ export interface Evidence {
   readonly rewinds: readonly Rewind[];
   readonly quota: number;
   readonly replicaQuota: number;
-  /** The user whose claims and deletes wait for a person. */
   readonly gated?: { readonly user: string; readonly grantMs: number };
   /** Milliseconds since the epoch at moment 0, by a true clock. */
   readonly epoch: number;

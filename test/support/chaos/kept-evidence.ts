@@ -15,7 +15,7 @@ import type { Evidence } from './history.ts';
 /** Too long for one text. */
 const LISTS = ['calls', 'changes', 'sightings', 'rests'] as const;
 
-/** Writes a run's evidence into a folder, lists with an item per line. */
+/** Lists have an item per line. */
 export const keepEvidence = async (
   folder: string,
   { evidence, violations, logs }: ChaosReport,

@@ -9,13 +9,11 @@ import { clear, stocked } from '../harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
 import { line } from '../harness/line.ts';
 
-/** Damage over all rounds; the promise is zero. */
 export interface Damage {
-  /** Acknowledged claims that were lost, and deletes that were undone. */
+  /** Also deletes that were undone. */
   readonly lost: number;
-  /** Ids handed to two claims. */
   readonly ownedTwice: number;
-  /** Sandboxes with processes unknown to the daemon 10 s later. */
+  /** They have processes unknown to the daemon 10 s later. */
   readonly orphans: number;
   /** Running sandboxes without their state. */
   readonly dead: number;
@@ -40,8 +38,8 @@ const POOL = 12;
 const CLIENTS = 6;
 
 /**
- * Claims and deletes while daemon, spawner or both are killed with -9 at a random moment, and
- * checks all that had been acknowledged.
+ * Kills daemon, spawner or both with -9 during claims and deletes, and checks all that was
+ * acknowledged.
  */
 export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
   const dice = new Dice(seed);
@@ -71,9 +69,7 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
   return damage;
 };
 
-/**
- * Claims, leaves marks and deletes about half. Every second client uses the port for E2B's SDKs.
- */
+/** Every second client uses the port for E2B's SDKs. */
 class Load {
   /** Acknowledged and, as far as is known, held. */
   readonly held = new Set<string>();
@@ -108,7 +104,6 @@ class Load {
       try {
         await this.#once(hands, random);
       } catch {
-        // Cut off by the kill.
       }
       await pause(2);
     }
@@ -132,7 +127,6 @@ class Load {
   }
 }
 
-/** A client's way to claim and delete. */
 interface Way {
   readonly claim: () => Promise<string | undefined>;
   readonly delete: (id: string) => Promise<boolean>;
@@ -218,7 +212,7 @@ const judge = async (
   };
 };
 
-/** Instances with a process on this machine that the daemon does not show. */
+/** They have processes on this machine. */
 const straysOf = async (
   daemon: DaemonUnderTest,
   client: HttpClient,
@@ -240,7 +234,6 @@ export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => 
       const match = place.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
       if (match?.[1]) found.add(match[1]);
     } catch {
-      // It ended meanwhile.
     }
   }
   return found;
@@ -258,7 +251,6 @@ export const spawnerPid = (dataDir: string): number | undefined => {
       )
         return Number(pid);
     } catch {
-      // It ended meanwhile.
     }
   }
   return undefined;

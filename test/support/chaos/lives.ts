@@ -28,14 +28,12 @@ export interface ClaimSeen extends ClaimState {
 export interface Life {
   readonly id: string;
   readonly poolUid: string;
-  /** Namespace of its record; empty if there was none. */
   readonly namespace: string;
   /** Without its own Pod, nothing ever ran. */
   readonly hadPod: boolean;
   readonly spans: readonly Span[];
-  /** With the revision at which its record first showed them; at most one, if all is well. */
+  /** At most one, if all is well. */
   readonly claims: readonly ClaimSeen[];
-  /** The first revision after its claim without anything running. */
   readonly ended?: number;
 }
 

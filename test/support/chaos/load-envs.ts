@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DELETE_TRIES, type Hands } from './hands.ts';
 
-/**
- * Makes an env, claims from it at once, adds a member that its group sizes, and changes and deletes
- * it.
- */
 export const envRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;
   const name = randomUUID().slice(0, 8);

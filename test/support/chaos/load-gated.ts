@@ -8,10 +8,7 @@ export const GATED_POOL = 'omega';
 const MOST_MS = 40_000;
 const COME_AGAIN = new Set(['APPROVAL_REQUIRED', 'IDEMPOTENCY_IN_FLIGHT', 'RATE_LIMITED']);
 
-/**
- * Repeats identical requests until a person decides, sometimes by two clients at once, or once more
- * after the answer.
- */
+/** Sometimes two clients repeat the request, or one after the answer. */
 export const gatedRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;
   const asked: ClaimAsked = {
@@ -39,7 +36,6 @@ export const gatedRound = async (hands: Hands, user: string): Promise<void> => {
   await hands.idle(100 + dice.below(400));
 };
 
-/** Whatever its outcome, the sandbox is held no longer. */
 export const gatedEnd = async (hands: Hands, user: string, id: string): Promise<void> => {
   await untilDecided(hands, user, { what: 'delete', id });
   hands.held.delete(id);

@@ -6,10 +6,7 @@ const MOST_REPLICAS = 9;
 const PASSING_POOL = 'epsilon';
 const PASSING_REPLICAS = 2;
 
-/**
- * Makes a pool, resizes it by crossing requests, claims from it and deletes it, sometimes with
- * running sandboxes.
- */
+/** Resizes cross each other. Sometimes sandboxes run at the deletion. */
 export const poolRound = async (hands: Hands, user: string): Promise<void> => {
   const { dice } = hands;
   const pool = `passing-${randomUUID().slice(0, 8)}`;
@@ -35,7 +32,7 @@ export const poolRound = async (hands: Hands, user: string): Promise<void> => {
   await hands.idle(1_000 + dice.below(4_000));
 };
 
-/** Claims of a tenant whose namespace is deleted sometimes; it makes again what is missing. */
+/** Makes again what a deleted namespace took. */
 export const passingTenantRound = async (hands: Hands, user: string): Promise<void> => {
   const id = await hands.claim(user, { what: 'claim', pool: PASSING_POOL, waitSeconds: 1 });
   if (id !== undefined) await hands.end(user, id);

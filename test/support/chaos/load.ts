@@ -10,15 +10,11 @@ import type { Recorder } from './recorder.ts';
 export interface LoadDeps {
   readonly recorder: Recorder;
   readonly replicas: number;
-  /** Clients are spread over these pools. */
   readonly pools: readonly { readonly user: string; readonly name: string }[];
   readonly clients: number;
   readonly dice: Dice;
-  /** Makers of envs, and of pools that come and go. */
   readonly makers: { readonly envs: string; readonly pools: string };
-  /** Its claims and deletes wait for a person. */
   readonly gated?: string;
-  /** Its namespace comes and goes. */
   readonly passing?: string;
   /** As some replica lists them. */
   readonly running: (user: string) => Promise<readonly string[]>;
@@ -31,10 +27,7 @@ const GATED = 3;
 /** Per pool; they run until the end. */
 const KEPT = 2;
 
-/**
- * Claims, reads, runs commands and deletes without pause, as a balancer with retries would, while
- * others make and change pools and envs.
- */
+/** Clients behave like a balancer with retries. */
 export class Load {
   readonly kept = new Map<string, string>();
   readonly #deps: LoadDeps;
@@ -77,7 +70,6 @@ export class Load {
     this.#hands.gate.open();
   }
 
-  /** Resolves once every client has finished its round. */
   async stop(): Promise<void> {
     this.#hands.isOver = true;
     this.resume();
@@ -152,7 +144,7 @@ export class Load {
     return true;
   }
 
-  /** Ends sandboxes of claims whose answer was lost. */
+  /** Their answers were lost. */
   #tidyRound(user: string, end: (id: string) => Promise<void>): () => Promise<void> {
     let before = new Set<string>();
     return async () => {

@@ -13,7 +13,6 @@ export class ModelRun {
   readonly deleted = new Set<string>();
   readonly #dice: Dice;
   readonly #starting = new Set<string>();
-  /** Records of ended instances. */
   readonly #closing = new Set<string>();
   readonly #byKey = new Map<string, string>();
   #born = 0;

@@ -15,8 +15,8 @@ const LOG_IN_EVERY_MS = 5_000;
 const ANSWER_MS = 3_000;
 
 /**
- * Decides waiting requests at changing replicas. By the id's last digit one of sixteen is denied
- * and one expires, but no deletion of a pool, which the end of a run needs.
+ * At changing replicas. By the id's last digit one of sixteen is denied and one expires, but no
+ * deletion of a pool: the end of a run needs it.
  */
 export class Operator {
   readonly #deps: OperatorDeps;

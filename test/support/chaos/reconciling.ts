@@ -12,9 +12,7 @@ export interface ReconcilingDeps {
     readonly name: string;
     readonly replicas: number;
   }[];
-  /** Users of which nothing stays. */
   readonly others: readonly string[];
-  /** Both for a waiting request and for a grant. */
   readonly grantMs: number;
   /** In ms, until everything rests. */
   readonly within: number;
@@ -23,12 +21,11 @@ export interface ReconcilingDeps {
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 5_000;
 
-/** Before and after the load: pools are full, replicas agree, nothing is left over. */
+/** Before and after the load: pools are full, replicas agree. */
 export class Reconciling {
   readonly #deps: ReconcilingDeps;
 
   #deadline: number;
-  /** Envs and pools whose end was acknowledged. */
   readonly #asked = new Set<string>();
 
   constructor(deps: ReconcilingDeps) {
@@ -64,8 +61,8 @@ export class Reconciling {
   }
 
   /**
-   * Ends everything except the kept sandboxes, waits for rest, and reports what is missing. Asks
-   * each replica once more about all sandboxes for the history.
+   * Reports what is missing at rest. Asks each replica once more about all sandboxes, for the
+   * history.
    */
   async unreconciled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
@@ -123,7 +120,7 @@ export class Reconciling {
       : `${answer?.status} ${JSON.stringify(status)}`;
   }
 
-  /** Asks each leftover env and pool of the user once to go. */
+  /** Asks each once to go. */
   async #tidy(user: string): Promise<string | undefined> {
     const { arena, recorder, pools } = this.#deps;
     const names = async (path: string): Promise<readonly string[]> => {
@@ -168,7 +165,7 @@ export class Reconciling {
           .join(', ');
   }
 
-  /** Denied, expired, or used with a known outcome, except those that a jumped clock keeps open. */
+  /** Except those that a jumped clock keeps open. */
   async #openApprovals(): Promise<string | undefined> {
     const { items } = JSON.parse(
       await this.#deps.arena.controlPlane.kubectl('get', 'approvals', '-A', '-o', 'json'),
@@ -184,7 +181,7 @@ export class Reconciling {
       : open.map(({ metadata, spec }) => `${metadata.name} (${spec.status})`).join(', ');
   }
 
-  /** Deleted since history was last lost, and missing from the finished ones. */
+  /** Since history was last lost. */
   async #forgotten(
     user: string,
     disturbances: readonly Disturbance[],

@@ -3,7 +3,7 @@ import { asRest, sdkRequestOf } from './by-sdk.ts';
 import type { Answer, Asked, Call, ClaimAsked, ExecAsked, Moment } from './history.ts';
 import { ENV_LABEL } from './stored-objects.ts';
 
-/** Longer than any request of the load; then the answer is unknown. */
+/** Then the answer is unknown. */
 const ANSWER_MS = 8_000;
 
 export interface Reached {
@@ -12,7 +12,6 @@ export interface Reached {
   compatible?(user: string): HttpClient | undefined;
 }
 
-/** Sends and records requests, by one monotonic clock. */
 export class Recorder {
   readonly calls: Call[] = [];
   /** Answers that no replica may give, such as undocumented ones. */
@@ -65,7 +64,7 @@ export class Recorder {
   }
 }
 
-/** Every second request; repetitions under a key use the same port. */
+/** Every second request; repetitions use the same port. */
 const isItsTurn = (asked: Asked, count: number): boolean =>
   asked.what === 'claim' && asked.key !== undefined
     ? /[02468ace]$/.test(asked.key)

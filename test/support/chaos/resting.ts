@@ -15,7 +15,6 @@ export interface RestingDeps {
   readonly now: () => Moment;
   readonly dice: Dice;
   readonly users: readonly string[];
-  /** All of it is claimed at rest; their quota suffices. */
   readonly pools: readonly { readonly user: string; readonly name: string }[];
   readonly quota: number;
 }
@@ -32,10 +31,7 @@ const BRIEF_MS = 16_000;
 const WHOLE_MS = 66_000;
 const REFILL_MS = 15_000;
 
-/**
- * Times without faults and load: watches replicas until all is well, or as long as the promises
- * permit.
- */
+/** Looks at the replicas until all is well, or as long as the promises permit. */
 export class Resting {
   readonly rests: Rest[] = [];
   readonly #deps: RestingDeps;
@@ -134,7 +130,6 @@ export class Resting {
     });
   }
 
-  /** Gives them back, and waits for replacements. */
   async #claimAll(replica: number): Promise<void> {
     const { recorder, load, pools } = this.#deps;
     const there = await this.#pools(replica);

@@ -3,15 +3,12 @@ import { changeOf } from './stored-objects.ts';
 import { undoing } from './undoing.ts';
 
 const SIGHT_EVERY_MS = 50;
-/** For a look that another one follows. */
+/** Another look follows. */
 const ANSWER_MS = 1_000;
-/** For the writes since the last piece, and each request that the log depends on. */
+/** The log depends on these requests. */
 const PIECE_MS = 300_000;
 
-/**
- * etcd's JSON gateway, with its whole history. After a rewind, revisions count on here, as `Rewind`
- * describes.
- */
+/** etcd's JSON gateway, with its whole history. Revisions count on after a rewind. */
 export class StoreLog {
   readonly sightings: Sighting[] = [];
   readonly rewinds: Rewind[] = [];
@@ -21,9 +18,7 @@ export class StoreLog {
   #running: Promise<void> | undefined;
   #pulling: Promise<void> = Promise.resolve();
   #over = false;
-  /** By etcd's own count. */
   #pulled = 0;
-  /** From etcd's revisions to these. */
   #offset = 0;
 
   constructor(etcd: string, now: () => Moment) {
@@ -55,10 +50,7 @@ export class StoreLog {
     return next;
   }
 
-  /**
-   * Reads everything, has the store set back while nobody can write, and continues with its
-   * content.
-   */
+  /** Nobody may be able to write at that time. */
   async rewind(setBack: () => Promise<void>): Promise<void> {
     await this.pull();
     const lost = this.#pulled + this.#offset;

@@ -1,7 +1,7 @@
 import type { Fault } from './faults/fault.ts';
 import type { Disturbance, Moment } from './history.ts';
 
-/** Its delay counts from the strike's begin, or from the first repair. */
+/** Counts from the strike's begin, or the first repair. */
 export interface Blow {
   readonly fault: Fault;
   readonly afterMs: number;
@@ -61,7 +61,6 @@ export const strike = async (
 
 interface Course {
   readonly now: () => Moment;
-  /** Resolves when the delay begins to count. */
   readonly begins: Promise<void>;
   readonly onMending: () => void;
 }
@@ -91,7 +90,7 @@ const carryOut = async (
   };
 };
 
-/** If overlapping faults hinder all replicas, nobody takes over before they are over. */
+/** Then nobody takes over before they are over. */
 const ledFrom = (
   { others, from, to }: Borne,
   borne: readonly Borne[],

@@ -1,6 +1,6 @@
 import type { Moment, Sighting } from './history.ts';
 
-/** Bounds of the time at which a revision was written, by the sightings. */
+/** By the sightings. */
 export class Timeline {
   readonly #sightings: readonly Sighting[];
 
@@ -25,7 +25,7 @@ export class Timeline {
     return this.#sightings[this.#first(({ answered }) => answered > moment) - 1]?.revision ?? 0;
   }
 
-  /** First and last revision at which the store may have stood between the two. */
+  /** At some moment between the two. */
   between(from: Moment, to: Moment): { readonly first: number; readonly last: number } {
     return {
       first: this.reachedBy(from),

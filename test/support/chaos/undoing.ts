@@ -2,7 +2,7 @@ import type { Rewind, StoreChange } from './history.ts';
 
 type Change = Omit<StoreChange, 'revision'>;
 
-/** Restores the kept content, all in one revision after the last lost one. */
+/** In one revision, after the last lost one. */
 export const undoing = (
   changes: readonly StoreChange[],
   { kept, lost }: Rewind,

@@ -34,7 +34,7 @@ const PROMISES = {
   'quota equals the records': quotaEqualsRecords,
 } as const;
 
-/** Reports only what the evidence proves: overlapping bounds of time prove nothing. */
+/** Only what the evidence proves: overlapping bounds of time prove nothing. */
 export const violationsOf = (evidence: Evidence): readonly Violation[] => {
   const seen = caseOf(evidence);
   return Object.entries(PROMISES).flatMap(([promise, look]) =>

@@ -20,16 +20,12 @@ const STATES = {
   'one way in': 'swallow-requests',
 } as const;
 
-/** One link, or several that fail together. */
 export type Breakable = Pick<FaultProxy, 'cut' | 'delayMs' | 'state'>;
 
 const DELAY_MS = 400;
 const CUT_EVERY_MS = 300;
 
-/**
- * A replica's link to the API server or Redis. The replica may keep its leases and be unable to
- * write.
- */
+/** The replica may keep its leases and be unable to write. */
 export class BadLink implements Fault {
   readonly kind: string;
   readonly victim: string;

@@ -10,7 +10,7 @@ const LIBRARY = readdirSync('/usr/lib')
 export const noFakeTime =
   LIBRARY === undefined ? 'needs libfaketime: script/bootstrap --tests installs it' : undefined;
 
-/** Offsets the wall clock of a process started with `env`, but not its monotonic clock. */
+/** Keeps the monotonic clock. */
 export class FakeClock {
   readonly #folder = watchedFolder('clock');
 
@@ -28,7 +28,7 @@ export class FakeClock {
     };
   }
 
-  /** Takes effect within about a second. */
+  /** Within about a second. */
   set(offsetSeconds: number): void {
     writeFileSync(this.#file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`);
   }

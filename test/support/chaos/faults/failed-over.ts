@@ -1,13 +1,12 @@
 import type { Fault } from './fault.ts';
 
-/** Its files can be copied, and it can start on the copy. */
 export interface Replaceable {
   keepCopy(): void;
   kill(): Promise<void>;
   restartFromCopy(): Promise<void>;
 }
 
-/** Replaces Redis by one that lacks the last writes, like a promoted replica. */
+/** Redis lacks the last writes, like a promoted replica. */
 export class FailedOver implements Fault {
   readonly kind = 'Redis failover';
   readonly victim = 'Redis';
@@ -16,7 +15,7 @@ export class FailedOver implements Fault {
   readonly #redis: Replaceable;
   readonly #lacksMs: number;
 
-  /** `lacksMs`: the missing writes; `lastsMs`: time without Redis. */
+  /** `lacksMs` of writes are lost; Redis is away for `lastsMs`. */
   constructor(
     redis: Replaceable,
     { lacksMs, lastsMs }: { readonly lacksMs: number; readonly lastsMs: number },

@@ -4,7 +4,6 @@ export interface Flushable {
   flushall(): Promise<unknown>;
 }
 
-/** Redis loses everything, without an error. */
 export class Flushed implements Fault {
   readonly kind = 'flush';
   readonly victim = 'what Redis knows';

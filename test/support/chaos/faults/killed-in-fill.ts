@@ -2,17 +2,14 @@ import type { Fault } from './fault.ts';
 import type { Mortal } from './killed.ts';
 
 export interface Fill {
-  /** Resolves once the pool's change of size is acknowledged. */
+  /** Resolves once it is acknowledged. */
   resize(): Promise<void>;
-  /** Index of the pool's leader. */
   leader(): Promise<number>;
   readonly replicas: readonly Mortal[];
-  /** From the change to the kill. */
   readonly afterMs: number;
   readonly lastsMs: number;
 }
 
-/** Kills a pool's leader while it fills or empties the pool. */
 export class KilledInFill implements Fault {
   readonly kind = 'kill in a fill';
   readonly victim = 'the leader of the pool that is filled';

@@ -1,6 +1,5 @@
 import type { Fault } from './fault.ts';
 
-/** Can be killed with -9 and started on what it left. */
 export interface Mortal {
   kill(): Promise<void>;
   restart(): Promise<void>;

@@ -6,7 +6,6 @@ import type { Fault } from './fault.ts';
 import { insist } from './insist.ts';
 
 export interface Edit {
-  /** As kubectl names it. */
   readonly resource: 'pods' | 'sandboxes.sandpool.dev';
   readonly namespace: string;
   readonly dice: Dice;
@@ -15,7 +14,7 @@ export interface Edit {
 
 const MOST_EDITED = 3;
 
-/** Removes the labels by which the daemon finds Pods or records, and restores them. */
+/** The daemon finds Pods and records by these labels. */
 export class LabelsEdited implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -57,7 +56,6 @@ export class LabelsEdited implements Fault {
     for (const [name, value] of this.#labels) await this.#label(name, `${POOL_LABEL}=${value}`);
   }
 
-  /** Skips objects that have gone. */
   async #label(name: string, change: string): Promise<void> {
     const { resource, namespace } = this.#edit;
     const label = async (): Promise<void> => {

@@ -8,7 +8,6 @@ export interface Tenancy {
   readonly lastsMs: number;
 }
 
-/** Deletes a tenant's namespace with pools, sandboxes and keys, and makes it again. */
 export class NamespaceDeleted implements Fault {
   readonly kind = 'namespace deleted';
   readonly victim: string;

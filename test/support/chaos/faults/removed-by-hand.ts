@@ -5,7 +5,6 @@ import type { Fault } from './fault.ts';
 import { insist } from './insist.ts';
 
 export interface Removal {
-  /** As kubectl names it. */
   readonly resource: 'pods' | 'sandboxes.sandpool.dev';
   readonly namespace: string;
   readonly dice: Dice;

@@ -5,11 +5,11 @@ export interface WithoutRedis {
   readonly n: number;
   readonly replica: Mortal;
   readonly redis: Mortal;
-  /** Time without Redis; all leases end after 4 s. */
+  /** All leases end after 4 s. */
   readonly lastsMs: number;
 }
 
-/** Restarts a replica while Redis is away: it knows no lease, and Redis knows old ones. */
+/** The replica starts without a lease, and Redis knows old ones. */
 export class RestartedWithoutRedis implements Fault {
   readonly kind = 'restart without Redis';
   readonly victim: string;
@@ -31,7 +31,6 @@ export class RestartedWithoutRedis implements Fault {
     const { replica, redis } = this.#parts;
     await redis.kill();
     await replica.kill();
-    // It may wait for Redis, or end and restart.
     this.#started = replica.restart();
     this.#started.catch(() => undefined); // `end` tells
   }

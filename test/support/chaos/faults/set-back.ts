@@ -2,13 +2,12 @@ import type { Fault } from './fault.ts';
 
 export interface SetBackStore {
   keepCopy(): Promise<void>;
-  /** Stops the store once nobody can write, and starts it on the copy. */
+  /** Nobody can write at that time. */
   restore(): Promise<void>;
 }
 
 export const ETCD_RESTORED = 'etcd restored';
 
-/** Restores etcd from an older copy while replicas run on. */
 export class SetBack implements Fault {
   readonly kind = ETCD_RESTORED;
   readonly victim = 'etcd';

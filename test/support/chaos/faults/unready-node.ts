@@ -28,8 +28,8 @@ export class UnreadyNode implements Fault {
   }
 
   /**
-   * Marks the node's Pods as ready, which kwok does not. Controllers may mark more late, so it
-   * repeats until none is left for a while.
+   * Does for the Pods what kwok does not. Controllers may be late, so it repeats until none is left
+   * for a while.
    */
   async end(): Promise<void> {
     await this.#ask('label', 'node', this.victim, `${STAGE_LABEL}-`);
@@ -40,7 +40,6 @@ export class UnreadyNode implements Fault {
     }
   }
 
-  /** Whether a Pod was not ready. */
   async #readyPods(): Promise<boolean> {
     const pods = JSON.parse(
       await this.#ask(

@@ -9,7 +9,6 @@ export interface Behind {
   readonly lastsMs: number;
 }
 
-/** One watch of a replica is late, while its other watches and writes are on time. */
 export class WatchBehind implements Fault {
   readonly kind: string;
   readonly victim: string;

@@ -13,7 +13,6 @@ export interface Refusal {
 
 const QUOTA = 'no-more-pods';
 
-/** Only in one namespace. */
 export class WritesRefused implements Fault {
   readonly kind: string;
   readonly victim: string;

@@ -16,7 +16,7 @@ export const WORK = 'work';
 export const ENV = 'dev';
 export const memberOf = (clusterId: string): string => `${ENV}-${clusterId}`;
 
-/** Clusters of the manager, and of the worker on Kubernetes, which may still start. */
+/** Those of the manager and a worker on Kubernetes, which may still start. */
 export interface Grounds {
   readonly manager: ControlPlane;
   readonly worker?: Promise<ControlPlane>;
@@ -28,15 +28,14 @@ interface FleetArenaTerms {
   readonly grounds: Grounds;
 }
 
-/** A manager's replica and its clock. */
 export interface ManagerReplica extends Reached {
   readonly replica: Replicas['list'][number];
   readonly clock: FakeClock;
 }
 
 /**
- * A manager of three replicas, two workers on this machine with clocks an hour ahead and behind,
- * and with one more cluster a worker on it.
+ * Three replicas of a manager, two workers on this machine with clocks an hour ahead and behind,
+ * and perhaps a worker on Kubernetes.
  */
 export class FleetArena {
   readonly managers: readonly ManagerReplica[];
@@ -58,7 +57,7 @@ export class FleetArena {
     this.memberReplicas = parts.memberReplicas;
     this.managers = replicas.list.map((replica, n) => {
       const client = new HttpClient(replica.port, replicas.adminKey);
-      return { replica, clock: clocks[n]!, client: () => client }; // n is below the number of replicas
+      return { replica, clock: clocks[n]!, client: () => client };
     });
   }
 

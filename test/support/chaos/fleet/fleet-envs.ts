@@ -6,7 +6,6 @@ const ANSWER_MS = 12_000;
 /** A daemon on one machine comes with the second. */
 const OWN_POOLS: readonly unknown[] = [WORK, 'default'];
 
-/** Env and members, as each cluster and each replica of the manager shows them. */
 export const envsSeen = async ({
   workers,
   managers,
@@ -54,7 +53,6 @@ const ask = async (client: HttpClient, path: string) =>
 const itemsOf = async (client: HttpClient, path: string): Promise<Items> =>
   (await ask(client, path))?.json.items ?? [];
 
-/** Of one cluster; empty without an answer. */
 const membersAt = async (
   client: HttpClient,
   clusterId: string,

@@ -121,7 +121,6 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 export const FLEET_FAULTS: readonly string[] = Object.keys(MAKERS);
 
 interface FleetFaultPlanOptions {
-  /** Determines faults and victims. */
   readonly seed: number;
   readonly longestMs: number;
   /** Of FLEET_FAULTS; all by default. */
@@ -163,7 +162,7 @@ export class FleetFaultPlan {
     if (this.#left.length === 0) this.#left = [...this.#kinds];
     const [kind = ''] = this.#left.splice(this.#dice.below(this.#left.length), 1);
     const lastsMs = 200 + this.#dice.below(this.#longestMs - 200);
-    return MAKERS[kind]!(this.#victims, this.#dice, lastsMs); // one of its own names
+    return MAKERS[kind]!(this.#victims, this.#dice, lastsMs);
   }
 }
 

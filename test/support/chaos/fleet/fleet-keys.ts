@@ -8,27 +8,23 @@ const LOOK = '/sandboxpools?limit=1';
 const ANSWER_MS = 12_000;
 const EVERY_MS = 1_500;
 const MOST_TRIES = 100;
-/** Beyond these promoted keys, one is revoked before another is made. */
+/** More promoted keys are revoked first. */
 const MOST_GOOD = 8;
 const AGAIN_MS = 250;
 const TRY_AGAIN_MS = 250;
-/** Parallel tries at one place. */
 const LANES = 6;
 
 interface Key {
   readonly keyId: string;
   readonly text: string;
   isGood: boolean;
-  /** Time of the acknowledgement. */
   since: number;
 }
 
 /** By the clock of `performance.now()`. */
 export interface KeysSeen {
   readonly keys: readonly SeenKey[];
-  /** Time of the last wrong answer. */
   readonly wrongUntil: number | undefined;
-  /** Time at which each key had been tried everywhere. */
   readonly triedAt: number;
 }
 
@@ -37,7 +33,7 @@ export interface KeyPlace {
   readonly port: number;
 }
 
-/** Makes, promotes and revokes keys as an administrator, at any replica of the manager. */
+/** Uses any replica of the manager. */
 export class FleetKeys {
   readonly #keys: Key[] = [];
   readonly #managers: readonly HttpClient[];
@@ -64,10 +60,7 @@ export class FleetKeys {
     await this.#work;
   }
 
-  /**
-   * Tries each key at each place, the last changed first, until the answer is right or `deadline`.
-   * Tries the others once more then.
-   */
+  /** The last changed first, until the answers are right or `deadline`; then once more. */
   async seen(places: readonly KeyPlace[], deadline: number): Promise<KeysSeen> {
     const keys = this.#keys.toSorted((a, b) => b.since - a.since);
     const answers = new Map(keys.map((key) => [key, new Map<string, number>()]));
@@ -121,7 +114,7 @@ export class FleetKeys {
   async #promote(): Promise<void> {
     const made = await this.#ask('POST', '/api-keys', {});
     const { apiKey: text, keyId, name } = made?.json ?? {};
-    if (text === undefined || keyId === undefined || name === undefined) return; // of no use to anybody
+    if (text === undefined || keyId === undefined || name === undefined) return;
     const path = `/admin/api-keys/${encodeURIComponent(name)}/promote`;
     await this.#insist(
       'POST',

@@ -10,9 +10,7 @@ export interface FleetLoadDeps {
   readonly dice: Dice;
   readonly managers: number;
   readonly clients: number;
-  /** Names under which it is claimed. */
   readonly pools: readonly string[];
-  /** Clusters whose sandboxes have their own files. */
   readonly withFiles: ReadonlySet<string>;
   /** As some replica lists them, with the name of the claim. */
   readonly running: () => Promise<readonly { readonly id: string; readonly name?: string }[]>;
@@ -24,15 +22,14 @@ const TIDY_EVERY_MS = 3_000;
 const MOST_KEPT = 24;
 
 /**
- * Claims, runs commands and deletes without pause, at any replica of a manager. Each claim has a
- * name, which its repetitions share; each command leaves its own mark.
+ * At any replica of a manager. Repetitions share their claim's name; each command leaves its own
+ * mark.
  */
 export class FleetLoad {
   readonly kept = new Set<string>();
   readonly effects: Effects[] = [];
   readonly #deps: FleetLoadDeps;
   readonly #hands: Hands;
-  /** Names of unfinished claims. */
   readonly #underWay = new Set<string>();
   #workers: Promise<void>[] = [];
 

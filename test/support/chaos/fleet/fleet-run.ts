@@ -17,23 +17,21 @@ import {
 } from './fleet-verdict.ts';
 
 export interface FleetChaosOptions {
-  /** Determines kinds, victims, times and order of faults. */
   readonly seed: number;
-  /** The run ends after this many claims and faults, or after `atMostMs`. */
+  /** Ends the run, as does `atMostMs`. */
   readonly claims: number;
   readonly faults: number;
   readonly atMostMs: number;
   readonly clients: number;
-  /** Longest duration of a fault. */
   readonly longestMs: number;
-  /** Keys must be right everywhere this soon after the last fault. */
+  /** After the last fault. */
   readonly keysWithinMs: number;
-  /** Likewise, replicas must be linked to workers. */
+  /** After the last fault. */
   readonly linkedWithinMs: number;
   /** Of FLEET_FAULTS; all by default. */
   readonly kinds?: readonly string[];
   readonly onStrike?: (line: string) => void;
-  /** Ends the load early; what happened until then is judged. */
+  /** Ends the load early; the run is judged all the same. */
   readonly enough?: AbortSignal;
 }
 
@@ -52,7 +50,7 @@ export interface FleetChaosReport {
   readonly logs: Readonly<Record<string, string>>;
 }
 
-/** For the faults of a strike, and restarts after them. */
+/** For a strike, and restarts after it. */
 const STRIKE_MS = 120_000;
 /** Everything shown late is shown by then. */
 const SHOWN_MS = 60_000;
@@ -60,7 +58,6 @@ const LOOK_MS = 250;
 const PAGE = 1_000;
 const LIST_MS = 30_000;
 
-/** Runs load and faults on a fleet, then checks the promises. */
 export const fleetChaosRun = async (
   arena: FleetArena,
   options: FleetChaosOptions,
@@ -154,7 +151,6 @@ export const fleetChaosRun = async (
 
 const settled = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined);
 
-/** Each worker's own address, and each replica of the manager. */
 const placesOf = ({ workers, managers }: FleetArena): readonly KeyPlace[] => [
   ...workers.map((worker) => ({ name: worker.clusterId, port: worker.port() })),
   ...managers.map(({ replica }) => ({ name: replica.name, port: replica.port })),
@@ -186,7 +182,7 @@ const listOf = async (client: HttpClient, query: string): Promise<readonly Liste
 const runningAt = async (client: HttpClient | undefined): Promise<readonly Listed[]> =>
   client ? await listOf(client, '&phase=Running') : [];
 
-/** All sandboxes that a worker knows, also finished ones, by the manager's names. */
+/** Also finished ones, by the manager's names. */
 const knownAt = async (worker: FleetArena['workers'][number]): Promise<readonly KnownSandbox[]> =>
   (await listOf(worker.client(), '')).map((each) => ({
     ...each,

@@ -1,7 +1,6 @@
 import { isAcknowledged, said } from '../case.ts';
 import type { Call, Moment, Violation } from '../history.ts';
 
-/** Marks of commands in a sandbox, and the marks found there. */
 export interface Effects {
   readonly id: string;
   readonly sent: readonly { readonly mark: string; readonly isAnswered: boolean }[];
@@ -11,12 +10,10 @@ export interface Effects {
 /** As its own cluster knows it; `id` names the cluster. */
 export interface KnownSandbox {
   readonly id: string;
-  /** The claim's name. */
   readonly name?: string;
   readonly isRunning: boolean;
 }
 
-/** A manager's key, and the addresses that answered it so. */
 export interface SeenKey {
   readonly keyId: string;
   readonly isGood: boolean;
@@ -32,7 +29,6 @@ export interface ShownMember {
 
 export interface SeenEnv {
   readonly clusterId: string;
-  /** Its member there, and the instances that it may have. */
   readonly member: string;
   readonly most: number;
   /** Envs of its name, and foreign pools, at the cluster's own address. */
@@ -42,17 +38,14 @@ export interface SeenEnv {
   readonly shown: readonly { readonly where: string; readonly members: readonly ShownMember[] }[];
 }
 
-/** Evidence of a run over a fleet that ended without disturbance. */
+/** The run ended without disturbance. */
 export interface FleetEvidence {
-  /** At replicas of the manager. */
   readonly calls: readonly Call[];
   readonly known: readonly KnownSandbox[];
-  /** Running sandboxes, by replica of the manager. */
   readonly listed: readonly ReadonlySet<string>[];
   readonly effects: readonly Effects[];
   readonly keys: readonly SeenKey[];
   readonly envs: readonly SeenEnv[];
-  /** Time from the last fault until all links were up, and its limit. */
   readonly linked: { readonly afterMs: number; readonly withinMs: number };
 }
 
@@ -107,7 +100,6 @@ const endsIn = (calls: readonly Call[]): ReadonlyMap<string, Moment> => {
   return ends;
 };
 
-/** Acknowledged results stand on their cluster and at each replica of the manager. */
 const nothingLost = ({ calls, known, listed }: FleetEvidence): readonly string[] => {
   const running = new Set(known.filter(({ isRunning }) => isRunning).map(({ id }) => id));
   const ends = endsIn(calls);
@@ -158,7 +150,6 @@ const oneEffectPerCommand = ({ effects }: FleetEvidence): readonly string[] =>
     }),
   );
 
-/** At every address, promoted keys are good and revoked ones are not. */
 const keysRight = ({ keys }: FleetEvidence): readonly string[] =>
   keys.flatMap(({ keyId, isGood, answers }) =>
     answers.flatMap(({ where, status }) =>

@@ -16,7 +16,6 @@ const ROOMY = { sandboxes: '10000', replicas: '10000' } as const;
 
 export interface FleetWorker {
   readonly clusterId: string;
-  /** In the order of the manager's replicas. */
   readonly ways: readonly FaultProxy[];
   readonly clock: FakeClock;
   readonly hasFiles: boolean;
@@ -35,11 +34,10 @@ export interface WorkerTerms {
   readonly clusterId: string;
   readonly offsetSeconds: number;
   readonly managers: Replicas;
-  /** Lets the worker join once. */
   readonly token: string;
 }
 
-/** A manager's one address as the worker knows it: each replica behind its own link. */
+/** Each replica is behind its own link. */
 const waysOf = async (managers: Replicas) => {
   const ways: FaultProxy[] = [];
   const ports: number[] = [];
@@ -123,7 +121,6 @@ const HOST_SPEC = {
   network: 'none',
 };
 
-/** One replica on its own API server. */
 export const aWorkerOnACluster = async (
   terms: WorkerTerms & { readonly cluster: ControlPlane },
 ): Promise<FleetWorker> => {

@@ -1,9 +1,6 @@
 import { isAcknowledged, said, type Case } from '../case.ts';
 
-/**
- * After an acknowledged delete no replica shows the sandbox as running, runs a command in it, or
- * hands it out.
- */
+/** No replica shows the sandbox as running, runs a command in it, or hands it out. */
 export const deleteIsFinal = ({ about }: Case): readonly string[] =>
   [...about.values()].flatMap((calls) => {
     const over = Math.min(
@@ -17,7 +14,7 @@ export const deleteIsFinal = ({ about }: Case): readonly string[] =>
       .map((call) => `after its delete was acknowledged at ${over.toFixed(0)}: ${said(call)}`);
   });
 
-/** A claim repeated under its key returns the old answer, which proves no life. */
+/** A repeated claim returns the old answer. */
 const isAlive = (
   what: string,
   answer: { readonly status: number; readonly shows?: string } | undefined,

@@ -5,8 +5,7 @@ import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
 /**
- * No claim is refused for want of an idle instance if one was idle throughout, unless an earlier
- * claim waited for it or got it.
+ * No claim is refused while an instance is idle, unless an earlier claim waited for it or got it.
  */
 export const noFalseRefusal = (seen: Case): readonly string[] => {
   const { time, pools } = seen;
@@ -14,7 +13,6 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
     string,
     { readonly since: number; readonly until: number; readonly life: Life }[]
   >();
-  // Without labels an instance can't be found.
   const edited = new Set(seen.disturbances.flatMap(({ edited: ids = [] }) => ids));
   for (const life of seen.instances.values()) {
     if (edited.has(life.id)) continue;
@@ -47,13 +45,13 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
   });
 };
 
-/** The nodes' controllers restarted with the store: for a while no idle instance is handed out. */
+/** Their controllers restarted with the store: no idle instance is handed out for a while. */
 const mayBeSilent = ({ disturbances }: Case, { invoked }: Call): boolean =>
   disturbances.some(
     ({ kind, from, to }) => kind === ETCD_RESTORED && from <= invoked && invoked <= to + SILENT_MS,
   );
 
-/** Instances of overlapping claims: reserved before they were claimed. */
+/** They were reserved before they were claimed. */
 const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> =>
   new Set(
     everyCall.flatMap((other) =>
@@ -82,7 +80,7 @@ const waitersDuring = ({ everyCall }: Case, call: Call): number =>
 
 const namespaceOf = ({ user }: Call): string | undefined => user.split('/')[0];
 
-/** A claim without an answer may wait its full time; a faulty one can't announce that it leaves. */
+/** Without an answer, its full time; a faulty one can't announce that it leaves. */
 const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
   if (asked.what !== 'claim') return completed;
   if (!answer)
@@ -90,5 +88,5 @@ const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
   return answer.status === 503 ? completed + LINGERING_MS : completed;
 };
 
-/** A replica that dies or loses Redis keeps its waiting claims' places this long. */
+/** Waiting claims of a dead replica keep their places this long. */
 const LINGERING_MS = 4_000;

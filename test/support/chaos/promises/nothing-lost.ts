@@ -92,7 +92,7 @@ const stoodDuring = <S>(
     );
   });
 
-/** Answers that deny a resource that existed throughout, without a request to end it. */
+/** Nobody requested its end. */
 const notFound = (seen: Case): readonly string[] =>
   seen.calls.flatMap((call) => {
     const { asked, answer } = call;

@@ -3,14 +3,14 @@ import { type Case, describeLife, said } from '../case.ts';
 import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
-/** A pool without running sandboxes is gone this soon after its acknowledged delete. */
+/** After its acknowledged delete, without running sandboxes. */
 const GONE_MS = 10_000;
-/** A claim of an idle instance takes less if nothing is wrong. */
+/** A claim takes less if nothing is wrong. */
 const CLAIM_MS = 4_000;
 
 /**
- * Nothing stays reserved without a claim: a deleted pool goes once nothing runs, and at rest no
- * claim waits or is refused while an instance is idle throughout.
+ * No reservation outlives its claim: a deleted pool goes once nothing runs, and at rest no claim
+ * waits or is refused while an instance is idle.
  */
 export const nothingTaken = (seen: Case): readonly string[] => [
   ...poolsThatStay(seen),

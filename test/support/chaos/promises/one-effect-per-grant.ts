@@ -139,7 +139,6 @@ const courses = ({ approvals }: Case): readonly string[] =>
     }),
   );
 
-/** The first attempt was refused. */
 const isGivenBack = ({ status, use }: ApprovalState, next: ApprovalState): boolean =>
   status === 'consumed' &&
   next.status === 'approved' &&
@@ -158,7 +157,7 @@ const isDone = (seen: Case, { states }: ApprovalLife): boolean => {
   const usedAt = (began?.state?.use?.at ?? 0) - seen.epoch;
   const settledAt = seen.time.latest(settled.revision);
   const since = Math.min(usedAt, seen.time.earliest(began?.revision ?? 0));
-  // With a jumped clock it may expire early, or seem used at another time.
+  // With a jumped clock times may differ.
   const jumped = seen.disturbances.some(
     ({ kind, from, to }) =>
       kind === 'clock jump' && from <= settledAt && to + CLOCK_SEEN_MS >= since,
@@ -185,6 +184,5 @@ const claimsOf = ({ instances, gated }: Pick<Case, 'instances' | 'gated'>): read
 const ofOperation = ({ approvals }: Case, operation: string): readonly ApprovalLife[] =>
   [...approvals.values()].filter(({ states }) => states[0]?.state?.operation === operation);
 
-/** State right before the revision. */
 const before = ({ states }: ApprovalLife, revision: number): ApprovalState | undefined =>
   states.findLast((one) => one.revision < revision)?.state;

@@ -1,6 +1,5 @@
 import { isAcknowledged, type Case } from '../case.ts';
 
-/** In the store, and among clients' answers. */
 export const oneOwner = ({ instances, calls }: Case): readonly string[] => {
   const found: string[] = [];
   for (const { id, claims } of instances.values()) {

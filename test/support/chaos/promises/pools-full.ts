@@ -5,7 +5,7 @@ import type { LifeState, PoolLife } from '../lives.ts';
 
 const WITHIN_MS = 10_000;
 
-/** After 10 s of calm, idle, running and booting instances add up to each pool's replicas. */
+/** After 10 s of calm. Booting instances count. */
 export const poolsFull = (seen: Case): readonly string[] => {
   const steps = usableSteps(seen);
   return [...seen.pools.values()].flatMap((pool) => {

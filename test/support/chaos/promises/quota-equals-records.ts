@@ -5,7 +5,7 @@ import type { Look, Usage } from '../history.ts';
 /** Leaders settle unused reservations after 30 s, in rounds of 10 s. */
 const WITHIN_MS = 60_000;
 
-/** At rest, reported usage equals running sandboxes, pools and their replicas. */
+/** At rest. */
 export const quotaEqualsRecords = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
   const users = new Set(
@@ -66,7 +66,7 @@ const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, reado
   return steps;
 };
 
-/** Whether some revision during the look matches; undefined if usage was not reported. */
+/** Whether some revision during the look matches; undefined without usage. */
 const isTrue = (
   { time }: Case,
   steps: readonly Step[],

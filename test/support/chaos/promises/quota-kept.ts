@@ -1,6 +1,6 @@
 import type { Case } from '../case.ts';
 
-/** At every revision, running sandboxes and pools' replicas stay within the quota. */
+/** At every revision of the store. */
 export const quotaKept = (seen: Case): readonly string[] => [
   ...sandboxesKept(seen),
   ...replicasKept(seen),

@@ -8,9 +8,8 @@ const TRIM_MS = 5_000;
 const AFTERMATH_MS = 12_000;
 
 /**
- * A pool has no unclaimed instances beyond `replicas`, except for 5 s after a takeover or a
- * decrease. Instances that are ending, never got a Pod, or lost their labels by hand do not count,
- * nor does time without a leader that can write.
+ * Except for 5 s after a takeover or a decrease. Instances that are ending, never got a Pod, or
+ * lost their labels do not count, nor does time without a leader that can write.
  */
 export const surplusTrimmed = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
@@ -75,7 +74,7 @@ const stepsOf = (seen: Case): ReadonlyMap<string, readonly Step[]> => {
   return steps;
 };
 
-/** This surplus is the owner's doing, and takes time to go. */
+/** The owner's doing, which takes time. */
 const shrinkings = ({ time }: Case, limits: readonly Step[]): readonly Cause[] =>
   limits.flatMap(({ revision, limit = Infinity }, n) => {
     const at = time.latest(revision);

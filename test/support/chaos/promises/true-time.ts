@@ -4,7 +4,7 @@ import type { Case } from '../case.ts';
 const TOLERANCE_MS = 60_000;
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7/;
 
-/** Ids and claims carry the true time of their creation, even if a machine's clock is wrong. */
+/** Even if a machine's clock is wrong. */
 export const trueTime = ({ instances, time, epoch }: Case): readonly string[] =>
   [...instances.values()].flatMap(({ id, spans, claims }) => {
     const isOff = (told: number, revision: number): boolean =>
