@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Actions } from './common/action.ts';
 
-/** Its module is loaded only when the command is used. */
+/** Loads the module only when the command is used. */
 export interface CommandEntry {
   readonly name: string;
   /** Repeats the text in the command's own help. */

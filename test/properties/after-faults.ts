@@ -4,14 +4,13 @@ import { checkAsync } from './check.ts';
 /** Takes faulty steps, and must recover by itself. */
 export interface FaultyWorld<Step> {
   take(step: Step): Promise<void>;
-  /** Ends all faults. Rejects if it does not recover. */
+  /** Rejects if it does not recover. */
   settle(): Promise<void>;
   /** Rejects if it does not work as before. */
   goesOn?(): Promise<void>;
   stop?(): Promise<void> | void;
 }
 
-/** Whatever its steps, a world recovers after the last fault, and works on. */
 export const comesRight = async <Step>(
   steps: fc.Arbitrary<readonly Step[]>,
   start: () => Promise<FaultyWorld<Step>>,

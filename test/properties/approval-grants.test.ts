@@ -11,7 +11,6 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { checkAsync } from './check.ts';
 import { runs } from '../support/harness/runs.ts';
 
-/** The step after which a replica dies, or another fault. */
 const FATES = [
   'none',
   'before the use is noted',
@@ -26,7 +25,7 @@ type Fate = (typeof FATES)[number];
 
 class Killed extends Error {}
 
-/** One grant, and replicas that carry out its effect; some die on the way. */
+/** Some replicas die while they carry out the grant's effect. */
 class World {
   readonly records = new MemoryApprovals();
   readonly clock = new TestClock();

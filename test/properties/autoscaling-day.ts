@@ -22,7 +22,7 @@ export type DayStep =
     }
   | { readonly do: 'pass'; readonly looks: number };
 
-/** The idle count at each look, less what was taken away since. */
+/** Less what was taken away since. */
 interface Look {
   readonly at: number;
   idle: number;
@@ -31,10 +31,7 @@ interface Look {
 const LOOK_MS = 5_000;
 const LATER_MS = [5_000, 60_000, 700_000, 86_400_000];
 
-/**
- * One group over counted pools, evaluated every 5 s; decisions take effect at once. Checks every
- * promise at each look.
- */
+/** One group over counted pools, evaluated every 5 s. Decisions take effect at once. */
 export class AutoscalingDay {
   now = 50_000_000;
   group: AutoscalingGroup;
@@ -92,8 +89,8 @@ export class AutoscalingDay {
   }
 
   /**
-   * No further faults, while claims wait at one pool. They must be served if there is room, even if
-   * other members' idle instances occupy it.
+   * Claims wait at one pool, and must be served if there is room, even if other members' idle
+   * instances occupy it.
    */
   calmDown(to: number): void {
     const pool = this.pools[to % this.pools.length];

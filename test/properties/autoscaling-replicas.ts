@@ -21,8 +21,8 @@ export type ReplicaStep =
   | { readonly do: 'time'; readonly ms: number };
 
 /**
- * Replicas over one saved state, each of which may believe to lead. Requests may be late, lost or
- * unanswered, and crashes forget everything. Each decision is carried out at most once per pool.
+ * Each may believe to lead. Requests may be late, lost or unanswered, and crashes forget
+ * everything. A decision is carried out at most once per pool.
  */
 export class AutoscalingReplicas {
   now = 50_000_000;
@@ -75,7 +75,7 @@ export class AutoscalingReplicas {
     }
   }
 
-  /** One replica leads, and all its requests succeed: it must come to rest, whatever was saved. */
+  /** It must come to rest, whatever was saved. */
   calmDown(): void {
     this.#crash(1);
     const replica = this.#replicas[0];

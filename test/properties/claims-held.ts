@@ -26,10 +26,7 @@ export type ClaimStep =
     }
   | { readonly do: 'time'; readonly ms: number };
 
-/**
- * Three instances, all kinds of claims, and everything that may happen between a claim's pick and
- * its end.
- */
+/** With everything that may happen between a claim's pick and its end. */
 export const aClaimWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 3 } });
   const { supervisor, driver, clock, coordination, pendingRequests, pool } = world;

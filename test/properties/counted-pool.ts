@@ -1,7 +1,7 @@
 import type { MemberObservation } from '../../src/machines/autoscaling/observation.ts';
 import type { TroubleReason } from '../../src/model/envs/scaling-decision.ts';
 
-/** A pool of counts. It fills, and instances become ready or fail, on request. */
+/** Fills, and instances become ready or fail, on request. */
 export class CountedPool {
   readonly name: string;
   replicas: number;
@@ -33,7 +33,6 @@ export class CountedPool {
     this.running = Math.max(0, this.running - 1);
   }
 
-  /** Launches and trims; starting instances become ready and serve waiting claims. */
   settle(now: number): void {
     while (this.present > this.replicas && this.starting > 0) this.starting -= 1;
     while (this.present > this.replicas && this.idle.length > 0) this.idle.shift();

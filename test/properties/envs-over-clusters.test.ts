@@ -29,7 +29,6 @@ const step: fc.Arbitrary<Step> = fc.record({
   at: fc.nat(20),
 });
 
-/** A manager with an env `e`, and two clusters behind faults. */
 const aFleet = async () => {
   const clusters = {
     w1: { world: await anEnvWorld(), faults: new CopyFaults(), claimed: { count: 0 } },
@@ -137,7 +136,6 @@ const arrivesIn = (clock: Clock, ms: number) => (): Promise<void> =>
     else clock.at(clock.now() + ms, resolve);
   });
 
-/** The manager's view of a cluster, and the cluster's own. */
 const bothSides = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number]) => {
   const { world } = clusters[clusterId];
   const env = hub.env();

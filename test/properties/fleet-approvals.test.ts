@@ -29,9 +29,7 @@ import { checkAsync } from './check.ts';
 const CLUSTERS = ['hub', 'w1', 'w2'] as const;
 type ClusterName = (typeof CLUSTERS)[number];
 
-/**
- * Faults of a request to a cluster. With `late` and `lost` the link is cut, with `asked again` not.
- */
+/** `late` and `lost` cut the link, `asked again` does not. */
 const FATES = [
   ...(['none', 'lost', 'answer lost', 'asked again'] as const),
   ...(['late', 'killed', 'killed once done'] as const),
@@ -106,7 +104,6 @@ type Step =
 
 class World {
   clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };
-  /** An outcome is unknown: an answer was lost, or a replica died. */
   isUnsure = false;
   readonly #operations = anEngine();
   readonly #records = new MemoryApprovals();
@@ -169,7 +166,7 @@ class World {
     this.#view = await claimSandbox(operations.authenticate(key), { poolName: 'p' });
   }
 
-  /** Starts over with another claim, with or without a client's key. */
+  /** With or without a client's key. */
   async begin(stocks: readonly number[], isKeyed: boolean): Promise<void> {
     this.#isKeyed = isKeyed;
     this.clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };

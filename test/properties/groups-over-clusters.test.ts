@@ -37,7 +37,6 @@ const step: fc.Arbitrary<Step> = fc.record({
   at: fc.nat(20),
 });
 
-/** A manager whose env `e` has one group of 2 to 8 over two clusters. */
 class GroupOverClusters {
   readonly #workers: Readonly<Record<(typeof CLUSTERS)[number], World>>;
   readonly #faults = { w1: new CopyFaults(), w2: new CopyFaults() };
@@ -97,7 +96,7 @@ class GroupOverClusters {
     }
   }
 
-  /** After the last fault the group is within its bounds. */
+  /** The group is within its bounds. */
   async settle(): Promise<void> {
     for (const faults of Object.values(this.#faults))
       Object.assign(faults, { isCut: false, lost: 0, lie: (member: CopiedMember) => member });

@@ -10,12 +10,9 @@ import { VirtualProcess, VirtualTime } from './virtual-time.ts';
 
 /** For a shard, after the last fault. */
 export const LED_WITHIN_MS = 10_000;
-/**
- * A hand-over may leave a shard without a leader this long: work ends first, and the next replica
- * may refuse.
- */
+/** Work ends first, and the next replica may refuse. */
 const HAND_OVER_MS = 6_000;
-/** A replica whose mirror stays behind keeps a lease this long before it notices. */
+/** A replica whose mirror stays behind notices it this late. */
 const BEHIND_MS = 5_000;
 /** Then a refused shard is offered again. */
 const CALM_MS = 45_000;
@@ -24,7 +21,6 @@ const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
 const ms = (most: number) => fc.integer({ min: 1, max: most });
 const who = fc.nat(3);
 
-/** Each after some ms; `forMs` if it ends by itself. */
 export const faults = fc.array(
   fc.record({
     afterMs: fc.oneof(ms(300), ms(6_000)),
@@ -71,7 +67,6 @@ export const faults = fc.array(
 
 type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : never)['fault'];
 
-/** Real leases and a real `ShardLeadership` in virtual time. */
 class VirtualReplica {
   readonly process: VirtualProcess;
   readonly leases: RedisLeases;
@@ -213,7 +208,7 @@ export class LeaseWorld {
     this.#calmAt = this.time.now;
   }
 
-  /** Within the bound each shard has one leader, and keeps one except in hand-overs. */
+  /** Except in hand-overs. */
   async isLedAfterwards(): Promise<void> {
     const ledAt = new Map<number, number>();
     const look = (): void => {

@@ -6,11 +6,10 @@ import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start
 import { LinkedStarts, type StartedLink } from '../../src/fleet/link/linked-starts.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-/** Until a silent end is noticed: a heartbeat's PROBE_MS. */
+/** A heartbeat's PROBE_MS. */
 const SILENT_MS = 1_500;
 /** Until a refused worker retries. */
 const AGAIN_MS = 1_000;
-/** After the linked one ends, and after the last fault. */
 export const LINKED_WITHIN_MS = 5_000;
 const STEP_MS = 50;
 
@@ -73,7 +72,6 @@ class VirtualLink implements StartedLink {
   }
 }
 
-/** One start of a daemon on a copy of the data folder. */
 class VirtualWorker {
   readonly start: string;
   isUp = true;
@@ -152,7 +150,6 @@ class VirtualManager {
   }
 }
 
-/** Three replicas of a manager, and three daemons on copies of one data folder. */
 export class StartsWorld {
   readonly clock = new TestClock();
   readonly #store = new ClusterStartStore(this.clock);

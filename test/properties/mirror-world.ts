@@ -9,7 +9,6 @@ export interface Kept {
   readonly isLabelled: boolean;
 }
 
-/** Applies to one of a few names, or to the n-th pending message. */
 export type MirrorStep = readonly [
   (
     | 'create'
@@ -78,7 +77,6 @@ interface Reading {
 const NAMES = ['a', 'b'];
 const PAGE = 1;
 
-/** A store with history, a replica's mirror, and the messages between them. */
 export class MirrorWorld {
   readonly mirror: Mirror<Kept>;
   /** In order. */
@@ -91,7 +89,7 @@ export class MirrorWorld {
   readonly #answers: (() => void)[] = [];
   #revision = 0;
   #uids = 0;
-  /** The watch continues after this revision; undefined without a watch. */
+  /** Undefined without a watch. */
   #watchedTo: number | undefined;
   #listing:
     | {
@@ -190,7 +188,7 @@ export class MirrorWorld {
     for (let again = 0; again < 2; again++) this.#look();
   }
 
-  /** Objects that the mirror can know: one that lost its label before it was shown is invisible. */
+  /** One that lost its label before it was shown is invisible. */
   get standing(): ReadonlyMap<string, number> {
     const known = [...this.#objects.values()].filter(
       ({ uid, record }) =>

@@ -6,7 +6,6 @@ import { check } from './check.ts';
 import { MirrorWorld, mirrorSteps, type MirrorStep } from './mirror-world.ts';
 import { runs } from '../support/harness/runs.ts';
 
-/** No object goes back in time, or returns after its end. */
 const isInOrder = (world: MirrorWorld): void => {
   const last = new Map<string, number>();
   for (const {
@@ -30,7 +29,7 @@ const isTrue = (world: MirrorWorld): void => {
       expect(world.endOf(uid), `${uid} is said to be gone`).to.not.equal(undefined);
 };
 
-/** Cases found once in a hundred thousand random runs. */
+/** Found once in a hundred thousand random runs. */
 const FOUND: readonly (readonly [readonly MirrorStep[]])[] = [
   [
     // The creation's answer follows a list without the object.

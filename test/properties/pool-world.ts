@@ -43,9 +43,7 @@ const MOVES: Readonly<Record<Place, readonly (Place | undefined)[]>> = {
   failed: [undefined],
 };
 
-/**
- * A pool's actor over changing instances. Its requests may be late, refused or silently dropped.
- */
+/** Requests may be late, refused or silently dropped. */
 export class PoolWorld {
   now = 1_000_000;
   pool: APool;
@@ -53,7 +51,6 @@ export class PoolWorld {
   readonly #instances: Instance[] = [];
   readonly #records: PoolRecord[];
   readonly #asked: PoolIntent[] = [];
-  /** Starts that the pool must learn of, and when. */
   readonly #starts: { readonly revision: string; readonly at: number }[] = [];
   #began = this.now;
   #launched = 0;
@@ -142,7 +139,7 @@ export class PoolWorld {
     }
   }
 
-  /** From here on all requests succeed. Must soon come to rest. */
+  /** Must soon come to rest. */
   calmDown(): void {
     this.#send({ type: 'LEAD', now: this.now });
     this.#send({ type: 'RECORD', record: this.#record, now: this.now });

@@ -29,7 +29,7 @@ const aNamespace = fc.record({
 });
 const namespaces = fc.array(aNamespace, { minLength: 2, maxLength: 6, size: 'max' });
 
-/** Calls per minute and pool in a namespace that refuses: 8, with their reads, repeatedly. */
+/** Per minute and pool: 8, with their reads. */
 const MOST_REFUSALS = 8 * 2 * (WITHIN_MS / 1_000);
 
 /** By namespace and pool. */

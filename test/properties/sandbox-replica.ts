@@ -27,7 +27,7 @@ interface Seen {
   readonly context: SandboxContext;
 }
 
-/** One replica's actor; checks its invariants after every event. */
+/** Checks invariants after every event. */
 export class SandboxReplica {
   readonly #store: SandboxStore;
   readonly #actor: Actor<typeof sandboxMachine>;

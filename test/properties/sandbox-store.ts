@@ -11,8 +11,8 @@ import type { SandboxIntent } from '../../src/machines/sandbox/events.ts';
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 
 /**
- * Outcomes that the contract permits. `unknown`: the caller learns so; `silent`: nothing arrives.
- * `half`: only a launch's record is written.
+ * `unknown`: the caller learns so; `silent`: nothing arrives. `half`: only a launch's record is
+ * written.
  */
 export const OUTCOMES = [
   'answered',
@@ -33,8 +33,8 @@ export type Landing =
 const UNLAUNCHED: Vitals = { kind: 'starting', unlaunched: true };
 
 /**
- * Driver and store of one instance by contract: one record with a revision, one process,
- * conditional writes, and an id that never makes a second instance.
+ * One record with a revision, one process, conditional writes, and an id that never makes a second
+ * instance.
  */
 export class SandboxStore {
   readonly id: string;

@@ -35,10 +35,7 @@ interface Pending<T> {
 const REPLICAS = [0, 1] as const;
 const REQUEST_MS = 5_000;
 
-/**
- * Two replicas' actors over one store. Answers and reports are late, lost, repeated, stale and out
- * of order.
- */
+/** Answers and reports are late, lost, repeated, stale and out of order. */
 export class SandboxWorld {
   now = 1_000_000;
   readonly store: SandboxStore;
@@ -113,11 +110,10 @@ export class SandboxWorld {
     }
   }
 
-  /** From here on everything is answered and reported. Must soon come to rest. */
+  /** Must soon come to rest. */
   calmDown(): void {
     this.#caughtUp.fill(-1);
-    // Commands end: else a replica that doesn't know them asks for ever whether the sandbox
-    // expired.
+    // Else a replica that doesn't know the commands asks for ever whether the sandbox expired.
     for (const to of REPLICAS)
       while ((this.#replicas[to]?.seen.context.working ?? 0) > 0)
         this.#send(to, { type: 'WORK_ENDED', now: this.now });
@@ -148,9 +144,7 @@ export class SandboxWorld {
       expect(this.store.isOver, 'nothing of it is left').to.equal(true);
   }
 
-  /**
-   * For ten seconds the store refuses writes, but not reads. Returns the most calls of one moment.
-   */
+  /** Reads work. Returns the most calls of one moment. */
   refuseWrites(): number {
     const until = this.now + 10 * RETRY_MS;
     let most = 0;
@@ -172,7 +166,7 @@ export class SandboxWorld {
     return most;
   }
 
-  /** Does one thing without time passing; false if nothing is left. */
+  /** False if nothing is left. */
   #settle(): boolean {
     if (this.#calls.length > 0) this.#carryOut(0, 'answered');
     else if (this.#answers.length > 0) this.#answer(0, false);

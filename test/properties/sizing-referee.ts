@@ -11,7 +11,7 @@ import type { envStores } from '../support/harness/env-replicas.ts';
 
 type Stores = Pick<Awaited<ReturnType<typeof envStores>>, 'envs' | 'pools' | 'driver' | 'clock'>;
 
-/** The group at a look: the idle count less removals since, and the size that this justified. */
+/** The idle count less removals since, and the size that this justified. */
 interface Look {
   readonly at: number;
   idle: number;
@@ -42,7 +42,7 @@ export class SizingReferee {
   seen = 0;
   /** Starts failed: members and cooldowns may be given up. */
   troubled = false;
-  /** A replica saw events late, so it may have decided by older ones. */
+  /** Decisions may follow older events. */
   late = false;
   decisions = 0;
   applied = 0;
@@ -50,7 +50,6 @@ export class SizingReferee {
   readonly #facts = new Map<string, InstanceFact>();
   readonly #pools = new Map<string, PoolRecord>();
   readonly #ended = new Set<string>();
-  /** By member: the size that its owner set last. */
   readonly #asked = new Map<string, number>();
   readonly #waits = new Map<string, { until: number }[]>();
   readonly #books = new Map<string, Book>();
@@ -144,7 +143,7 @@ export class SizingReferee {
     }
   }
 
-  /** Call after time passed: a second look saw effects of the first. */
+  /** A second look saw effects of the first. */
   sampled(): void {
     for (const group of this.#env?.groups ?? []) {
       const look = this.#bookOf(group.name).looks.at(-1);
@@ -287,7 +286,7 @@ export class SizingReferee {
       this.#blame('grown in the cooldown', { decision, book });
   }
 
-  /** Claims that wait, or waited at the last look: each starts an instance. */
+  /** Also those of the last look. */
   #waitingIn(group: AutoscalingGroup, at: number): number {
     return sum(
       this.#poolsIn(group),

@@ -44,9 +44,8 @@ const PRINCIPALS = ['k1', 'k2', 'k3'];
 const MOST_IN_FLIGHT = 12;
 
 /**
- * An env of two members over two complete replicas without processes. Each may believe to lead, see
- * events late, fail to write or not learn the outcome, and die at any step, with a successor that
- * starts from the records.
+ * Each replica may believe to lead, see events late, fail to write or not learn the outcome, and
+ * die at any step. Its successor starts from the records.
  */
 export class SizingWorld {
   readonly referee: SizingReferee;
@@ -61,7 +60,7 @@ export class SizingWorld {
     [this.#stores, this.#replicas, this.referee] = [stores, replicas, new SizingReferee(stores)];
   }
 
-  /** `shared`: both members are in one group. `leaders`: replicas that believe to lead. */
+  /** `leaders`: replicas that believe to lead. */
   static async make({
     shared,
     leaders,
@@ -150,10 +149,7 @@ export class SizingWorld {
     this.referee.sampled();
   }
 
-  /**
-   * From here on all is well, one replica leads, and claims wait at one member: they must be served
-   * if there is room. Without claims, all counts must then match.
-   */
+  /** Waiting claims must be served if there is room. Without claims, all counts must then match. */
   async calmDown(to: number): Promise<void> {
     await this.#heal();
     const { truth, clock } = this.#stores;
@@ -177,7 +173,6 @@ export class SizingWorld {
     await this.#recount();
   }
 
-  /** Ends all faults; both members are in the first one's group, which has room. */
   async #heal(): Promise<void> {
     await this.#crash(0);
     await this.#crash(1);

@@ -30,7 +30,6 @@ const MOST_AT_ONCE_MS = 2_000;
 /** A replica whose mirrors are behind for longer leads nothing; see the property of leases. */
 const MOST_BEHIND_MS = 5_000;
 
-/** Work continues until it needs time, or a step. */
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 25; turn++)
     await new Promise<void>((resolve) => {
@@ -119,7 +118,7 @@ const take = async (refill: Refill, step: Step): Promise<void> => {
   await turns();
 };
 
-/** No further faults: mirrors catch up, a replica leads, and hanging calls end. */
+/** Mirrors catch up, a replica leads, and hanging calls end. */
 const calmDown = async (refill: Refill, by: number): Promise<void> => {
   await take(refill, { do: 'flow' });
   refill.stores.truth.heal('launch');

@@ -25,10 +25,7 @@ const copyOf = ({ locks, replicas, takers, epochs }: Content): Content => ({
   epochs: new Map(epochs),
 });
 
-/**
- * Leases' data in Redis, by the meaning of their scripts: can stop, be away or slow, be flushed and
- * fail over.
- */
+/** By the meaning of the leases' scripts. */
 export class VirtualRedis {
   readonly #time: VirtualTime;
   #content: Content = {
@@ -161,7 +158,7 @@ export interface VirtualStoreDeps {
   readonly random: () => number;
 }
 
-/** A replica's connection: commands arrive in order, and end within a second for their sender. */
+/** Commands arrive in order, and end within a second for their sender. */
 export class VirtualLeaseStore implements LeaseStore {
   readonly #deps: VirtualStoreDeps;
   #locks = 0;

@@ -7,7 +7,6 @@ import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { TestClock } from '../support/fakes/test-clock.ts';
 
-/** A pool without instances, and replicas that claim from it. */
 export interface WaitingWorld {
   readonly claims: readonly ReturnType<typeof claimSandbox>[];
   readonly coordination: Coordination;
@@ -31,10 +30,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('at once' as const), at: fc.nat(1) }) },
 );
 
-/**
- * While the pool grows, each claim gets its own instance, the earliest first, and none waits beside
- * an idle one.
- */
+/** Each claim gets its own instance, the earliest first, and none waits beside an idle one. */
 export const servesWaitingClaims = async (
   make: () => Promise<WaitingWorld>,
   numRuns: number,

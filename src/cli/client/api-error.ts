@@ -1,4 +1,4 @@
-/** The service refused. An answer that is not from Sandpool has its status as the message. */
+/** The status is the message if the answer is not from Sandpool. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -24,7 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The service did not answer. The request may have taken effect. */
+/** The request may have taken effect. */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
   /** `ECONNREFUSED`, `ENOTFOUND`, … or `DEADLINE`. */

@@ -20,7 +20,6 @@ interface ProcessOutput {
   readonly encoding?: 'base64';
 }
 
-/** Data of the events, by stream and event name. */
 interface Streams {
   readonly startProcess: ProcessEvents;
   readonly followProcess: ProcessEvents;
@@ -56,7 +55,7 @@ interface Streams {
 
 export type StreamId = keyof Streams;
 
-/** A reader resumes after `id`, which is empty if the service sent none. */
+/** Empty if the service sent none. */
 export type StreamEvent<K extends StreamId> = {
   [T in keyof Streams[K]]: {
     readonly type: T;

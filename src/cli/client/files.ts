@@ -13,7 +13,7 @@ export interface FilePlace extends CallOptions {
   readonly path: FilePath;
 }
 
-/** A file, or a folder as a tar archive. The receiver reads `bytes` or calls `close`. */
+/** The receiver reads `bytes` or calls `close`. */
 export interface ReadContent extends Pick<Download, 'bytes' | 'close'> {
   readonly kind: 'file' | 'folder';
   /** Only for files. */
@@ -39,7 +39,7 @@ export const readContent = async (
   };
 };
 
-/** Replaces the file atomically; a partial upload changes nothing. */
+/** Atomic; a partial upload changes nothing. */
 export const writeFile = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,

@@ -34,9 +34,8 @@ export interface Download {
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Uses Node's own client, since `fetch` gives up after 300 s, which a command may need. Follows no
- * redirect, so that the key goes nowhere else. Calls reject with ApiError, ConnectionFailed, or
- * their signal's reason.
+ * `fetch` gives up after 300 s, which a command may need. Follows no redirect, so that the key goes
+ * nowhere else. Rejects with ApiError, ConnectionFailed, or the signal's reason.
  */
 export class HttpExchanges {
   readonly #server: URL;
@@ -124,7 +123,6 @@ export class HttpExchanges {
     }
   }
 
-  /** Sends a JSON body, or a streamed one of this type. */
   #request(exchange: Exchange, deadline: AbortSignal, streamedType?: string): ClientRequest {
     const { method, path, body, accept = 'application/json', lastEventId, signal } = exchange;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));

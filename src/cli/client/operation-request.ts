@@ -31,7 +31,6 @@ export interface OperationRequest {
 
 const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
 
-/** `namespace` is that of the named pool or env. */
 export const operationRequest = <K extends OperationId>(
   id: K,
   input: Input<K> | undefined,

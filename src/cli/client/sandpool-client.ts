@@ -24,10 +24,7 @@ export interface SandpoolClientOptions {
   readonly deadlineMs?: number;
   /** Such as an unknown field. */
   readonly onWarning?: (text: string) => void;
-  /**
-   * Receives each request that needs approval; the client waits and repeats the request. Without
-   * it, the call rejects with APPROVAL_REQUIRED.
-   */
+  /** The client waits and repeats the request. Without it, calls reject with APPROVAL_REQUIRED. */
   readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
@@ -58,8 +55,8 @@ const MORE_MS: { readonly [K in OperationId]?: (input: Input<K>) => number } = {
 };
 
 /**
- * Calls operations by their operationId. Rejects with ApiError if the service refuses, and with
- * ConnectionFailed if it does not answer. Retries only requests that wait for approval.
+ * Rejects with ApiError if the service refuses, and with ConnectionFailed if it does not answer.
+ * Retries only requests that wait for approval.
  */
 export class SandpoolClient {
   readonly #server: URL;
@@ -84,10 +81,7 @@ export class SandpoolClient {
     return (await this.#approved(exchange, (each) => this.#exchanges.call(each))) as Answer<K>;
   }
 
-  /**
-   * The deadline applies until the stream is open. Also yields events of later versions. A stream
-   * that the service ends may be opened again.
-   */
+  /** The deadline applies until the stream is open. Also yields events of later versions. */
   async stream<K extends StreamId>(
     id: K,
     ...[input]: Optional<Input<K> & StreamOptions>

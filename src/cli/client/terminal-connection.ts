@@ -39,7 +39,6 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 /** For the server's answer to a close. */
 const CLOSE_WITHIN_MS = 3_000;
 
-/** Rejects with ApiError if the server refuses, and with ConnectionFailed if it does not answer. */
 export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
   const { server, sandboxId, token, cols, rows, deadlineMs } = address;
   const base = server.href.replace(/^http/, 'ws').replace(/\/+$/, '');
@@ -78,7 +77,7 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
   return connection;
 };
 
-/** A terminal by `sandpool.terminal.v1`: a duplex stream with back-pressure. */
+/** Speaks `sandpool.terminal.v1`, with back-pressure. */
 export class TerminalConnection {
   readonly stream: Duplex;
   /** Never rejects. */

@@ -6,7 +6,7 @@ export interface AwaitedApproval {
   readonly approvalId: string;
   readonly summary: string;
   readonly expiresAt: string;
-  /** The cluster that decides, at its own address; absent for the service itself. */
+  /** Decides at its own address; absent for the service itself. */
   readonly clusterID?: string;
 }
 
@@ -14,8 +14,8 @@ export interface AwaitedApproval {
 const HELD_SECONDS = 60;
 
 /**
- * Calls `onApproval` once and repeats the identical request, which the service holds until the
- * decision. Ends if the approval expires or is denied.
+ * Calls `onApproval` once and repeats the identical request. Ends if the approval expires or is
+ * denied.
  */
 export const untilApproved = async <T>(
   exchange: Exchange,
@@ -52,10 +52,7 @@ const approvalOf = (error: unknown): AwaitedApproval | undefined => {
 /** Longer bodies cannot wait for approval. */
 const MOST_KEPT_BYTES = 262_144;
 
-/**
- * Each call of the returned function yields the content: first from its source, then from a copy.
- * Content too long to wait for approval is not stored.
- */
+/** Repeats the content from a copy, unless it is too long to wait for approval. */
 export const sentAgain = (content: AsyncIterable<Buffer>): (() => AsyncIterable<Buffer>) => {
   let kept: Buffer[] | undefined;
   let length = 0;

@@ -121,10 +121,7 @@ interface Followed {
   readonly signal: AbortSignal;
 }
 
-/**
- * For one sandbox or pool, first prints past events once the stream is open. Lists a sandbox's
- * events again before the last one, so that none is missed.
- */
+/** Lists a sandbox's events again before the last one, so that none is missed. */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,

@@ -67,9 +67,7 @@ const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> =
   return 0;
 };
 
-/**
- * Commander passes everything after the first operand to the command; options may follow it here.
- */
+/** Commander would pass options after the sandbox to the command. */
 const optionsAfterSandbox = (command: Command): Command => {
   const parse = command.parseOptions.bind(command);
   command.parseOptions = (words) => {

@@ -28,7 +28,7 @@ export interface CommandRun {
   readonly signal: AbortSignal;
 }
 
-/** Returns the command's exit code. Without support for processes, the output comes at the end. */
+/** Without support for processes, the output comes at the end. */
 export const runCommand = async (run: CommandRun): Promise<number> => {
   if (run.options.tty) return await runInTerminal(run);
   try {

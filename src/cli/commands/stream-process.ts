@@ -27,9 +27,8 @@ export interface Streaming {
 }
 
 /**
- * Prints a process's output, forwards signals, and resolves with its exit code. Kills a process
- * that ignores a signal for 3 s. If the reader of the output leaves, a process that this command
- * started ends by SIGPIPE; others run on.
+ * Resolves with the exit code. Kills a process that ignores a signal for 3 s. If the reader of the
+ * output leaves, a process that this command started ends by SIGPIPE; others run on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
   const { context, sandboxId, interrupts } = streaming;

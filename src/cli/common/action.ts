@@ -1,7 +1,7 @@
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { CliContext } from './context.ts';
 
-/** Resolves with the exit code. Commander passes operands as text, lists of text, or undefined. */
+/** Resolves with the exit code. */
 type Work<Options> = (
   context: CliContext,
   operands: readonly unknown[],

@@ -15,8 +15,8 @@ const GIVE_BACK_TRIES = 3;
 const RETRY_MS = 300;
 
 /**
- * Claims a sandbox for `use`, and always returns it: also after an error, a signal, or an
- * interrupted claim. Signals abort the use and exit with 128 + n.
+ * Always returns the sandbox: also after an error, a signal, or an interrupted claim. Signals exit
+ * with 128 + n.
  */
 export const withBorrowedSandbox = async (
   {

@@ -37,9 +37,7 @@ export const addNamespacedOptions = (command: Command): Command =>
     'namespace of the pool or env, if it is not the key’s, for an admin',
   );
 
-/**
- * The daemon is named by options, the environment or the data folder. Close the client after use.
- */
+/** Close the client after use. */
 export const connect = async (
   options: ConnectionOptions,
   { env, stderr }: CliContext,

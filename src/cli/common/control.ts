@@ -5,10 +5,7 @@ import { CliFailure, START_HINT } from './failure.ts';
 
 const FIRST_ANSWER_MS = 15 * 60_000;
 
-/**
- * Uses the socket in the data folder. Rejects with CliFailure if the daemon refuses or is not
- * running.
- */
+/** Rejects with CliFailure if the daemon refuses or is not running. */
 export const askDaemon = async (
   dataDir: string,
   path: string,

@@ -28,9 +28,9 @@ const CAUGHT = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const;
 const ECHO_MS = 1_000;
 
 /**
- * Catches SIGINT, SIGTERM and the like, so that the command can return its sandbox. A later second
- * signal calls `insist` with the exit code. A second hang-up does not, since a closed terminal
- * sends two. A reader of `output` that leaves counts as SIGPIPE.
+ * The command can return its sandbox before it ends. A later second signal calls `insist` with the
+ * exit code. A second hang-up does not, since a closed terminal sends two. A reader of `output`
+ * that leaves counts as SIGPIPE.
  */
 export const catchInterrupts = (
   insist: (exitCode: number) => void,
@@ -61,8 +61,8 @@ export const catchInterrupts = (
 const INSISTS: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
 
 /**
- * While nothing is written, a child watches the reader: GNU tail polls the pipe each second, which
- * Node cannot do, and exits once its reader is gone.
+ * While nothing is written, GNU tail polls the pipe each second, which Node cannot do, and exits
+ * once the reader is gone.
  */
 const watchReader = (output: CliContext['stdout'], left: () => void): (() => void) => {
   output.once('error', left);

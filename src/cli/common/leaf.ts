@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 
-/** A wrong command line, or only help or the version. The message is printed already. */
+/** The message is printed already. */
 export class UsageEnd extends Error {
   override readonly name = 'UsageEnd';
   readonly exitCode: number;

@@ -15,10 +15,7 @@ export const mayPass = (error: unknown): error is ConnectionFailed | ApiError =>
 export const pauseBefore = (tries: number): number =>
   Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries);
 
-/**
- * After its first success, a poll is retried while the service is unreachable, with a notice.
- * Throws other errors, and if the service stays unreachable.
- */
+/** Retries after a first success, with a notice. Throws if the service stays unreachable. */
 export const lasting = <T>(
   { stderr }: Pick<CliContext, 'stderr'>,
   look: () => Promise<T>,

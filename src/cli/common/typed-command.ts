@@ -1,7 +1,7 @@
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { CliFailure } from './failure.ts';
 
-/** Starts the command's own output. The echo of the typed line never contains it. */
+/** The echo of the typed line never contains it. */
 const MARK = Buffer.from('\x1esandpool\x1e');
 const MARK_IN_SHELL = '\\036sandpool\\036';
 /** The kernel cuts a line at 4,096 bytes if the shell does not read it yet. */
@@ -10,7 +10,7 @@ const PLAIN = /[A-Za-z0-9_./ =:,@+-]/;
 const MAX_HELD_BYTES = 256 * 1024;
 
 /**
- * Replaces a POSIX shell by the command, so the terminal ends with its exit code. Pure ASCII: line
+ * Replaces a POSIX shell, so the terminal ends with the command's exit code. Pure ASCII: line
  * editors read no part of it as a key.
  */
 export const typedCommand = (argv: readonly string[]): string => {

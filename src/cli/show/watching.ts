@@ -22,8 +22,8 @@ export interface WatchOptions extends OutputOptions {
 const LOOK_EVERY_MS = 200;
 
 /**
- * Shows changes until the goal is reached. Rejects if progress has stopped, and with `late` after
- * the deadline. Survives a daemon that is unreachable for a while.
+ * Rejects if progress has stopped, and with `late` after the deadline. Survives a daemon that is
+ * unreachable for a while.
  */
 export const watch = async (
   context: CliContext,

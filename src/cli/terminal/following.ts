@@ -7,10 +7,7 @@ export interface Following<T> {
   readonly signal: AbortSignal;
 }
 
-/**
- * Resumes after a broken connection, and after the service ends the stream. Throws if the service
- * refuses or stays unreachable.
- */
+/** Resumes after a broken connection. Throws if the service refuses or stays unreachable. */
 export async function* followed<T extends object>({
   open,
   signal,

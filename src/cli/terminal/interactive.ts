@@ -21,9 +21,9 @@ export const terminalSize = ({
 });
 
 /**
- * Connects this terminal to the sandbox's until the latter ends, and returns its exit code. Always
- * restores the local terminal from raw mode. With `typed`, sends that line and hides output before
- * the command's own. If aborted, hangs up and rejects with the reason.
+ * Resolves with the exit code. Always restores the local terminal from raw mode. With `typed`,
+ * sends that line and hides output before the command's own. If aborted, hangs up and rejects with
+ * the reason.
  */
 export const interact = async (
   terminal: TerminalConnection,
@@ -159,7 +159,6 @@ const side = (given: number | undefined, otherwise: number): number =>
 const TRACKED = /\x1b\[\?(1|25|47|1000|1002|1003|1004|1005|1006|1015|1047|1049|2004)([hl])/g;
 const LONGEST = 8;
 
-/** Resets modes if the program ends without doing so. */
 class TerminalModes {
   readonly #switched = new Map<string, 'h' | 'l'>();
   #tail = '';

@@ -4,8 +4,8 @@ import { type CliContext, print } from '../common/context.ts';
 const LONGEST = 1_024;
 
 /**
- * Typed twice and hidden on a terminal, otherwise the first line of standard input. Never an
- * argument, since everybody on the machine can read arguments.
+ * The first line of standard input without a terminal. Never an argument, since everybody on the
+ * machine can read arguments.
  */
 export const readPassword = async (context: CliContext): Promise<string> => {
   const { stdin, stderr } = context;

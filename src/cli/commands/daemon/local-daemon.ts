@@ -12,7 +12,7 @@ export interface Place {
 export const withPlace = (command: Command): Command =>
   command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
 
-/** Uses the socket in the data folder. Rejects with CliFailure. */
+/** Rejects with CliFailure. */
 export const askLocalDaemon = async (
   context: CliContext,
   options: Place,

@@ -8,7 +8,6 @@ import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
-/** `queues` is absent if the replica did not answer. */
 export interface Replica {
   readonly name: string;
   readonly queues?: QueuesReport;
