@@ -40,7 +40,7 @@ const pageOf = (machine: AnyStateMachine, prose: string): string =>
     '<!-- Written by script/charts.ts from the machine itself. -->',
     prose.trim(),
     `\`\`\`mermaid\n${chartOf(machine)}\n\`\`\``,
-    'Of several ways for one event the first whose guard holds is taken. A way without an event is taken as soon as its guard holds.',
+    'If an event has several transitions, the first one with a true guard is taken. A transition without an event is taken as soon as its guard is true.',
     '## State by state',
     tableOf(machine.root),
     '',
@@ -66,5 +66,5 @@ const tableOf = (root: ChartNode): string => {
       `| ${path.join('.') || 'everywhere'} | ${entry.map(nameOf).join(', ')} | ${[...leaving, ...staying].join('<br/>')} |`,
     ];
   });
-  return ['| state | on entry | ways: actions |', '|---|---|---|', ...rows].join('\n');
+  return ['| state | on entry | transitions: actions |', '|---|---|---|', ...rows].join('\n');
 };
