@@ -89,8 +89,7 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
         rlimits: [['nofile', '4096', '4096']],
         options: bwrapOptions({ definition, container, rootfs }),
         tmpfs: writableMounts(
-          container,
-          rootfs,
+          { container, rootfs },
           order.firstUid === undefined ? undefined : order.firstUid + at,
         ),
         argv: container.argv,

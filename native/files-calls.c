@@ -6,8 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
+
+/* Bytes of a file of the kernel's; a larger one is not read. */
+enum { MOST_UNSIZED = 4 * 1024 * 1024 };
+
+struct move {
+  struct place from, to;
+};
 
 static bool asked_for(const struct call *call, const char *name) { return asked(call, name) != NULL; }
 
@@ -53,12 +61,40 @@ static enum problem range_of(struct call *call, unsigned long long size, unsigne
   return DONE;
 }
 
+/*
+ * The kernel's own files, such as those of /proc, have the size 0. Replaces such a file by a copy of its content, which has a size. An
+ * empty file stays.
+ */
+static enum problem copy_unsized(int *file, struct stat *found) {
+  enum problem problem = DONE;
+  char bytes[16 * 1024];
+  int copy = -1;
+  off_t size = 0;
+  for (ssize_t got; !problem && (got = read(*file, bytes, sizeof bytes)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) problem = errno == EAGAIN || errno == EIO ? NOT_A_FILE : problem_of(errno);
+    else if (copy < 0 && (copy = memfd_create("copy", MFD_CLOEXEC)) < 0) problem = problem_of(errno);
+    else if ((size += got) > MOST_UNSIZED) problem = NOT_A_FILE;
+    else problem = write_whole(copy, bytes, (size_t)got);
+  }
+  if (problem && copy >= 0) close(copy);
+  if (problem || copy < 0) return problem;
+  close(*file);
+  *file = copy;
+  found->st_size = size;
+  return DONE;
+}
+
 enum problem call_read(struct call *call) {
   unsigned char head[STAT_BYTES + 16];
   struct stat found;
   int file;
   enum problem problem = open_file(path_of(call), &file, &found);
   if (problem) return problem;
+  if (found.st_size == 0 && (problem = copy_unsized(&file, &found))) {
+    close(file);
+    return problem;
+  }
   unsigned long long start, end;
   problem = range_of(call, (unsigned long long)found.st_size, &start, &end);
   if (!problem) {
@@ -151,23 +187,83 @@ enum problem call_write(struct call *call) {
   return problem;
 }
 
-enum problem call_move(struct call *call) {
-  struct place from, to;
-  const char *target = asked(call, "to");
-  enum problem problem = find_place(path_of(call), false, &from);
-  if (problem) return problem;
-  problem = find_place(target ? target : "", false, &to);
-  if (!problem) {
-    problem = begin_placing();
-    if (!problem) {
-      if (renameat2(from.parent, from.name, to.parent, to.name, asked_for(call, "new") ? 1 /* RENAME_NOREPLACE */ : 0) < 0)
-        problem = problem_of(errno);
-      end_placing();
-    }
-    if (!problem) problem = tell(call, 'E', &to, NULL, 0);
-    close(to.parent);
+static enum problem copy_content(struct call *call, int from, int to) {
+  for (;;) {
+    ssize_t sent = sendfile(to, from, NULL, PIECE);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return problem_of(errno);
+    if (sent == 0) return DONE;
+    enum problem problem = still_wanted(call);
+    if (problem) return problem;
   }
-  close(from.parent);
+}
+
+/* Places the copy and removes the original, unless the original was changed meanwhile. */
+static enum problem place_copy(struct call *call, const struct move *move, struct draft *draft, const struct stat *copied) {
+  struct stat now, found;
+  const struct timespec times[2] = {copied->st_atim, copied->st_mtim};
+  bool there;
+  if (fchmod(draft->file, copied->st_mode & 07777) < 0 || futimens(draft->file, times) < 0) return problem_of(errno);
+  enum problem problem = begin_placing();
+  if (problem) return problem;
+  if (fstatat(move->from.parent, move->from.name, &now, AT_SYMLINK_NOFOLLOW) < 0) problem = problem_of(errno);
+  else if (now.st_ino != copied->st_ino || now.st_size != copied->st_size || now.st_mtim.tv_sec != copied->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != copied->st_mtim.tv_nsec)
+    problem = BUSY;
+  else problem = may_place(call, &move->to, &found, &there);
+  if (!problem) problem = place_draft(draft, move->to.name, !asked_for(call, "new"));
+  if (!problem && unlinkat(move->from.parent, move->from.name, 0) < 0) problem = problem_of(errno);
+  end_placing();
+  return problem;
+}
+
+/* Moves a file to another file system. Folders and other entries are not moved. */
+static enum problem move_by_copy(struct call *call, const struct move *move) {
+  struct stat found, again;
+  struct draft draft;
+  if (fstatat(move->from.parent, move->from.name, &found, AT_SYMLINK_NOFOLLOW) < 0) return problem_of(errno);
+  if (!S_ISREG(found.st_mode)) return CANNOT_MOVE;
+  if (faccessat(move->from.parent, ".", W_OK, AT_EACCESS) < 0) return problem_of(errno);
+  int file = open_safely(move->from.parent, move->from.name, O_RDONLY | O_NOFOLLOW, 0, 0);
+  if (file < 0) return problem_of(errno);
+  enum problem problem = fstat(file, &again) < 0 ? problem_of(errno) : again.st_ino != found.st_ino ? BUSY : begin_draft(move->to.parent, &draft);
+  if (!problem) {
+    copy_metadata(file, draft.file);
+    problem = copy_content(call, file, draft.file);
+    if (!problem) problem = place_copy(call, move, &draft, &again);
+    leave_draft(&draft);
+  }
+  close(file);
+  return problem;
+}
+
+/* Sets `elsewhere` if the target is on another file system. */
+static enum problem rename_it(const struct call *call, const struct move *move, bool *elsewhere) {
+  const unsigned flags = asked_for(call, "new") ? 1 /* RENAME_NOREPLACE */ : 0;
+  enum problem problem = begin_placing();
+  if (problem) return problem;
+  if (renameat2(move->from.parent, move->from.name, move->to.parent, move->to.name, flags) < 0) {
+    *elsewhere = errno == EXDEV;
+    problem = problem_of(errno);
+  }
+  end_placing();
+  return problem;
+}
+
+enum problem call_move(struct call *call) {
+  struct move move;
+  const char *target = asked(call, "to");
+  enum problem problem = find_place(path_of(call), false, &move.from);
+  if (problem) return problem;
+  problem = find_place(target ? target : "", false, &move.to);
+  if (!problem) {
+    bool elsewhere = false;
+    problem = rename_it(call, &move, &elsewhere);
+    if (elsewhere) problem = move_by_copy(call, &move);
+    if (!problem) problem = tell(call, 'E', &move.to, NULL, 0);
+    close(move.to.parent);
+  }
+  close(move.from.parent);
   return problem;
 }
 

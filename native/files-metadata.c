@@ -68,3 +68,18 @@ size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]
   free(names);
   return at;
 }
+
+void copy_metadata(int from, int to) {
+  char value[METADATA_BYTES];
+  ssize_t size = flistxattr(from, NULL, 0);
+  char *names = size > 0 ? malloc((size_t)size) : NULL;
+  if (!names || (size = flistxattr(from, names, (size_t)size)) < 0) size = 0;
+  size_t reads = 0;
+  for (char *next = names; next < names + size && reads < MOST_READ; next += strlen(next) + 1) {
+    if (strncmp(next, FRONT, FRONT_BYTES) != 0) continue;
+    reads++;
+    ssize_t got = fgetxattr(from, next, value, sizeof value);
+    if (got >= 0 && fsetxattr(to, next, value, (size_t)got, 0) < 0) break; /* the file system has none, or no room */
+  }
+  free(names);
+}

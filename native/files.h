@@ -163,6 +163,8 @@ enum problem keep_metadata(const struct call *call, int file);
  * are not printable.
  */
 size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]);
+/* Copies clients' metadata to another file, as far as its file system takes them. */
+void copy_metadata(int from, int to);
 
 /* files-walk.c */
 

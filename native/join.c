@@ -277,6 +277,12 @@ static void take_streams(void) {
   if (dup2(join.report, ORDER_FD) < 0 || fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) fail("the report", errno);
 }
 
+_Noreturn static void fail_in_folder(const char *cwd, int error) {
+  char what[256];
+  snprintf(what, sizeof what, "the working folder %.200s", cwd);
+  fail(what, error);
+}
+
 static void become_command(void) {
   if (!join.agent) take_streams();
   tell('p', getpid());
@@ -289,7 +295,7 @@ static void become_command(void) {
   if (chdir(join.agent ? "/" : cwd) < 0) {
     int error = errno;
     tell('c', error);
-    fail(cwd, error);
+    fail_in_folder(cwd, error);
   }
   close_from(join.agent ? LISTENER_FD + 1 : join.report < 0 ? ORDER_FD : ORDER_FD + 1);
   reset_process();

@@ -15,6 +15,7 @@ export type FileProblem =
   | 'denied'
   /** Also inodes or quota; nothing changed. */
   | 'no-space'
+  /** A move of a folder to another file system, or into itself. */
   | 'cannot-move'
   | 'busy'
   /** The path or a name in it is too long, or it has too many links. */
@@ -224,7 +225,10 @@ export interface SandboxFiles {
    * changes. An entry that exists throughout the listing appears once.
    */
   list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage>;
-  /** Within one file system. Resolves with the stat at the new path. */
+  /**
+   * Renames. To another file system, copies a file with its mode, time and metadata, and then
+   * removes it: for a moment both exist. Resolves with the stat at the new path.
+   */
   move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat>;
   mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile>;
   /**

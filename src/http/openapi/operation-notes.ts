@@ -166,7 +166,9 @@ refusal may arrive before all of the body was sent: read it, and stop sending.`,
 Links are shown but not followed. Sorted by the bytes of the names. An entry that exists
 throughout is shown exactly once, however many pages there are. Names that are not UTF-8 are in
 base64 and marked as such.`,
-  moveFile: 'Within one file system. Without `overwrite`, 409 if the target exists.',
+  moveFile:
+    'Without `overwrite`, 409 if the target exists. A move from one file system to another, such ' +
+    'as from `/tmp` to the home, copies the file and then removes it; a folder answers 409.',
   makeFolder: '201 if the folder was created; with `parents`, 200 if it existed.',
   watchFiles: `
 Changes from now on, while the folder exists. A renamed file appears as \`removed\` and

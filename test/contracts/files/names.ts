@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { never, problemOf, type Place } from './place.ts';
 
@@ -75,6 +76,35 @@ export const names = (begin: () => Promise<Place>): void => {
 
     expect(await place.list('.')).to.deep.equal(before);
     expect(String(await place.get('link'))).to.equal('kept\n');
+  });
+
+  it('moves a file to another file system by a copy', async () => {
+    const place = await begin();
+    const bytes = Buffer.from(Array.from({ length: 700_000 }, (_, at) => (at * 7) % 251));
+    const metadata: Readonly<Record<string, string>> = place.under.keepsMetadata
+      ? { colour: 'blue' }
+      : {};
+    await place.put('from', bytes, { mode: 0o640, metadata });
+    const to = place.at(`/dev/shm/moved-${randomUUID()}`);
+    const { mtimeNs } = await place.files.stat(place.at('from'), never);
+    const move = (overwrite: boolean): ReturnType<typeof place.files.move> =>
+      place.files.move(place.at('from'), { to: to.path, overwrite }, never);
+
+    expect(await move(false)).to.deep.include({
+      kind: 'file',
+      mode: 0o640,
+      size: 700_000,
+      mtimeNs,
+      metadata,
+    });
+    expect((await place.get(to.path)).equals(bytes)).to.equal(true);
+    expect(await place.list('.')).to.deep.equal([]);
+    await place.put('from', 'second');
+    expect(await problemOf(move(false))).to.equal('exists');
+    expect(await move(true)).to.include({ size: 6 });
+    await place.files.mkdir(place.at('from'), { parents: false }, never);
+    expect(await problemOf(move(true))).to.equal('cannot-move');
+    await place.files.remove(to, { recursive: false }, never);
   });
 
   it('refuses to move a folder into itself', async () => {

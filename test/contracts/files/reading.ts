@@ -34,6 +34,15 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect((await place.get('empty')).length).to.equal(0);
   });
 
+  it("reads the kernel's files, which have no size", async () => {
+    const place = await begin();
+
+    for (const path of ['/proc/version', '/proc/filesystems'])
+      expect(String(await place.get(path)), path).to.equal(await place.under.sh(`cat ${path}`));
+    expect(String(await place.get('/proc/version', { range: { start: 0, end: 4 } }))) //
+      .to.equal('Linux');
+  });
+
   it('reads the requested part', async () => {
     const place = await begin();
     await place.put('file', '0123456789');

@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { v7 } from 'uuid';
+import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 
 /** A wheel with a module and a program, made inside. */
@@ -46,6 +49,34 @@ describe('what everyday programs find in a sandbox', function () {
         'for folder in /var/tmp /run /var/run; do echo two > $folder/note && cat $folder/note; done; df -k --output=size /dev/shm | tail -1',
       ),
     ).to.match(/^(two\n){3} *65536\n$/);
+  });
+
+  for (const workingDir of ['/app', '/a/b/c', '/tmp/made', '/home/other/made', '/workspace/made'])
+    it(`can write to a working folder that Sandpool makes: ${workingDir}`, async () => {
+      const made = await spawned.launched(anOrder(aDefinition({ workingDir })));
+
+      expect(
+        await spawned.sh(made.id, `echo three > note && cat note; ls -d ~; ls -i ${workingDir}`),
+      ).to.equal(`three\n/home/sandbox\n${await spawned.sh(made.id, 'ls -i .')}`);
+    });
+
+  it('keeps its home if the working folder is above', async () => {
+    const above = await spawned.launched(anOrder(aDefinition({ workingDir: '/home' })));
+
+    expect(await spawned.sh(above.id, 'pwd; echo four > ~/note && cat sandbox/note')).to.equal(
+      '/home\nfour\n',
+    );
+  });
+
+  it('learns the name of a working folder that is missing', async () => {
+    const cwd = '/home/sandbox/missing';
+    const outcome = await spawned.exec(id, ['true'], { cwd });
+    const order = { processId: v7(), tenant: 'alpha', argv: ['true'], stdin: false, cwd };
+    const refusal = await rejection(spawned.driver.processes.run(id, order, { pace: false }));
+
+    expect(String(outcome.stderr)).to.include(`the working folder ${cwd}: No such file`);
+    expect(refusal).to.include({ field: 'cwd' });
+    expect(String(refusal)).to.include(`there is no folder ${cwd}`);
   });
 
   it('knows its user as `user` too', async () => {

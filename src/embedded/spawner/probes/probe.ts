@@ -84,7 +84,7 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
             container: CONTAINER,
             rootfs: terms.rootfs,
           }),
-          tmpfs: writableMounts(CONTAINER, terms.rootfs, terms.uid),
+          tmpfs: writableMounts({ container: CONTAINER, rootfs: terms.rootfs }, terms.uid),
           argv: CONTAINER.argv,
           bare: terms.bare ? { cwd: '/', env: environmentOf() } : undefined,
         }),

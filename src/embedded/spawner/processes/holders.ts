@@ -93,7 +93,9 @@ export class Holders {
       if (known) await this.#inTime(known.started);
       else await (await this.#beginWithRoom(id, order)).started;
     } catch (error) {
-      throw error instanceof StartRefused ? error : new StartRefused(this.#refusalOf(id, error));
+      throw error instanceof StartRefused
+        ? error
+        : new StartRefused(this.#refusalOf(id, order, error));
     }
   }
 
@@ -313,9 +315,9 @@ export class Holders {
     return [...(this.#ofInstance.get(id)?.values() ?? [])];
   }
 
-  #refusalOf(id: string, error: unknown): ProcessRefusal {
+  #refusalOf(id: string, { cwd }: ProcessStart, error: unknown): ProcessRefusal {
     const word = error instanceof NotStarted ? error.refusal : '';
-    if (word === 'no-folder') return NO_FOLDER;
+    if (word === 'no-folder') return noFolder(cwd ?? this.#deps.placeOf(id)?.workingDir ?? '');
     if (word === 'no-terminal') return NO_TERMINAL;
     if (this.#isOver(id)) return NOT_RUNNING;
     return {
@@ -329,11 +331,11 @@ const NOT_RUNNING: ProcessRefusal = {
   kind: 'instance-gone',
   message: 'the sandbox is not running',
 };
-const NO_FOLDER: ProcessRefusal = {
+const noFolder = (path: string): ProcessRefusal => ({
   kind: 'refused',
   field: 'cwd',
-  message: 'there is no such folder in the sandbox, or it is not open to its user',
-};
+  message: `there is no folder ${path} in the sandbox, or it is not open to its user`,
+});
 const NO_TERMINAL: ProcessRefusal = {
   kind: 'refused',
   field: 'tty',

@@ -100,7 +100,7 @@ export class Launch {
         output: terms.output,
         rlimits: rlimitsOf(terms),
         options: bwrapOptions(terms),
-        tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid),
+        tmpfs: writableMounts(terms, terms.uid),
         folders: foldersOf(terms.mounts),
         argv: terms.container.argv,
         bare: terms.bare,

@@ -59,6 +59,10 @@ const WRITABLE = [
   { name: 'run', at: RUN, share: 1 / 16, mode: '0755' },
   { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
 ] as const;
+/** A working folder outside the others. */
+const WORK = { name: 'work', share: 1 / 4, mode: '0755' } as const;
+/** Links into them. */
+const LINKS = [...HOME_LINKS.map(([name]) => name), '/var/tmp', '/var/run'] as const;
 /**
  * Bytes of a folder's size per inode that it may hold. A file with content takes 4 KiB of the size,
  * so only empty files meet this bound.
@@ -202,7 +206,7 @@ const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
     /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
   if (process.geteuid?.() !== 0 || (BigInt(`0x${capabilities}`) & CAP_SYS_ADMIN) === 0n) return {};
   const writable = join(folder, 'writable');
-  for (const { name } of WRITABLE)
+  for (const { name } of [...WRITABLE, WORK])
     mkdirSync(join(writable, name), { recursive: true, mode: 0o755 });
   return { writable };
 };
@@ -241,7 +245,8 @@ export const bwrapOptions = ({
   readonly rootfs: Rootfs;
   readonly mounts?: readonly HostMount[];
 }): readonly string[] => {
-  const writable = (inside: string) => writableAt(inside, container, rootfs);
+  const writable = (inside: string) => writableAt(inside, { container, rootfs, mounts });
+  const workingDir = posix.normalize(container.workingDir);
   return [
     '--unshare-all',
     ...(definition.network === 'host' ? ['--share-net'] : []),
@@ -269,11 +274,13 @@ export const bwrapOptions = ({
     '--remount-ro',
     '/dev',
     ...writable('/tmp'),
-    ...variable(rootfs, writable),
+    ...runAndVar(rootfs, writable),
     ...writable(HOME),
     ...homeLinks(rootfs, mounts),
+    // Before volumes, which may be mounted in it.
+    ...(WRITABLE.some(({ at }) => at === workingDir) ? [] : writable(workingDir)),
     ...mounts.flatMap((mount) => mounted(mount, mounts, rootfs)),
-    ...workingFolder(container.workingDir, rootfs),
+    ...workingFolder(workingDir, rootfs),
     '--ro-bind',
     rootfs.launcher,
     LAUNCHER_INSIDE,
@@ -282,16 +289,15 @@ export const bwrapOptions = ({
     '--chdir',
     container.workingDir,
     '--clearenv',
-    ...Object.entries(environmentOf(container.env)).flatMap(([name, value]) => [
-      '--setenv',
-      name,
-      value,
-    ]),
+    ...variables(container),
   ];
 };
 
+const variables = ({ env }: ContainerDefinition): readonly string[] =>
+  Object.entries(environmentOf(env)).flatMap(([name, value]) => ['--setenv', name, value]);
+
 /** Makes /run, /var/tmp and /var/run, unless the image has its own /run or /var. */
-const variable = (
+const runAndVar = (
   { taken }: Rootfs,
   writable: (inside: string) => readonly string[],
 ): readonly string[] => [
@@ -301,12 +307,27 @@ const variable = (
     : ['--symlink', '../tmp', '/var/tmp', '--symlink', '../run', '/var/run']),
 ];
 
-const writableAt = (
-  inside: string,
-  container: ContainerDefinition,
-  rootfs: Rootfs,
-): readonly string[] =>
-  WRITABLE.flatMap(({ at, name, share, mode }) => {
+interface Space {
+  readonly container: ContainerDefinition;
+  readonly rootfs: Pick<Rootfs, 'writable' | 'taken'>;
+  readonly mounts?: readonly HostMount[];
+}
+
+/** Lists a sandbox's writable folders. A working folder that Sandpool makes is one of them. */
+const writableOf = ({ container, rootfs: { taken }, mounts = [] }: Space) => {
+  const folders = WRITABLE.filter(({ at }) => at !== RUN || !taken.includes('run'));
+  const path = posix.normalize(container.workingDir);
+  const own = [...folders.map(({ at }) => at), ...LINKS, LAUNCHER_INSIDE];
+  const exists =
+    taken.includes(path.split('/')[1] ?? '') ||
+    [...own, ...mounts.map(({ target }) => target)].some((folder) => isWithin(path, folder)) ||
+    own.some((folder) => isWithin(folder, path));
+  return path === '/' || exists ? folders : [...folders, { ...WORK, at: path }];
+};
+
+const writableAt = (inside: string, space: Space): readonly string[] =>
+  writableOf(space).flatMap(({ at, name, share, mode }) => {
+    const { container, rootfs } = space;
     if (at !== inside) return [];
     return rootfs.writable === undefined
       ? ['--size', String(sizeOf(container, share)), '--perms', mode, '--tmpfs', at]
@@ -318,22 +339,20 @@ const writableAt = (
  * Empty if the spawner can't mount.
  */
 export const writableMounts = (
-  container: ContainerDefinition,
-  { writable, taken }: Pick<Rootfs, 'writable' | 'taken'>,
+  space: Space,
   uid: number | undefined,
-): readonly (readonly [folder: string, options: string])[] =>
-  writable === undefined || uid === undefined
-    ? []
-    : WRITABLE.filter(({ at }) => at !== RUN || !taken.includes('run')).map(
-        ({ name, share, mode }) => {
-          const size = sizeOf(container, share);
-          const files = Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE));
-          return [
-            join(writable, name),
-            `size=${size},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`,
-          ];
-        },
-      );
+): readonly (readonly [folder: string, options: string])[] => {
+  const { writable } = space.rootfs;
+  if (writable === undefined || uid === undefined) return [];
+  return writableOf(space).map(({ name, share, mode }) => {
+    const size = sizeOf(space.container, share);
+    const files = Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE));
+    return [
+      join(writable, name),
+      `size=${size},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`,
+    ];
+  });
+};
 
 /**
  * Returns the folders of volumes that the launcher opens and passes to bubblewrap, beginning at
@@ -390,8 +409,7 @@ export const isWithin = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(`${folder}/`);
 
 /** Creates the working folder unless an entry of the image could redirect it. */
-const workingFolder = (workingDir: string, { taken }: Rootfs): readonly string[] => {
-  const path = posix.normalize(workingDir);
+const workingFolder = (path: string, { taken }: Rootfs): readonly string[] => {
   if (path === '/' || path === HOME) return [];
   return !path.startsWith(`${HOME}/`) && taken.includes(path.split('/')[1] ?? '')
     ? []
