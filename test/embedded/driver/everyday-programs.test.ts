@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { v7 } from 'uuid';
@@ -18,6 +18,13 @@ with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as wheel:
     wheel.writestr(info + 'entry_points.txt', '[console_scripts]\\nhello = hello:main\\n')
     wheel.writestr(info + 'RECORD', '')
 `;
+
+/** Files that a sandbox has of its own. */
+const OWN_ETC = new Set(
+  ['passwd', 'group', 'hosts', 'hostname', 'nsswitch.conf', 'resolv.conf'].map(
+    (name) => `/etc/${name}`,
+  ),
+);
 
 describe('what everyday programs find in a sandbox', function () {
   let spawned: WatchedDriver;
@@ -77,6 +84,31 @@ describe('what everyday programs find in a sandbox', function () {
     expect(String(outcome.stderr)).to.include(`the working folder ${cwd}: No such file`);
     expect(refusal).to.include({ field: 'cwd' });
     expect(String(refusal)).to.include(`there is no folder ${cwd}`);
+  });
+
+  it("has the machine's settings of toolchains, without secrets", async () => {
+    const paths = (await sh('find /etc -type f -o -type l; find /etc -type d -empty')).trim();
+
+    for (const path of paths.split('\n')) {
+      if (OWN_ETC.has(path) || !existsSync(path)) continue;
+      expect(statSync(path).mode & 0o004, path).to.equal(0o004);
+      expect(path).to.not.match(/shadow|passw|private|secret|\/ssh\/|\.key$/);
+    }
+    for (const path of [
+      '/etc/os-release',
+      '/etc/services',
+      '/etc/ssl/openssl.cnf',
+      '/etc/fonts/fonts.conf',
+    ])
+      if (existsSync(path)) expect(await sh(`cat ${path}`)).to.equal(readFileSync(path, 'utf8'));
+  });
+
+  it('runs java if the machine has it', async function () {
+    if (!existsSync('/usr/bin/java')) skipBecause(this, 'needs java in /usr/bin');
+    const java = await spawned.launched(anOrder(aDefinition({ memoryBytes: 512 * 2 ** 20 })));
+    const main = 'class A { public static void main(String[] a) { System.out.println(1 + 1); } }';
+
+    expect(await spawned.sh(java.id, `echo '${main}' > A.java && java A.java`)).to.equal('2\n');
   });
 
   it('knows its user as `user` too', async () => {

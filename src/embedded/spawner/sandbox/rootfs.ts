@@ -12,6 +12,7 @@ import {
 import { join, posix } from 'node:path';
 import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
 import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
+import { copyToolchainEtc } from './host-etc.ts';
 import { everydayNames, NAMES_INSIDE } from './everyday-names.ts';
 
 /** Uid and gid inside a sandbox without an image. */
@@ -155,6 +156,7 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   for (const name of ['ld.so.cache', 'ld.so.conf'])
     if (existsSync(join('/etc', name))) put(join(etc, name), readFileSync(join('/etc', name)));
   linkTimezone(etc);
+  copyToolchainEtc({ from: '/etc', to: etc, put });
   put(join(folder, 'launcher'), readFileSync(launcherPath), 0o755);
   return {
     launcher: join(folder, 'launcher'),
