@@ -54,6 +54,7 @@ struct order {
   unsigned long long start_time;
   const char *bwrap, *cwd, *output, *told;
   bool bare; /* no bwrap, no namespaces, no filter */
+  bool network; /* start: makes the sandbox's network itself */
   const char *holder, *process; /* hold: folder and name of its socket */
   bool input, bound;
   long columns, rows, timeout_ms; /* hold: size of its terminal; 0 without one */
@@ -99,6 +100,11 @@ bool read_kin(pid_t pid, pid_t *parent, pid_t *session);
 
 /* Opens the folder at this path of a volume. Returns -1 with errno if a part of the path is not a folder, or leads out. */
 int open_beneath(const char *volume, const char *path);
+
+/* network.c */
+
+/* Enters a new network with only a loopback, where every port is free and `ping` works. Needs root. */
+void make_network(void);
 
 /* listen.c */
 

@@ -64,6 +64,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "pid") == 0) order->pid = next_id(reader, INT_MAX);
   else if (strcmp(keyword, "bwrap") == 0) order->bwrap = next(reader);
   else if (strcmp(keyword, "bare") == 0) order->bare = true;
+  else if (strcmp(keyword, "network") == 0) order->network = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
   else if (strcmp(keyword, "output") == 0) order->output = next(reader);
   else if (strcmp(keyword, "holder") == 0) {

@@ -48,6 +48,7 @@ int run_start(void) {
   if (order.output) take_output(order.output);
   mount_folders(&order.tmpfs);
   open_folders(&order.folders);
+  if (order.network) make_network();
   become(&order);
   if (order.bare) run_bare(&order);
 
@@ -61,8 +62,9 @@ int run_start(void) {
   char args_text[16], seccomp_text[16];
   snprintf(args_text, sizeof args_text, "%d", args);
   snprintf(seccomp_text, sizeof seccomp_text, "%d", seccomp);
-  char *const argv[] = {"bwrap",      "--args", args_text, "--seccomp",     seccomp_text, "--info-fd",
-                        "4", "--",     LAUNCHER_INSIDE, "init",       NULL};
+  char *argv[] = {"bwrap", "--args", args_text, "--seccomp", seccomp_text, "--info-fd", "4", "--share-net", "--", LAUNCHER_INSIDE, "init", NULL};
+  /* bwrap's --unshare-all would make another network. Only a network of our own making is shared. */
+  if (!order.network) memmove(argv + 7, argv + 8, 4 * sizeof *argv);
   char *const no_environment[] = {NULL};
   execve(order.bwrap, argv, no_environment);
   fail("exec bwrap", errno);

@@ -16,6 +16,8 @@ export interface StartOrder {
   readonly options: readonly string[];
   /** Folders in memory that the options bind, with mount options; see writableMounts. */
   readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
+  /** Whether the launcher makes the sandbox's own network; needs root. */
+  readonly network?: boolean;
   /** Folders of volumes that the options bind by descriptor; see `foldersOf`. */
   readonly folders?: readonly (readonly [volume: string, path: string])[];
   /** If given, runs without bubblewrap and its options. */
@@ -71,6 +73,7 @@ export const startOrder = (order: StartOrder): Buffer =>
       ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
       : [
           ...(order.tmpfs ?? []).flatMap((mount) => ['tmpfs', ...mount]),
+          ...(order.network ? ['network'] : []),
           ...(order.folders ?? []).flatMap((folder) => ['folder', ...folder]),
           'bwrap',
           order.bwrap,

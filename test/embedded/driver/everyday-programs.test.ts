@@ -111,6 +111,34 @@ describe('what everyday programs find in a sandbox', function () {
     expect(await spawned.sh(java.id, `echo '${main}' > A.java && java A.java`)).to.equal('2\n');
   });
 
+  it('can listen on a port below 1024, and ping itself', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
+    const listens =
+      'import socket; s = socket.create_server(("127.0.0.1", 80)); socket.create_connection(("127.0.0.1", 80)); s.accept(); socket.create_server(("::1", 443), family=socket.AF_INET6); print("open")';
+    const pings =
+      'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.connect(("127.0.0.1", 0)); s.send(bytes([8, 0, 0, 0, 0, 0, 0, 1])); print(s.recv(64)[0])';
+
+    expect(await sh(`python3 -c '${listens}'; python3 -c '${pings}'`)).to.equal('open\n0\n');
+    expect(await sh('cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " "')).to.equal('lo\n');
+  });
+
+  it('has no rights in its network, and leaves the host its settings', async () => {
+    const settings = 'ip_unprivileged_port_start';
+    const before = readFileSync(`/proc/sys/net/ipv4/${settings}`, 'utf8');
+    await spawned.launched();
+
+    expect(readFileSync(`/proc/sys/net/ipv4/${settings}`, 'utf8')).to.equal(before);
+    expect(
+      await sh(`(echo 5 > /proc/sys/net/ipv4/${settings}) 2>/dev/null || echo refused`),
+    ).to.equal('refused\n');
+    expect(
+      await sh(`python3 -c '
+import socket
+try: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+except PermissionError: print("refused")'`),
+    ).to.equal('refused\n');
+  });
+
   it('knows its user as `user` too', async () => {
     expect(await sh('id -u user; id -g user; id -un; echo ~user')).to.equal(
       '1000\n1000\nsandbox\n/home/user\n',

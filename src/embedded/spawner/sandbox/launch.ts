@@ -101,6 +101,7 @@ export class Launch {
         rlimits: rlimitsOf(terms),
         options: bwrapOptions(terms),
         tmpfs: writableMounts(terms, terms.uid),
+        network: hasOwnNetwork(terms),
         folders: foldersOf(terms.mounts),
         argv: terms.container.argv,
         bare: terms.bare,
@@ -150,6 +151,10 @@ export class Launch {
     });
   }
 }
+
+/** Whoever can mount can also make a network. */
+const hasOwnNetwork = ({ definition, rootfs, uid }: LaunchTerms): boolean =>
+  definition.network === 'none' && rootfs.writable !== undefined && uid !== undefined;
 
 /** One JSON object, as written by bubblewrap. */
 const INIT_TOLD = /^\s*\{[^}]*"child-pid":\s*(\d+)[^}]*\}/;
