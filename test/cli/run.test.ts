@@ -132,7 +132,7 @@ describe('sandpool run', function () {
       ),
     );
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
-      .to.include('instances wait to be started; claim with --wait 60s, or try again shortly')
+      .to.include('instances are waiting to start: claim with --wait 60s, or try again shortly')
       .and.not.include('pools update');
   });
 
@@ -149,7 +149,7 @@ describe('sandpool run', function () {
     refuseClaims(noIdleInstance({ name: 'p' }, { ...counts, running: 0 }));
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('\n  enlarge the pool: sandpool pools update p --replicas N')
-      .and.not.include('give one back');
+      .and.not.include('delete a sandbox');
   });
 
   it('ends with 125 and the reason if instances do not start', async () => {
@@ -157,15 +157,15 @@ describe('sandpool run', function () {
     refuseClaims(
       noIdleInstance({ name: 'default' }, counts, {
         reason: 'ImageUnavailable',
-        message: 'ErrImagePull: there is no such image',
+        message: 'ErrImagePull: the image does not exist',
       }),
     );
     const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr)
-      .to.include('its instances do not start: ErrImagePull: there is no such image')
-      .and.include('overrides.image')
-      .and.not.include('give one back');
+      .to.include('its instances do not start: ErrImagePull: the image does not exist')
+      .and.include('sandpool pools update default --image IMAGE')
+      .and.not.include('delete a sandbox');
     refuseClaims(
       noIdleInstance({ name: 'default' }, counts, {
         reason: 'StartsFail',
@@ -173,7 +173,9 @@ describe('sandpool run', function () {
       }),
     );
     expect((await cliHere(['run', '--', 'true'], env)).stderr)
-      .to.include('change what the problem names, with: sandpool pools update default, or in the')
+      .to.include(
+        'fix the cause: sandpool pools update default --file FILE, or change its template',
+      )
       .and.not.include('PUT');
   });
 

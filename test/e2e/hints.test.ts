@@ -36,6 +36,7 @@ describe('advice in hints', () => {
 
   interface Refused {
     readonly hint: string;
+    readonly action: { readonly type: string };
     readonly problem?: string;
     readonly problemSince?: string;
   }
@@ -44,8 +45,8 @@ describe('advice in hints', () => {
   const exhausted = async (
     client: HttpClient,
     poolName: string,
-    when: (detail: Refused) => boolean = ({ hint }) =>
-      !/^instances (are starting|wait to be started)/.test(hint),
+    when: (detail: Refused) => boolean = ({ action: { type } }) =>
+      type !== 'retry' && type !== 'wait',
   ): Promise<Refused> => {
     let detail: Refused | undefined;
     await within(`claims from ${poolName} are refused`, async () => {
@@ -107,7 +108,9 @@ describe('advice in hints', () => {
       access: 'team',
     });
     const { hint } = await exhausted(colleague, 'shared');
-    expect(hint).to.include('have hinted/ann, whose pool it is, enlarge it').and.not.include('PUT');
+    expect(hint)
+      .to.include('ask hinted/ann, who owns the pool, to enlarge it')
+      .and.not.include('PUT');
   });
 
   it('works for failing starts, with the reason and the time', async () => {
@@ -285,7 +288,9 @@ describe('advice in hints', () => {
     const id = await claim(limited, 'few');
     await stocked(limited, 1, 'few');
     const { detail } = await refused(limited.post('/sandboxes', { poolName: 'few' }), 429);
-    expect(detail['message']).to.equal('the quota of 1 sandboxes is used up; give one back first');
+    expect(detail['message']).to.equal(
+      'the quota of 1 sandboxes is used up; delete a sandbox first',
+    );
     expect((await limited.delete(`/sandboxes/${id}`)).status).to.equal(200);
     await untilAnswered(201, () => limited.post('/sandboxes', { poolName: 'few' }));
   });

@@ -187,6 +187,17 @@ describe('a manager over the clusters of its fleet', () => {
     expect(json.detail).to.have.nested.property('availablePools[0].name', 'w1::shells');
   });
 
+  it('names the pool of an exhausted claim and of its remedy with the cluster', async () => {
+    const { tenant } = servers.workers['w1']!;
+    await tenant.post('/sandboxpools', { name: 'empty', templateName: 'default', replicas: 0 });
+    const { json } = await servers.manager.tenant.post('/sandboxes', { poolName: 'w1::empty' });
+    expect(json.detail).to.deep.include({
+      poolName: 'w1::empty',
+      action: { type: 'enlarge-pool', poolName: 'w1::empty' },
+    });
+    await tenant.delete('/sandboxpools/empty');
+  });
+
   it('requires a key before it reveals anything about a cluster', async () => {
     for (const path of ['/sandboxes/w1.x', '/sandboxes/w9.x', '/sandboxpools/w9::x'])
       expect((await servers.manager.anyone.get(path)).json.errorCode).to.equal('API_KEY_REQUIRED');

@@ -8,12 +8,12 @@ describe('the refusal of a claim that no node has room for', () => {
     [
       'are tainted',
       '0/1 nodes are available: 1 node(s) had untolerated taint(s).',
-      'nodes take nothing new',
+      'nodes accept no new Pods',
     ],
     [
       'are cordoned',
       '0/1 nodes are available: 1 node(s) were unschedulable.',
-      'nodes take nothing new',
+      'nodes accept no new Pods',
     ],
     ['are full', '0/1 nodes are available: 1 Insufficient memory.', 'less cpu and memory'],
     [
@@ -24,7 +24,7 @@ describe('the refusal of a claim that no node has room for', () => {
     [
       'are not where its volume is',
       '0/1 nodes are available: 1 node(s) had volume node affinity conflict.',
-      'no node has room',
+      'no node has enough capacity',
     ],
   ] as const) {
     it(`explains the remedy if all ${nodes}`, () => {
@@ -46,9 +46,23 @@ describe('the refusal of a claim from a pool without instances', () => {
       }
     ).hint;
 
+  it('names the remedy, the pool, its env and its owner for programs', () => {
+    const actionOf = (pool: Parameters<typeof noIdleInstance>[0], starting = 0): unknown =>
+      noIdleInstance(pool, { ...NONE, starting }).detail?.['action'];
+    expect(actionOf({ name: 'p' })).to.deep.equal({ type: 'enlarge-pool', poolName: 'p' });
+    expect(actionOf({ name: 'p', env: 'e', of: 'a/b' })).to.deep.equal({
+      type: 'enlarge-pool',
+      poolName: 'p',
+      env: 'e',
+      member: 'p',
+      owner: 'a/b',
+    });
+    expect(actionOf({ name: 'p' }, 1)).to.include({ type: 'retry' });
+  });
+
   it('advises deleting a sandbox only if one is running', () => {
     expect(hintOf(1)).to.equal(
-      'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/p',
+      'delete a sandbox with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/p',
     );
     expect(hintOf(0)).to.equal('raise replicas with PUT /v1/sandboxpools/p');
   });
@@ -56,11 +70,13 @@ describe('the refusal of a claim from a pool without instances', () => {
   it('advises waiting, rather than a larger pool, if instances are still starting', () => {
     for (const running of [0, 1])
       expect(hintOf(running, undefined, 2)).to.equal(
-        'instances wait to be started; claim with waitTimeoutSeconds, or try again shortly',
+        'instances are waiting to start; claim with waitTimeoutSeconds, or try again shortly',
       );
   });
 
   it('advises waiting first if an env grows the pool', () => {
-    expect(hintOf(0, 'e')).to.match(/^claim with waitTimeoutSeconds so that one is started/);
+    expect(hintOf(0, 'e')).to.match(
+      /^claim with waitTimeoutSeconds so that an instance is started/,
+    );
   });
 });

@@ -80,7 +80,7 @@ describe('a claim', () => {
       expect(refused)
         .to.be.instanceOf(Refusal)
         .with.nested.property('detail.hint')
-        .that.includes('can not be handed out now');
+        .that.includes('cannot be claimed at present');
     });
 
     it('does not delay later claims', async () => {

@@ -38,7 +38,7 @@ describe('a pool that waits for a slot to start instances', () => {
     expect(inspected.inspect(pool.uid)?.why.join()).to.not.include(waits);
     expect(await rejection(world.claim(alice, { poolName: 'later' })))
       .to.have.nested.property('detail.hint')
-      .that.matches(/^instances wait to be started; claim with waitTimeoutSeconds/);
+      .that.matches(/^instances are waiting to start; claim with waitTimeoutSeconds/);
   });
 });
 
@@ -164,6 +164,6 @@ describe('a pool whose instances cannot start', () => {
 
     const { detail } = await refused();
     expect(detail?.['problem']).to.be.a('string').that.is.not.empty;
-    expect(detail?.['hint']).to.contain('change what the problem names');
+    expect(detail?.['hint']).to.contain('fix the cause');
   });
 });

@@ -188,7 +188,7 @@ describe('drills on a real node', function () {
         'it is told to have been killed',
       );
       const refused = await isRefused('drained', 'unschedulable');
-      expect(refused.json.detail?.['hint']).to.contain('nodes take nothing new');
+      expect(refused.json.detail?.['hint']).to.contain('nodes accept no new Pods');
     } finally {
       await kubectl('uncordon', REAL_NODE);
     }

@@ -1,4 +1,5 @@
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
+import { exhaustedHints } from './exhausted-hints.ts';
 import { printable } from './printable.ts';
 
 /** `hints` say what to do, one line each. */
@@ -95,7 +96,7 @@ const approvalHints = ({
   `an operator can decide until ${String(expiresAt)}, in the console of ` +
     `${typeof clusterID === 'string' ? `the cluster ${clusterID}` : 'the daemon'} at ` +
     `/console/approvals/${String(approvalId)}`,
-  'then repeat the command, or let it wait: --wait-approval',
+  'then repeat the command, or wait for the decision with --wait-approval',
 ];
 
 /** With the operator's reason, if any. */
@@ -110,66 +111,7 @@ const denialHints = ({
 const poolIn = (detail: ApiError['detail']): string | undefined =>
   typeof detail?.['poolName'] === 'string' ? printable(detail['poolName']) : undefined;
 
-/** The service's advice as a command line. */
-const exhaustedHints = ({
-  problem,
-  problemSince,
-  hint,
-  running,
-  starting,
-}: Readonly<Record<string, unknown>>): readonly string[] => {
-  const advice = typeof hint === 'string' ? hint : '';
-  if (typeof problem === 'string')
-    return [
-      'its instances do not ' +
-        `start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ` +
-        `${problem}`,
-      asCommand(advice),
-    ];
-  const enlarge = ENLARGE.flatMap(([request, words]) => {
-    const named = request.exec(advice)?.groups;
-    return named ? [words(named)] : [];
-  });
-  return [
-    ...(typeof running === 'number'
-      ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
-      : []),
-    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [asCommand(advice)]),
-  ];
-};
-
-const asCommand = (advice: string): string =>
-  advice
-    .replace('claim with waitTimeoutSeconds', 'claim with --wait 60s')
-    .replace(/by PUT \/v1\/sandboxpools\/([^;,\s]+)/, 'with: sandpool pools update $1');
-
-const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[] =>
-  running === 0
-    ? enlarge
-    : [
-        'delete a sandbox: sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
-        ...enlarge.map((line) => `or ${line}`),
-      ];
-
-const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
-  [
-    [
-      /PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/,
-      ({ pool }) => `enlarge the pool: sandpool pools update ${pool} --replicas N`,
-    ],
-    [
-      /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
-      ({ env, member }) =>
-        `enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; for ` +
-        `its limits: sandpool envs explain ${env}`,
-    ],
-    [
-      /\bhave (?<owner>\S+), whose pool it is/,
-      ({ owner }) => `ask ${owner}, the pool's owner, to enlarge it`,
-    ],
-  ];
-
-/** The service's own hints name its API. */
+/** Hints in terms of the command line; the service's own hints name its API. */
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   INVALID_API_KEY: [
     'name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',

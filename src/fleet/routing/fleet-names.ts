@@ -113,6 +113,11 @@ const shownIn = (
 const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>): object => {
   const view: Record<string, unknown> = { ...detail };
   named(view, clusterId);
+  if (isObject(view['action'])) {
+    const action: Record<string, unknown> = { ...view['action'] };
+    named(action, clusterId);
+    view['action'] = action;
+  }
   if (Array.isArray(view['availablePools']))
     view['availablePools'] = view['availablePools'].map((pool: unknown) =>
       isObject(pool) && typeof pool['name'] === 'string'

@@ -46,7 +46,7 @@ import {
   tooManyWaiting,
 } from '../../model/limit-refusals.ts';
 import { approvalDetails } from './approval-notes.ts';
-import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
+import { EXHAUSTED_ACTIONS, noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import {
   edgeAnswer,
   errorAnswer,
@@ -97,6 +97,13 @@ const exhaustedDetail = z.object({
   failed: z.int(),
   problem: z.string().optional(),
   problemSince: z.string().optional(),
+  action: z.object({
+    type: z.enum(EXHAUSTED_ACTIONS),
+    poolName: z.string(),
+    env: z.string().optional(),
+    member: z.string().optional(),
+    owner: z.string().optional(),
+  }),
 });
 
 const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
@@ -158,8 +165,9 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     detail: z.object({ hint: z.string() }),
     example: said(
       logsGone(
-        'what this sandbox printed was removed to make room for newer logs; follow those of ' +
-          'another while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true',
+        'the output of this sandbox was deleted to make room for newer logs; follow the ' +
+          'logs of another sandbox while it runs, with GET ' +
+          '/v1/sandboxes/{sandboxId}/logs?follow=true',
       ),
     ),
   },
@@ -249,7 +257,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(inputClosed('the process takes no input, or no more')),
   },
   TOO_MANY_PROCESSES: {
-    example: said(tooManyProcesses('the sandbox has 64 processes, which is the most')),
+    example: said(tooManyProcesses('the sandbox has 64 processes, which is the maximum')),
   },
   PAYLOAD_TOO_LARGE: {
     example: said(new Refusal('PAYLOAD_TOO_LARGE', 'the body is larger than 1048576 bytes')),

@@ -8,6 +8,27 @@ export interface ExhaustedPool {
   readonly of?: string;
 }
 
+/** Remedies that a client can offer, as `detail.action.type`. Clients depend on the spelling. */
+export const EXHAUSTED_ACTIONS = [
+  'retry',
+  'wait',
+  'enlarge-pool',
+  'change-image',
+  'reduce-resources',
+  'wait-for-nodes',
+  'change-definition',
+] as const;
+
+interface Advice {
+  readonly type: (typeof EXHAUSTED_ACTIONS)[number];
+  /** Says the remedy to people, with requests of the API. */
+  readonly hint: string;
+}
+
+/**
+ * A reason why instances can't start: a code in CamelCase, the message, and the start (ms since the
+ * epoch) if known.
+ */
 interface Hindrance {
   readonly reason: string;
   readonly message: string;
@@ -19,15 +40,20 @@ type Counts = Omit<PoolCounts, 'unavailable'> & {
   readonly missing?: number;
 };
 
-/** The hint only advises requests that this caller may make. */
+/**
+ * Refusal of a claim without an idle instance. The hint only advises requests that this caller may
+ * make for this pool; `action` says the same to programs.
+ */
 export const noIdleInstance = (
   pool: ExhaustedPool,
   counts: Counts,
   hindrance?: Hindrance,
-): Refusal =>
-  new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
+): Refusal => {
+  const { type, hint } = hindrance ? adviceAgainst(pool, hindrance) : adviceOf(pool, counts);
+  const { name: poolName, env, of: owner } = pool;
+  return new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
-      poolName: pool.name,
+      poolName,
       idle: counts.idle,
       running: counts.running,
       starting: counts.starting,
@@ -41,52 +67,77 @@ export const noIdleInstance = (
               : { problemSince: new Date(hindrance.since).toISOString() }),
           }
         : {}),
-      hint: hindrance ? hintAgainst(pool, hindrance) : hintOf(pool, counts),
+      hint,
+      action: {
+        type,
+        poolName,
+        ...(env === undefined ? {} : { env, member: poolName }),
+        ...(owner === undefined ? {} : { owner }),
+      },
     },
     retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
   });
+};
 
-const hintOf = (
+const adviceOf = (
   pool: ExhaustedPool,
   { starting, running, unavailable = 0, missing = 0 }: Counts,
-): string => {
-  if (starting > 0) return 'instances are starting; try again shortly';
+): Advice => {
+  if (starting > 0) return { type: 'retry', hint: 'instances are starting; try again shortly' };
   if (unavailable > 0)
-    return (
-      'unclaimed instances are there that can not be handed out now, as their events say; ' +
-      'try again shortly'
-    );
+    return {
+      type: 'retry',
+      hint:
+        'the unclaimed instances cannot be claimed at present, as their events show; try ' +
+        'again shortly',
+    };
   if (missing > 0)
-    return 'instances wait to be started; claim with waitTimeoutSeconds, or try again shortly';
-  if (running === 0) return enlarge(pool);
-  return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or ${enlarge(pool)}`;
+    return {
+      type: 'wait',
+      hint: 'instances are waiting to start; claim with waitTimeoutSeconds, or try again shortly',
+    };
+  const larger = enlarge(pool);
+  return {
+    type: 'enlarge-pool',
+    hint:
+      running === 0
+        ? larger
+        : `delete a sandbox with DELETE /v1/sandboxes/{sandboxId}, or ${larger}`,
+  };
 };
 
 const enlarge = ({ name, env, of }: ExhaustedPool): string => {
-  if (of !== undefined) return `have ${of}, whose pool it is, enlarge it`;
+  if (of !== undefined) return `ask ${of}, who owns the pool, to enlarge it`;
   if (env === undefined) return `raise replicas with PUT /v1/sandboxpools/${name}`;
   return (
-    'claim with waitTimeoutSeconds so that one is started for you, or raise maxReplicas ' +
-    `with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} says what keeps it ` +
-    'as it is'
+    'claim with waitTimeoutSeconds so that an instance is started for you, or raise ' +
+    `maxReplicas with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} shows ` +
+    'what limits it'
   );
 };
 
-const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): string => {
+const adviceAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): Advice => {
   if (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message))
-    return CLOSED_NODES;
+    return { type: 'wait-for-nodes', hint: CLOSED_NODES };
   const change = changing(pool);
   if (reason === 'ImageUnavailable')
-    return (
-      `the image can not be had: name another as overrides.image of ${change}, or give the ` +
-      `registry's password as overrides.imagePullSecret; ${AGAIN}`
-    );
+    return {
+      type: 'change-image',
+      hint:
+        `the image cannot be pulled: name another image as overrides.image of ${change}, or ` +
+        `set the registry's password as overrides.imagePullSecret; ${AGAIN}`,
+    };
   if (reason === 'Unschedulable')
-    return (
-      `no node has room: ask for less cpu and memory ${resizing(pool)}, give a sandbox back, ` +
-      `or have nodes added; ${AGAIN}`
-    );
-  return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
+    return {
+      type: 'reduce-resources',
+      hint:
+        `no node has enough capacity: request less cpu and memory ${resizing(pool)}, delete a ` +
+        `sandbox, or add nodes; ${AGAIN}`,
+    };
+  return {
+    type: 'change-definition',
+    hint: `instances do not start: fix the cause with ${change}; ${AGAIN}`,
+  };
 };
 
 const changing = ({ name, env, of }: ExhaustedPool): string => {
@@ -99,19 +150,19 @@ const resizing = ({ name, env, of }: ExhaustedPool): string =>
   sentBy(
     of,
     env === undefined
-      ? `by PUT /v1/sandboxpools/${name}`
+      ? `with PUT /v1/sandboxpools/${name}`
       : `as inlineResources of PUT /v1/envs/${env}/sandboxpools/${name}`,
   );
 
 const sentBy = (of: string | undefined, request: string): string =>
   of === undefined
     ? `${request}, or in the template`
-    : `${request}, which is for ${of} to send, or in the template`;
+    : `${request}, which ${of} must send, or in the template`;
 
 /** Nodes that take no new Pods, and nodes without capacity. */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
 const CLOSED_NODES =
-  'nodes take nothing new, as while they are drained or short of disk or memory: wait, or ' +
-  'tell whoever runs the cluster; it is tried again by itself';
-const AGAIN = 'it is tried again by itself';
+  'nodes accept no new Pods, for example because they are drained or short of disk or ' +
+  "memory: wait, or tell the cluster's operator; Sandpool tries again automatically";
+const AGAIN = 'Sandpool tries again automatically';

@@ -449,11 +449,12 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         const id = await claimedFrom(ask, pool);
         await eventually(async () => {
           const answer = await ask().post('/sandboxes', { poolName: pool });
-          const { hint, poolName, ...counts } = answer.json.detail ?? {};
+          const { hint, action, poolName, ...counts } = answer.json.detail ?? {};
           expectRetry(answer, 429, 'POOL_EXHAUSTED');
           expect(poolName).to.equal(pool);
           expect(answer.json.error).to.equal('no idle pods available in pool');
           expect(hint).to.be.a('string').that.includes('/v1/');
+          expect(action).to.deep.equal({ type: 'enlarge-pool', poolName });
           return isDeepStrictEqual(counts, {
             idle: 0,
             running: 1,
