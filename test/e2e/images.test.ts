@@ -54,7 +54,7 @@ describe('images of a real daemon', function () {
   });
 
   it('are unpacked at its start for the templates that name them', async () => {
-    for (const line of ['an image was unpacked', 'image dir:absent: there is no such image']) {
+    for (const line of ['an image was unpacked', 'image dir:absent: the image does not exist']) {
       await within(
         `the log says: ${line}`,
         async () => daemon.run.stderr().includes(line) || undefined,
@@ -109,7 +109,7 @@ describe('images of a real daemon', function () {
         ) || undefined,
     );
     const why =
-      /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
+      /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: the image does not exist"/;
     await within('the log says why', () => why.test(daemon.run.stderr()) || undefined);
   });
 });

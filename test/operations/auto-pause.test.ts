@@ -85,7 +85,7 @@ describe('a sandbox with pause in place of expiry', () => {
       if (failures === 0) return record;
       failures -= 1;
       await amend(of, { pausedAt: null }, record.revision);
-      throw new NotJoinable('a process of it does not stand still');
+      throw new NotJoinable('one of its processes does not stop');
     };
     clock.advance(MINUTE);
     await eventually(() => {
@@ -109,7 +109,7 @@ describe('a sandbox with pause in place of expiry', () => {
       if (written > 1) return record;
       await frozen;
       await amend(of, { pausedAt: null }, record.revision);
-      throw new NotJoinable('a process of it does not stand still');
+      throw new NotJoinable('one of its processes does not stop');
     };
     clock.advance(MINUTE);
     await eventually(() => written === 1, 'written');

@@ -108,7 +108,7 @@ describe('a paused sandbox', () => {
     expect((await refused(world.set('paused'))).code).to.equal('FEATURE_DISABLED');
     expect(await world.set('running'), 'it runs already').to.not.have.property('paused');
     world.driver.description = { ...world.driver.description, pauses: true };
-    world.driver.failNext('amend', new NotJoinable('a process of it does not stand still'));
+    world.driver.failNext('amend', new NotJoinable('one of its processes does not stop'));
     expect(await rejection(world.set('paused'))).to.be.instanceOf(NotJoinable);
     expect(await world.set('paused')).to.have.property('paused', true);
     world.supervisor.send(world.id, { type: 'END', reason: 'deleted', now: world.clock.now() });

@@ -82,7 +82,7 @@ export class AgentCall {
         if (!this.#inflow.isFull) this.#socket.resume();
       },
       destroy: (error, callback) => {
-        this.#fail(new OutcomeUnknown('nobody reads it any more'));
+        this.#fail(new OutcomeUnknown('it is no longer read'));
         callback(error);
       },
     });
@@ -276,10 +276,8 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'not-a-file': 'it is not a file or folder, but a device, a fifo or a socket',
   'not-empty': 'the folder is not empty',
   denied: "the sandbox's user does not have permission",
-  'no-space': 'there is no room left in the sandbox',
-  'cannot-move':
-    'it cannot be moved there: the target is inside it, or it is a folder and the target is on ' +
-    'another file system',
+  'no-space': 'the sandbox has no space left',
+  'cannot-move': 'it cannot be moved there: the target is on another file system, or inside it',
   busy: 'it is in use',
   'bad-path': 'the path is too long, or has too many links',
   'bad-range': 'the range begins after the end of the file',

@@ -131,7 +131,7 @@ export abstract class AgentProcesses<Target> implements ProcessDriver {
     const { fact, pieces } = await this.calls.inTime(stop, () =>
       this.#begin(place, question, stop),
     );
-    const leave = (): void => stop.abort(new Error('nobody reads it any more'));
+    const leave = (): void => stop.abort(new Error('it is no longer read'));
     const begun = { pieces, leave };
     return {
       fact,

@@ -31,7 +31,7 @@ export const inProcessConsoleSessions = (clock: Clock): ConsoleSessions => {
       for (const oldest of own.slice(0, Math.max(0, own.length - MOST_BEFORE)))
         entries.delete(oldest);
       if (entries.size >= MAX_CONSOLE_SESSIONS)
-        throw unavailable('the console has as many sessions as it keeps');
+        throw unavailable('the console has the maximum number of sessions');
       const now = clock.now();
       const session = { id, operator, value, openedAt: now, seenAt: now, endsAt: now + lifeMs };
       entries.set(id, { session, idleMs });

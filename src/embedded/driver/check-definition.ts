@@ -38,10 +38,12 @@ export const checkDefinition = (
   const refusal = refusalOfImage(container.image);
   if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
   if (container.image !== 'host' && isBare)
-    throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
+    throw new DefinitionRefused(
+      'spec.containers[0].image: must be "host", because there is no isolation',
+    );
   checkSize(container, machine);
   if (volumes.length > 0 && isBare)
-    throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
+    throw new DefinitionRefused('overrides.volumes: cannot be mounted without isolation');
   checkVolumeMounts(volumes, { canBindFolders });
 };
 
@@ -56,7 +58,7 @@ export const refuseKubernetesFields = ({
   if (first?.ephemeralStorageBytes !== undefined) fields.push('containers[0].ephemeralStorage');
   if (fields.length > 0)
     throw new DefinitionRefused(
-      `spec.${fields[0]}: is for Kubernetes; this daemon runs sandboxes on one machine`,
+      `spec.${fields[0]}: is only for Kubernetes; this daemon runs sandboxes on one machine`,
     );
 };
 

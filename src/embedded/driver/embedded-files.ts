@@ -54,7 +54,7 @@ export class EmbeddedFiles extends AgentFiles {
         stale = path;
       }
     }
-    throw new NotJoinable('the agent for its files ends again and again');
+    throw new NotJoinable('the agent for its files ends repeatedly');
   }
 
   /** Replaces the agent at the next call: a user may have stopped it with a signal. */

@@ -87,7 +87,7 @@ export class KnownInstances {
     if (known.image !== undefined) this.#deps.images.release(known.image);
     known.over = true;
     this.#known.delete(id);
-    throw new NoPlace('too many sandboxes wait to be started on this machine');
+    throw new NoPlace('too many sandboxes are waiting to start on this machine');
   }
 
   /** Ends the instance as soon as the spawner can. */
@@ -98,7 +98,7 @@ export class KnownInstances {
       this.fact(id, {
         kind: 'gone',
         exitCode: null,
-        reason: 'it was ended while its image was made ready',
+        reason: 'it was ended while its image was being prepared',
       });
     else this.#deps.kill(id);
   }

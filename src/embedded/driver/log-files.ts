@@ -127,8 +127,8 @@ export class LogFiles {
 }
 
 const REMOVED =
-  'what this sandbox printed was removed to make room for newer logs; follow those of another ' +
-  'while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true';
+  'the output of this sandbox was deleted to make room for newer logs; follow the logs of ' +
+  'another sandbox while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true';
 
 /** The open files of a log. Open files stay readable after they are removed. */
 class Log {

@@ -45,7 +45,7 @@ export class Pauses {
     if (!('pausedAt' in change)) return await this.#deps.records.amend(id, change, seen);
     const { records, client } = this.#deps;
     if (client.hello?.freezes === false)
-      throw new DefinitionRefused('this machine has no freezer for sandboxes');
+      throw new DefinitionRefused('this machine cannot pause sandboxes');
     const record = await records.amend(id, change, seen);
     this.know(record);
     const paused = change.pausedAt !== null;

@@ -48,7 +48,7 @@ export class Ports {
     const path = await this.#forward(id);
     this.#sockets.set(id, path);
     const opened = await openWay(path, signal, unreachable);
-    if (!opened) throw unreachable('the way to its ports is gone');
+    if (!opened) throw unreachable('its port forwarder has ended');
     return opened;
   }
 

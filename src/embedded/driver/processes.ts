@@ -156,7 +156,8 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
    */
   async #turn({ tenant }: ProcessOrder): Promise<() => void> {
     const { clock } = this.#deps;
-    const full = () => new ProcessesFull('tenant', 'too many of your processes wait to be started');
+    const full = () =>
+      new ProcessesFull('tenant', 'too many of your processes are waiting to start');
     const release = await this.#starts.take(tenant, { full });
     const callOff = clock.at(clock.now() + TURN_MS, release);
     return () => {
@@ -185,7 +186,7 @@ const wayTo = (
   }
 };
 
-const gone = (): ProcessGone => new ProcessGone('there is no such process');
+const gone = (): ProcessGone => new ProcessGone('the process does not exist');
 
 /** Errors of a socket that has no holder, or whose holder was killed. */
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED']);

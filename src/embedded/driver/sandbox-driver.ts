@@ -65,7 +65,8 @@ const MOST_WRITTEN_AT_ONCE = 16;
 /** These equal the bounds of the spawner's queue of starts. */
 const MOST_LAUNCHES_WAITING = { mostWaiting: 4_096, mostWaitingOfTenant: 1_024 };
 
-const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be started on this machine');
+const noPlace = (): NoPlace =>
+  new NoPlace('too many sandboxes are waiting to start on this machine');
 
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
@@ -151,7 +152,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const { hello, silent } = this.#client;
     const problem = silent
       ? 'the spawner does not answer; it is replaced within half a minute'
-      : 'the spawner is away';
+      : 'the spawner is not running';
     return {
       isolation: hello?.isolation ?? 'unknown',
       pauses: hello?.freezes ?? false,
@@ -225,7 +226,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       return record;
     }
     const outcome = await this.#client.startInstance(id, terms).catch((error: unknown) => {
-      throw new OutcomeUnknown('the daemon stops: the instance may or may not start', {
+      throw new OutcomeUnknown('the daemon is stopping: the instance may or may not start', {
         cause: error,
       });
     });
@@ -265,7 +266,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       vitals: this.#known.get(id)?.vitals ?? {
         kind: 'gone',
         exitCode: null,
-        reason: 'there is no such process',
+        reason: 'the process does not exist',
       },
     };
   }

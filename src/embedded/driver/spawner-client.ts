@@ -154,9 +154,7 @@ export class SpawnerClient {
       if (!hello) continue;
       if (hello.protocol === PROTOCOL) return this.#take(link, hello);
       if (tries === MAX_TRIES)
-        throw new SpawnerUnusable(
-          `a spawner of another version (${hello.protocol}) does not leave`,
-        );
+        throw new SpawnerUnusable(`a spawner of another version (${hello.protocol}) does not exit`);
       this.#options.log.info(
         { theirs: hello.protocol, ours: PROTOCOL },
         'spawner-of-other-version',
@@ -176,7 +174,7 @@ export class SpawnerClient {
         error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
       if (still) this.#end(link);
       else link.close();
-      throw still ? new SpawnerLost('a spawner that stood still was ended') : error;
+      throw still ? new SpawnerLost('a stalled spawner was ended') : error;
     }
   }
 
@@ -290,7 +288,7 @@ export class SpawnerClient {
         clearTimeout(timer);
         this.#waiting.delete(give);
         if (link) resolve(link);
-        else reject(new SpawnerLost('the spawner is away'));
+        else reject(new SpawnerLost('the spawner is not running'));
       };
       const timer = Number.isFinite(patienceMs)
         ? setTimeout(() => give(undefined), patienceMs)

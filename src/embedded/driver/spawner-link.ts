@@ -221,7 +221,7 @@ export class SpawnerLink {
 
   /** Numbers requests and channels. A link never reuses a number. */
   #number(): number {
-    if (this.#over) throw new SpawnerLost('the spawner is away');
+    if (this.#over) throw new SpawnerLost('the spawner is not running');
     return this.#next++;
   }
 
@@ -266,7 +266,7 @@ export class SpawnerLink {
     this.#over = true;
     this.#heartbeat.stop();
     this.#socket.destroy();
-    const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
+    const error = new SpawnerLost('the spawner ended; the command of this request is lost');
     this.#greeting?.fail(error);
     for (const waiting of [
       ...this.#lists.values(),

@@ -140,7 +140,7 @@ const requireOurs = (folder: string): void => {
   )
     return;
   throw new SpawnerUnusable(
-    `${folder} belongs to somebody else: remove it, or choose a data folder with a shorter path`,
+    `${folder} belongs to another user: remove it, or choose a data folder with a shorter path`,
   );
 };
 
@@ -161,7 +161,7 @@ const tryConnect = (path: string): Promise<Socket | undefined> =>
       if (NONE_THERE.has(error.code ?? '')) resolve(undefined);
       else
         reject(
-          new SpawnerUnusable(`the spawner can not be reached at ${path}: ${error.message}`, {
+          new SpawnerUnusable(`the spawner cannot be reached at ${path}: ${error.message}`, {
             cause: error,
           }),
         );

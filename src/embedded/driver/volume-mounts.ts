@@ -41,13 +41,13 @@ export const checkVolumeMounts = (
     const path = paths[index] ?? '/';
     const names = namesOf(subPath);
     if (names.some((name) => Buffer.byteLength(name) > MOST_NAME_BYTES))
-      throw refused('subPath', `each name in it has at most ${MOST_NAME_BYTES} bytes`);
+      throw refused('subPath', `each name in it can have at most ${MOST_NAME_BYTES} bytes`);
     if (names.length > 0 && !canBindFolders())
       throw refused('subPath', "this machine's bubblewrap is too old to mount a folder; update it");
     if (path === '/' || path === '/home/' || KEPT.has(path.split('/')[1] ?? ''))
       throw refused('mountPath', `nothing can be mounted at ${path}`);
     if (paths.some((other, at) => at !== index && path.startsWith(other)))
-      throw refused('mountPath', 'lies within that of another volume');
+      throw refused('mountPath', 'is within the mount path of another volume');
   });
 };
 
@@ -59,7 +59,7 @@ export const hostMountsOf = (
 ): readonly HostMount[] =>
   mounts.map(({ claimName, mountPath, subPath, readOnly = false }) => {
     const source = places?.directoryOf(namespace, claimName);
-    if (source === undefined) throw new Error(`there is no volume ${claimName} any more`);
+    if (source === undefined) throw new Error(`the volume ${claimName} no longer exists`);
     const target = posix.normalize(`${mountPath}/`).slice(0, -1);
     const names = namesOf(subPath);
     return { source, target, readOnly, subPath: names.length > 0 ? names.join('/') : undefined };

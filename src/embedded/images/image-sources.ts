@@ -28,7 +28,7 @@ export const findSource = async (
     const path = await realpath(place);
     if (reference.kind === 'dir' && !(await isOpen(path)))
       throw new SourceRefused(
-        'its folder, or one above it, does not let everyone through (chmod o+x)',
+        'its folder, or a folder above it, is not accessible to all users (chmod o+x)',
       );
     return {
       path,
@@ -40,7 +40,7 @@ export const findSource = async (
       ),
     };
   }
-  throw new SourceRefused('there is no such image');
+  throw new SourceRefused('the image does not exist');
 };
 
 /** Returns whether sandboxes can enter the folder: under root, they have their own host uids. */

@@ -106,8 +106,8 @@ export class Images {
     await mkdir(folder, { recursive: true, mode: 0o711 });
     if (!(await isOpen(folder)))
       throw new Error(
-        `images can not be unpacked to ${folder}: it, or a folder above it, does not let ` +
-          'sandboxes through (chmod o+x, or set images.unpackedDir)',
+        `images cannot be unpacked to ${folder}: it, or a folder above it, is not ` +
+          'accessible to sandboxes (chmod o+x, or set images.unpackedDir)',
       );
     this.#keepHouse();
     await this.#housekeeping;
@@ -162,7 +162,7 @@ export class Images {
   async prepare(image: string): Promise<PreparedImage> {
     const reference = parseImageReference(image);
     if (!reference || reference.kind === 'host')
-      throw new ImageUnusable(`image ${image}: there is nothing to prepare`);
+      throw new ImageUnusable(`image ${image}: cannot be prepared`);
     try {
       const source = await findSource(this.#options.directories, reference);
       const known = this.#known.get(image);

@@ -74,7 +74,7 @@ const wordsOf = (
       complaint ||= reason;
       child.kill('SIGKILL');
     };
-    const silence = setTimeout(() => give('it says nothing any more'), SILENCE_MS);
+    const silence = setTimeout(() => give('it stopped answering'), SILENCE_MS);
     const longest = setTimeout(() => give('it takes too long'), LONGEST_MS);
     const abort = (): void => give('the daemon stops');
     on.signal.addEventListener('abort', abort, { once: true });
@@ -83,7 +83,7 @@ const wordsOf = (
     });
     createInterface({ input: child.stdout }).on('line', (line) => {
       heard += line.length;
-      if (heard > MAX_LINE) return give('it says too much');
+      if (heard > MAX_LINE) return give('its output is too long');
       silence.refresh();
       last = read(line);
       if (last?.type === 'progress') on.progress(last);

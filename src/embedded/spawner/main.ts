@@ -7,7 +7,7 @@ import { Spawner } from './spawner.ts';
  * inherits. Writes `ready` to standard output as soon as a daemon can connect.
  */
 const main = async (dataDir: string | undefined): Promise<void> => {
-  if (!dataDir) throw new Error('called as: main DATA_DIR');
+  if (!dataDir) throw new Error('usage: main DATA_DIR');
   if (!holdsLock(pathsOf(dataDir).lock)) throw new Error('the lock on the data folder is not held');
   process.title = 'sandpool-spawner';
   const spawner = new Spawner({

@@ -168,6 +168,7 @@ const each = (keyword: string, values: readonly string[]): readonly string[] =>
 
 /** Refuses NUL in a token: the rest of the token would be read as further tokens. */
 const encode = (tokens: readonly string[]): Buffer => {
-  if (tokens.some((token) => token.includes('\0'))) throw new Error('an order can not hold a NUL');
+  if (tokens.some((token) => token.includes('\0')))
+    throw new Error('an order must not contain a NUL');
   return Buffer.from(`${tokens.join('\0')}\0go\0`);
 };

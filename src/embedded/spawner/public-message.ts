@@ -1,6 +1,6 @@
 const WORDS: Readonly<Record<string, string>> = {
-  EAGAIN: 'the machine has no room for another process',
-  ENOMEM: 'the machine has no memory left',
+  EAGAIN: 'the machine cannot run another process',
+  ENOMEM: 'the machine is out of memory',
   EMFILE: 'too many descriptors are open',
   ENFILE: 'too many descriptors are open',
 };

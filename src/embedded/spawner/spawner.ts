@@ -76,7 +76,7 @@ export class Spawner {
     error: (event, fields) => this.#say('error', event, fields),
   };
   #settled: Settled | undefined;
-  #settling: Promise<Settled> = Promise.reject(new Error('no daemon has come yet'));
+  #settling: Promise<Settled> = Promise.reject(new Error('no daemon has connected yet'));
   #session: Session | undefined;
   #lonely: NodeJS.Timeout | undefined;
   #stopping = false;
@@ -324,7 +324,7 @@ export class Spawner {
 
   #instanceDeps(): InstanceDeps {
     const settled = this.#settled;
-    if (!settled) throw new Error('no daemon has come yet');
+    if (!settled) throw new Error('no daemon has connected yet');
     return {
       terms: {
         ...settled.config,
@@ -352,6 +352,6 @@ const makePrivate = (folder: string): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.())
-    throw new Error(`${folder} is no folder of ours`);
+    throw new Error(`${folder} must be a folder of the daemon's user`);
   if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
 };

@@ -19,7 +19,7 @@ export class QueueingExecutor implements DatabaseExecutor {
   }
 
   checkpoints(): Promise<void> {
-    return Promise.reject(new Error('the file is on its way'));
+    return Promise.reject(new Error('the database is moving to another thread'));
   }
 
   close(): Promise<void> {
@@ -59,7 +59,7 @@ export class WorkerExecutor implements DatabaseExecutor {
   checkpoints(order: CheckpointOrder): Promise<void> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(
-        () => reject(new Error('the database gave no answer')),
+        () => reject(new Error('the database did not answer')),
         ORDER_DEADLINE_MS,
       );
       this.#ordered = () => {

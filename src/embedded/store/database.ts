@@ -162,7 +162,7 @@ export class Database {
    * drops its locks; a child process may do so.
    */
   async whileStill<T>(work: (file: string) => Promise<T>): Promise<T> {
-    if (this.#still) throw new Error('the database is being copied already');
+    if (this.#still) throw new Error('the database is already being copied');
     this.#still = true;
     try {
       await this.#moving;
@@ -280,7 +280,7 @@ export class Database {
       this.#fails(
         call,
         new OutcomeUnknown(
-          `${call.statement}: the database gave no answer in ${CALL_DEADLINE_MS} ms`,
+          `${call.statement}: the database did not answer in ${CALL_DEADLINE_MS} ms`,
         ),
       );
     }

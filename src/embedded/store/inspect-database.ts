@@ -45,8 +45,8 @@ export const faultOf = (connection: Connection, file: string): DatabaseFault | u
       return {
         cause: 'newer',
         message:
-          `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
-          `${SCHEMA_VERSION}; it names itself ${writerOf(connection) ?? 'nowhere'})`,
+          `a newer version of Sandpool wrote it (schema ${version}, this version knows ` +
+          `${SCHEMA_VERSION}; its version: ${writerOf(connection) ?? 'unknown'})`,
       };
     if (version < SCHEMA_VERSION)
       return { cause: 'older', message: `it has schema ${version}, from before the first release` };

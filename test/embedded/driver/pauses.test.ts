@@ -31,7 +31,7 @@ describe('a pause that fails', () => {
         freeze: async (_id, frozen) => {
           ordered.push([frozen, record.claim?.pausedAt]);
           if (frozen) await amend('i', { idleTimeoutMs: 5 }, record.revision);
-          throw new NotJoinable('a process of it does not stand still');
+          throw new NotJoinable('one of its processes does not stop');
         },
       },
       log: quietLog,

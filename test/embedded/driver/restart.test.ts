@@ -152,7 +152,7 @@ describe('recovery after a restart', function () {
     await killSpawner();
     expect(await running)
       .to.be.instanceOf(SpawnerLost)
-      .with.property('message', 'the spawner ended; what it ran for this request is lost');
+      .with.property('message', 'the spawner ended; the command of this request is lost');
     await backUp();
     await eventually(async () => !(await sleeps()), 'the command is gone too');
   });

@@ -173,7 +173,7 @@ describe('layers of an image', function () {
       { name: 'x', type: 'link', linkname: '' },
       'the target of the hard link "x" has no name',
     ],
-    ['a link that names nothing', { name: 'x', type: 'symlink', linkname: '' }, 'leads nowhere'],
+    ['a link that names nothing', { name: 'x', type: 'symlink', linkname: '' }, 'has no target'],
     [
       'a link that climbs out',
       { name: 'a/x', type: 'symlink', linkname: '../../etc' },
@@ -227,7 +227,7 @@ describe('layers of an image', function () {
     [
       'a root that is a file',
       { name: './', type: 'symlink', linkname: 'x' },
-      'the root of the image is no folder',
+      'the root of the image is not a folder',
     ],
   ] as const) {
     it(`with ${what} are refused`, async () => {
@@ -285,25 +285,27 @@ describe('layers of an image', function () {
     const archive = await tarOf([{ name: 'a', content: 'a' }]);
     const of = (layer: LayoutLayer): Promise<string> => refusal(prepare({ layers: [layer] }));
     expect(await of({ bytes: archive, digest: digestOf(Buffer.from('other')) })).to.include(
-      'is not what its digest says',
+      'does not match its digest',
     );
     expect(await of({ bytes: archive, diffId: digestOf(Buffer.from('other')) })).to.include(
-      'its archive is not what its digest in the configuration says',
+      'its archive does not match its digest in the configuration',
     );
     expect(await of({ bytes: archive, size: archive.length + 1 })).to.include(
-      `its blob has ${archive.length} bytes, and ${archive.length + 1} are promised`,
+      `its blob has ${archive.length} bytes instead of ${archive.length + 1}`,
     );
     expect(
       await of({ ...gzipLayer(archive), bytes: gzipSync(archive).subarray(0, -20) }),
-    ).to.include('it is not gzip, or cut off');
+    ).to.include('it is not gzip, or ends too early');
     expect(await of({ ...gzipLayer(archive), bytes: archive })).to.include(
-      'it is not gzip, or cut off',
+      'it is not gzip, or ends too early',
     );
     expect(await of({ ...gzipLayer(archive), mediaType: `${TAR}+zstd` })).to.include(
-      'it is not zstd, or cut off',
+      'it is not zstd, or ends too early',
     );
-    expect(await of({ bytes: archive.subarray(0, 700) })).to.include('it is no tar archive');
-    expect(await of({ bytes: Buffer.from('x'.repeat(2_048)) })).to.include('it is no tar archive');
+    expect(await of({ bytes: archive.subarray(0, 700) })).to.include('it is not a tar archive');
+    expect(await of({ bytes: Buffer.from('x'.repeat(2_048)) })).to.include(
+      'it is not a tar archive',
+    );
     expect(
       await of({
         bytes: archive,
@@ -316,19 +318,19 @@ describe('layers of an image', function () {
     const zeros = Buffer.alloc(2 ** 22);
     const archive = await tarOf([{ name: 'zeros', content: zeros }]);
     expect(await refusal(prepare({ layers: [gzipLayer(archive)] }, 2 ** 21))).to.equal(
-      `layer 1: unpacked it has more than ${2 ** 21} bytes`,
+      `layer 1: unpacked, it has more than ${2 ** 21} bytes`,
     );
     expect(
       await refusal(
         prepare({ layers: [gzipLayer(archive), gzipLayer(archive)] }, 2 ** 22 + 2 ** 20),
       ),
-    ).to.equal(`layer 2: unpacked it has more than ${2 ** 22 + 2 ** 20} bytes`);
+    ).to.equal(`layer 2: unpacked, it has more than ${2 ** 22 + 2 ** 20} bytes`);
     // Nothing but the end of an archive, again and again. It is refused before its digest is seen.
     const packed = gzipSync(Buffer.alloc(1 << 20));
     const endless = Buffer.concat(Array.from({ length: 258 }, () => packed));
     const layer = { ...gzipLayer(archive), bytes: endless };
     expect(await refusal(prepare({ layers: [layer] }, 2 ** 40))).to.equal(
-      'layer 1: unpacked it is more than 250 times as large as packed',
+      'layer 1: unpacked, it is more than 250 times as large as packed',
     );
     expect(
       await refusal(prepare({ layers: [gzipLayer(Buffer.alloc(2 ** 23))] }, 2 ** 22)),
@@ -340,7 +342,7 @@ describe('layers of an image', function () {
       { name: 'a', content: '', pax: { comment: 'x'.repeat(5 << 20) } },
     ]);
     expect(await refusal(prepare({ layers: [gzipLayer(archive)] }))).to.include(
-      'it is no tar archive',
+      'it is not a tar archive',
     );
   });
 

@@ -135,7 +135,7 @@ describe('the images of a machine', function () {
     const command = [...unpackerCommand()];
     const images = await imagesOf({ unpackerCommand: command });
     const reason = await reasonOf(images.prepare('oci:broken'));
-    expect(reason).to.match(/^image oci:broken: layer 1: it is no tar archive/);
+    expect(reason).to.match(/^image oci:broken: layer 1: it is not a tar archive/);
     command[0] = '/bin/false'; // an unpacker that is started now says something else
     for (let i = 0; i < 50; i += 1)
       expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);

@@ -60,9 +60,11 @@ describe('an OCI layout', () => {
     const digest = write({ tags: ['1.0'] });
     for (const wanted of [{}, { tag: '1.0' }, { digest }])
       expect((await read(wanted)).digest).to.equal(digest);
-    expect(await refusal({ tag: '2.0' })).to.equal('the layout holds no image 2.0; it has "1.0"');
+    expect(await refusal({ tag: '2.0' })).to.equal(
+      'the layout contains no image 2.0; it has "1.0"',
+    );
     expect(await refusal({ digest: digestOf(Buffer.from('')) })).to.include(
-      'the layout holds no image sha256:',
+      'the layout contains no image sha256:',
     );
   });
 
@@ -72,7 +74,7 @@ describe('an OCI layout', () => {
       index.manifests.push({ ...blob(MANIFEST, {}), annotations: { [REF_NAME]: 'b' } });
     });
     expect(await refusal()).to.equal(
-      'the layout holds several images, so a tag is needed; it has "a", "b"',
+      'the layout contains several images, so a tag is needed; it has "a", "b"',
     );
     edit((index) => {
       index.manifests[0] = { ...index.manifests[0], annotations: { [REF_NAME]: 'latest' } };
@@ -111,7 +113,7 @@ describe('an OCI layout', () => {
         platform: { os: 'windows', architecture: 'amd64' },
       };
     });
-    expect(await refusal()).to.equal('it has none for this machine, linux/amd64');
+    expect(await refusal()).to.equal('it has no image for this machine, linux/amd64');
   });
 
   it('is refused if it is malformed or incomplete', async () => {
@@ -125,10 +127,10 @@ describe('an OCI layout', () => {
     unlinkSync(join(folder, 'index.json'));
     expect(await refusal()).to.equal('index.json is missing');
     mkdirSync(join(folder, 'index.json'));
-    expect(await refusal()).to.equal('index.json is no plain file');
+    expect(await refusal()).to.equal('index.json is not a regular file');
     rmSync(join(folder, 'index.json'), { recursive: true });
     execFileSync('mkfifo', [join(folder, 'index.json')]);
-    expect(await refusal()).to.equal('index.json is no plain file');
+    expect(await refusal()).to.equal('index.json is not a regular file');
   });
 
   it('is refused if a document does not match its digest', async () => {
@@ -136,10 +138,10 @@ describe('an OCI layout', () => {
     const path = join(folder, 'blobs/sha256', digest.slice(7));
     const bytes = readFileSync(path);
     writeFileSync(path, Buffer.concat([bytes.subarray(0, -1), Buffer.from(' ')]));
-    expect(await refusal()).to.equal('the manifest is not what its digest says');
+    expect(await refusal()).to.equal('the manifest does not match its digest');
     writeFileSync(path, Buffer.concat([bytes, Buffer.from(' ')]));
     expect(await refusal()).to.equal(
-      `the manifest has ${bytes.length + 1} bytes, and ${bytes.length} are promised`,
+      `the manifest has ${bytes.length + 1} bytes instead of ${bytes.length}`,
     );
   });
 
@@ -154,7 +156,7 @@ describe('an OCI layout', () => {
       index,
       `{"schemaVersion":2,"manifests":[],"annotations":${'{"a":'.repeat(300_000)}1${'}'.repeat(300_000)}}`,
     );
-    expect(await refusal()).to.match(/index\.json is not JSON|the layout holds no image/);
+    expect(await refusal()).to.match(/index\.json is not JSON|the layout contains no image/);
     for (const text of [
       '',
       '{',
@@ -192,7 +194,7 @@ describe('an OCI layout', () => {
         },
       },
     });
-    expect(await refusal()).to.include('it holds no image to run');
+    expect(await refusal()).to.include('it contains no image to run');
     write({ manifest: { layers: [] } });
     expect(await refusal()).to.equal('it has 0 layers, and digests of 1');
     write({
@@ -203,7 +205,7 @@ describe('an OCI layout', () => {
         },
       ],
     });
-    expect(await refusal()).to.include('layer 1 is of the type');
+    expect(await refusal()).to.include('layer 1 has the type');
   });
 
   it('is refused if its index refers to a missing blob', async () => {
@@ -215,6 +217,6 @@ describe('an OCI layout', () => {
     edit((index) => {
       index.manifests = [inner];
     });
-    expect(await refusal()).to.equal('its index leads from one to the next');
+    expect(await refusal()).to.equal('its indexes are nested too deeply');
   });
 });

@@ -235,14 +235,16 @@ describe('sandboxes made from images', function () {
   });
 
   it('fail to start, with the reason, if the image is missing or broken', async () => {
-    expect(await failed('oci:absent')).to.equal('image oci:absent: there is no such image');
+    expect(await failed('oci:absent')).to.equal('image oci:absent: the image does not exist');
     await layered('broken', []);
     writeLayout(join(folders.sources, 'broken'), {
       layers: [{ bytes: Buffer.from('no archive') }],
     });
-    expect(await failed('oci:broken')).to.match(/^image oci:broken: layer 1: it is no tar archive/);
+    expect(await failed('oci:broken')).to.match(
+      /^image oci:broken: layer 1: it is not a tar archive/,
+    );
     expect(await failed('oci:layers:absent')).to.equal(
-      'image oci:layers:absent: the layout holds no image absent; it has "latest"',
+      'image oci:layers:absent: the layout contains no image absent; it has "latest"',
     );
     await layered('silent', []);
     expect(await failed('oci:silent', {})).to.equal(

@@ -260,7 +260,7 @@ describe('errors for tenants', () => {
   it('contain no host path', () => {
     const failed = (code: string): Error =>
       Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
-    expect(publicMessage(failed('EAGAIN'))).to.equal('the machine has no room for another process');
+    expect(publicMessage(failed('EAGAIN'))).to.equal('the machine cannot run another process');
     expect(publicMessage(failed('ENOENT'))).to.equal('it could not be started (ENOENT)');
     expect(publicMessage(new Error('cannot open /dev/ptmx'))).to.equal('it could not be started');
     expect(publicMessage(new Error('too many descriptors are open'))).to.equal(

@@ -67,7 +67,7 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
       });
       const first = database.whileStill(() => over);
       expect((await rejection(database.whileStill(async () => {}))).message).to.equal(
-        'the database is being copied already',
+        'the database is already being copied',
       );
       await write(0, 1);
       end();

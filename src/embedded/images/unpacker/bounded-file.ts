@@ -16,13 +16,13 @@ export const openPlainFile = async (
   ).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) throw new ImageRefused(`${what} is missing`);
     if (hasCode(error, 'EACCES', 'EPERM', 'ELOOP', 'ENXIO'))
-      throw new ImageRefused(`${what} can not be read`);
+      throw new ImageRefused(`${what} cannot be read`);
     throw error;
   });
   const found = await handle.stat();
   if (found.isFile()) return { handle, size: found.size };
   await handle.close();
-  throw new ImageRefused(`${what} is no plain file`);
+  throw new ImageRefused(`${what} is not a regular file`);
 };
 
 /**

@@ -162,7 +162,7 @@ export class ImageTree {
       );
     if (path.join('/') === to.join('/')) return [];
     if (to.join('/').startsWith(`${path.join('/')}/`))
-      throw new ImageRefused(`the hard link ${shown} would replace what it leads to`);
+      throw new ImageRefused(`the hard link ${shown} would replace its target`);
     if (found.kind === 'link') return this.#putLink(path, found.target);
     return this.#putLeaf(
       path,

@@ -43,7 +43,7 @@ export const layerEntryOf = (header: Header): LayerEntry => {
   const size = sizeOf(header, shown);
   const type: string | null = header.type;
   if (type !== 'file' && type !== 'contiguous-file' && size > 0)
-    throw new ImageRefused(`${shown} is no file and has content`);
+    throw new ImageRefused(`${shown} is not a file but has content`);
   const last = path.at(-1);
   if (last?.startsWith(WHITEOUT)) return whiteoutOf(path, last, size);
   switch (type) {
@@ -72,7 +72,7 @@ export const layerEntryOf = (header: Header): LayerEntry => {
     case 'fifo':
       throw new ImageRefused(`${shown} is a named pipe`);
     default:
-      throw new ImageRefused(`${shown} is of a kind that is not supported`);
+      throw new ImageRefused(`${shown} has a type that is not supported`);
   }
 };
 
@@ -81,7 +81,7 @@ export const shownName = (name: string): string =>
   JSON.stringify(name.length > 120 ? `${name.slice(0, 60)}…${name.slice(-50)}` : name);
 
 const named = (path: readonly string[]): readonly string[] => {
-  if (path.length === 0) throw new ImageRefused('the root of the image is no folder');
+  if (path.length === 0) throw new ImageRefused('the root of the image is not a folder');
   return path;
 };
 
@@ -111,7 +111,7 @@ const sizeOf = (header: Header, shown: string): number => {
   const { size } = header;
   const told = paxOf(header)['size'];
   if (!Number.isSafeInteger(size) || size < 0 || (told !== undefined && !/^\d{1,15}$/.test(told)))
-    throw new ImageRefused(`${shown} has a size that is none`);
+    throw new ImageRefused(`${shown} has an invalid size`);
   return size;
 };
 
@@ -130,7 +130,7 @@ const secondsOf = (header: Header): number => {
  * is hostile.
  */
 const targetOf = (target: string, path: readonly string[], shown: string): string => {
-  if (!target) throw new ImageRefused(`the link ${shown} leads nowhere`);
+  if (!target) throw new ImageRefused(`the link ${shown} has no target`);
   if (Buffer.byteLength(target) > MAX_TARGET_BYTES)
     throw new ImageRefused(`the link ${shown} has a target of more than ${MAX_TARGET_BYTES} bytes`);
   if (target.includes('\ufffd') || target.includes('\0'))
@@ -152,6 +152,6 @@ const whiteoutOf = (path: readonly string[], last: string, size: number): LayerE
   if (last.startsWith(BOOKKEEPING)) return { kind: 'nothing' };
   const hidden = last.slice(WHITEOUT.length);
   if (hidden === '' || hidden === '.' || hidden === '..')
-    throw new ImageRefused(`${shownName(path.join('/'))} hides nothing that can be named`);
+    throw new ImageRefused(`${shownName(path.join('/'))} is a whiteout of an invalid name`);
   return { kind: 'whiteout', path: [...folder, hidden] };
 };

@@ -31,7 +31,7 @@ const say = (message: UnpackerMessage): void => {
 const reasonOf = (error: unknown): string => {
   if (error instanceof ImageRefused) return error.message;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'there is no room on the disk';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full';
   return `it could not be unpacked${/^E[A-Z0-9]+$/.test(code) ? ` (${code})` : ''}`;
 };
 

@@ -57,7 +57,7 @@ export const readOciImage = async (
   platform: Platform,
 ): Promise<OciImage> => {
   if (!(await stat(layout).catch(() => undefined))?.isDirectory())
-    throw new ImageRefused('there is no such layout');
+    throw new ImageRefused('the layout does not exist');
   parse(
     LayoutSchema,
     await readBounded(join(layout, 'oci-layout'), 'oci-layout', MAX_DOCUMENT_BYTES),
@@ -75,7 +75,7 @@ export const readOciImage = async (
     'the manifest',
   );
   if (!CONFIG_TYPES.has(manifest.config.mediaType))
-    throw new ImageRefused(`it holds no image to run, but ${shown(manifest.config.mediaType)}`);
+    throw new ImageRefused(`it contains no image to run, but ${shown(manifest.config.mediaType)}`);
   const config = parse(
     ConfigSchema,
     await readBlob(layout, manifest.config, 'the configuration'),
@@ -109,7 +109,7 @@ const layerBlob = (
   const compression = LAYER_TYPES.get(layer.mediaType);
   if (!compression)
     throw new ImageRefused(
-      `layer ${at + 1} is of the type ${shown(layer.mediaType)}, which is not supported`,
+      `layer ${at + 1} has the type ${shown(layer.mediaType)}, which is not supported`,
     );
   return {
     path: blobPath(layout, layer.digest),
@@ -138,8 +138,8 @@ const choose = (
     const { tag, digest } = wanted;
     throw new ImageRefused(
       tag === undefined && digest === undefined
-        ? 'the layout holds no image'
-        : `the layout holds no image ${tag ?? digest}${tagsOf(all)}`,
+        ? 'the layout contains no image'
+        : `the layout contains no image ${tag ?? digest}${tagsOf(all)}`,
     );
   }
   const fitting = named.filter(
@@ -147,14 +147,16 @@ const choose = (
       !its || (its.os === platform.os && its.architecture === platform.architecture),
   );
   if (fitting.length === 0)
-    throw new ImageRefused(`it has none for this machine, ${platform.os}/${platform.architecture}`);
+    throw new ImageRefused(
+      `it has no image for this machine, ${platform.os}/${platform.architecture}`,
+    );
   const distinct = new Set(fitting.map(({ digest }) => digest)).size;
   const latest =
     distinct > 1
       ? fitting.find(({ annotations }) => annotations?.[REF_NAME] === 'latest')
       : undefined;
   if (distinct > 1 && wanted.tag === undefined && !latest)
-    throw new ImageRefused(`the layout holds several images, so a tag is needed${tagsOf(all)}`);
+    throw new ImageRefused(`the layout contains several images, so a tag is needed${tagsOf(all)}`);
   return latest ?? fitting[0]!; // not empty
 };
 
@@ -175,9 +177,9 @@ const descend = async (
   for (let depth = 0; !MANIFEST_TYPES.has(descriptor.mediaType); depth += 1) {
     if (!INDEX_TYPES.has(descriptor.mediaType))
       throw new ImageRefused(
-        `it is of the type ${shown(descriptor.mediaType)}, which is not supported`,
+        `it has the type ${shown(descriptor.mediaType)}, which is not supported`,
       );
-    if (depth >= MAX_INDEX_DEPTH) throw new ImageRefused('its index leads from one to the next');
+    if (depth >= MAX_INDEX_DEPTH) throw new ImageRefused('its indexes are nested too deeply');
     const index = parse(IndexSchema, await readBlob(layout, descriptor, 'the index'), 'the index');
     descriptor = choose(index.manifests, {}, platform);
   }
@@ -191,9 +193,9 @@ const readBlob = async (
 ): Promise<Buffer> => {
   const bytes = await readBounded(blobPath(layout, digest), what, MAX_DOCUMENT_BYTES);
   if (bytes.length !== size)
-    throw new ImageRefused(`${what} has ${bytes.length} bytes, and ${size} are promised`);
+    throw new ImageRefused(`${what} has ${bytes.length} bytes instead of ${size}`);
   if (`sha256:${createHash('sha256').update(bytes).digest('hex')}` !== digest)
-    throw new ImageRefused(`${what} is not what its digest says`);
+    throw new ImageRefused(`${what} does not match its digest`);
   return bytes;
 };
 

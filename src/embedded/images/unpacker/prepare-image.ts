@@ -163,7 +163,7 @@ const configOf = ({ config }: ImageConfigDocument): ImageConfig => {
     workingDir !== undefined &&
     (!workingDir.startsWith('/') || workingDir.split('/').includes('..'))
   )
-    throw new ImageRefused('its WorkingDir is no absolute path without ..');
+    throw new ImageRefused('its WorkingDir is not an absolute path without ..');
   return {
     env: Object.fromEntries(
       (config?.Env ?? []).map((pair) => {

@@ -51,10 +51,10 @@ export const unpackLayers = async (
         unpacked: (bytes, ofLayer) => {
           unpacked += bytes;
           if (unpacked > into.limits.maxBytes)
-            throw new ImageRefused(`unpacked it has more than ${into.limits.maxBytes} bytes`);
+            throw new ImageRefused(`unpacked, it has more than ${into.limits.maxBytes} bytes`);
           if (ofLayer > RATIO_FROM_BYTES && ofLayer > layer.size * MAX_RATIO)
             throw new ImageRefused(
-              `unpacked it is more than ${MAX_RATIO} times as large as packed`,
+              `unpacked, it is more than ${MAX_RATIO} times as large as packed`,
             );
         },
       });
@@ -92,16 +92,16 @@ const applyLayer = async (
   }
   await reader.end();
   if (`sha256:${blob.digest('hex')}` !== layer.digest)
-    throw new ImageRefused('its blob is not what its digest says');
+    throw new ImageRefused('its blob does not match its digest');
   if (`sha256:${archive.digest('hex')}` !== layer.diffId)
-    throw new ImageRefused('its archive is not what its digest in the configuration says');
+    throw new ImageRefused('its archive does not match its digest in the configuration');
 };
 
 async function* blobOf(layer: LayerBlob, tap: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
   const { handle, size } = await openPlainFile(layer.path, 'its blob');
   try {
     if (size !== layer.size)
-      throw new ImageRefused(`its blob has ${size} bytes, and ${layer.size} are promised`);
+      throw new ImageRefused(`its blob has ${size} bytes instead of ${layer.size}`);
     for (let at = 0; at < size;) {
       const { buffer, bytesRead } = await handle.read(
         Buffer.allocUnsafe(READ_CHUNK),
@@ -132,7 +132,7 @@ async function* decompressed(
     await fed;
   } catch (error) {
     if (error instanceof ImageRefused || isOfTheSystem(error)) throw error;
-    throw new ImageRefused(`it is not ${compression}, or cut off`);
+    throw new ImageRefused(`it is not ${compression}, or ends too early`);
   } finally {
     inflate.destroy();
   }
@@ -157,10 +157,10 @@ class ArchiveReader {
     this.#finished = new Promise((resolve, reject) => {
       this.#extract.once('finish', () => resolve());
       this.#extract.on('error', (error) =>
-        reject(this.#failure ?? new ImageRefused(`it is no tar archive: ${error.message}`)),
+        reject(this.#failure ?? new ImageRefused(`it is not a tar archive: ${error.message}`)),
       );
       this.#extract.once('close', () =>
-        reject(this.#failure ?? new ImageRefused('it is no tar archive')),
+        reject(this.#failure ?? new ImageRefused('it is not a tar archive')),
       );
     });
     this.#finished.catch(() => {});

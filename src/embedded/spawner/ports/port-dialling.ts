@@ -43,7 +43,7 @@ export const openWay = (
     const failed = (error: NodeJS.ErrnoException): void =>
       settle(() => {
         if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
-        else reject(failure(`the way to its ports: ${error.message}`));
+        else reject(failure(`its port forwarder: ${error.message}`));
       });
     signal.addEventListener('abort', abort, { once: true });
     socket.on('connect', connected).on('error', failed);

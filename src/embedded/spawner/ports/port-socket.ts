@@ -68,10 +68,11 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
     };
     const abort = (): void =>
       fail(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
-    const closed = (): void => fail(failure(`port ${port}: the sandbox ended, or its way out did`));
+    const closed = (): void =>
+      fail(failure(`port ${port}: the sandbox or its port forwarder ended`));
     answered = (code) => {
       if (code !== 0)
-        return fail(failure(`port ${port}: ${REASONS[code] ?? `it can not be reached (${code})`}`));
+        return fail(failure(`port ${port}: ${REASONS[code] ?? `it cannot be reached (${code})`}`));
       end();
       settle?.resolve();
     };

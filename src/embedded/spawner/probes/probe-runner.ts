@@ -49,7 +49,7 @@ export class ProbeRunner {
    */
   async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
     const turn = await this.#turn(tenant);
-    if (!turn) return 'too many probes wait for their turn';
+    if (!turn) return 'too many probes are waiting';
     const { action } = probe;
     const timeoutMs = Math.min(probe.timeoutMs, this.#deps.longestMs ?? LONGEST_MS);
     try {

@@ -257,13 +257,13 @@ export class Holders {
     if (commandBytes > LONGEST_COMMAND)
       throw new StartRefused({ kind: 'refused', field: 'command', message: 'it is too long' });
     if (live.length >= LIVE_PROCESSES && !bound)
-      throw full('sandbox', `the sandbox has ${LIVE_PROCESSES} processes, which is the most`);
+      throw full('sandbox', `the sandbox has ${LIVE_PROCESSES} processes, which is the maximum`);
     if (sumOf(live) + commandBytes > MOST_COMMAND_BYTES)
-      throw full('sandbox', 'the commands of its processes are as long together as they may be');
+      throw full('sandbox', 'the commands of its processes have the maximum total length');
     if ((this.#liveOf.get(tenant) ?? 0) >= MOST_LIVE_OF_TENANT)
-      throw full('tenant', `you have ${MOST_LIVE_OF_TENANT} processes, which is the most`);
+      throw full('tenant', `you have ${MOST_LIVE_OF_TENANT} processes, which is the maximum`);
     if (this.#live >= MOST_LIVE)
-      throw full('machine', 'the machine runs as many processes for sandboxes as it may');
+      throw full('machine', 'the machine runs the maximum number of processes for sandboxes');
     this.#takeFirst(tenant, commandBytes);
     const ended = endedOf(of);
     for (let sum = sumOf(of) + commandBytes; sum > MOST_COMMAND_BYTES;) {
@@ -284,7 +284,7 @@ export class Holders {
       met = this.#shares.take(tenant, bytes);
       if (!met) return;
     }
-    throw full(met, 'what processes printed takes as much memory as it may');
+    throw full(met, 'the output of processes uses all the memory for it');
   }
 
   #forgetOldest(id: string): void {
@@ -322,7 +322,7 @@ export class Holders {
     if (this.#isOver(id)) return NOT_RUNNING;
     return {
       kind: 'not-joinable',
-      message: 'the sandbox does not start anything; it may be paused',
+      message: 'the sandbox starts no processes; it may be paused',
     };
   }
 }
@@ -334,12 +334,12 @@ const NOT_RUNNING: ProcessRefusal = {
 const noFolder = (path: string): ProcessRefusal => ({
   kind: 'refused',
   field: 'cwd',
-  message: `there is no folder ${path} in the sandbox, or it is not open to its user`,
-});
+  message: 'the folder does not exist in the sandbox, or its user cannot open it',
+};
 const NO_TERMINAL: ProcessRefusal = {
   kind: 'refused',
   field: 'tty',
-  message: 'there is no terminal left',
+  message: 'all terminals are in use',
 };
 
 const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): StartRefused =>

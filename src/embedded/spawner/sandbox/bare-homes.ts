@@ -41,7 +41,7 @@ export class BareHomes {
     mkdirSync(this.#folder, { recursive: true, mode: 0o711 });
     const found = lstatSync(this.#folder);
     if (!found.isDirectory() || found.uid !== process.getuid?.())
-      throw new Error(`${this.#folder} is no folder of ours`);
+      throw new Error(`${this.#folder} must be a folder of the daemon's user`);
     if ((found.mode & 0o777) !== 0o711) chmodSync(this.#folder, 0o711);
     const home = join(this.#folder, id);
     mkdirSync(home, { mode: 0o700 });

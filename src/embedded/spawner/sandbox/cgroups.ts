@@ -80,7 +80,8 @@ export const findCgroups = (name: string): Cgroups => {
     split(own, name) ?? {
       level: 'prlimit',
       warnings: [
-        'no cgroup can be made here: memory and processes are limited only roughly, cpu is not',
+        'cgroups cannot be created here: memory and processes are limited only roughly, and ' +
+          'cpu is not limited',
       ],
       freezes: false,
       create: () => [],
@@ -202,7 +203,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
       ),
       ...(memory === undefined || sockets > 0
         ? []
-        : [`this kernel has no ${SOCKETS}: what sandboxes' sockets hold is not limited`]),
+        : [`this kernel has no ${SOCKETS}: the memory of sandboxes' sockets is not limited`]),
     ],
     freezes: bases.has(FREEZER),
     create: (id, tenant, limits) =>

@@ -38,10 +38,10 @@ export const freeze = async (folders: readonly string[]): Promise<void> => {
   while (!folders.every(standsStill)) {
     if (performance.now() > until) {
       thaw(folders);
-      throw new Error('a process of it does not stand still');
+      throw new Error('one of its processes does not stop');
     }
     await sleep(LOOK_MS);
-    if (!isFrozen(folders)) throw new Error('it was told to go on meanwhile');
+    if (!isFrozen(folders)) throw new Error('it was resumed in the meantime');
     write(folders, { v2: '1', v1: 'FROZEN' });
   }
 };

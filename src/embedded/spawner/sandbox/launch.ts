@@ -162,7 +162,7 @@ const INIT_TOLD = /^\s*\{[^}]*"child-pid":\s*(\d+)[^}]*\}/;
 const socketOf = (child: ChildProcess): Duplex => {
   const sockets: readonly unknown[] = child.stdio;
   const socket = sockets[SOCKET_FD];
-  if (!(socket instanceof Duplex)) throw new Error(`descriptor ${SOCKET_FD} is no socket`);
+  if (!(socket instanceof Duplex)) throw new Error(`descriptor ${SOCKET_FD} is not a socket`);
   return socket.on('error', () => {});
 };
 

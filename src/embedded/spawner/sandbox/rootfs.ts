@@ -399,9 +399,9 @@ const mounted = (
   { taken }: Rootfs,
 ): readonly string[] => {
   const { source, target, readOnly, subPath } = mount;
-  if (!isFolder(source)) throw new Error(`the volume for ${target} is away`);
+  if (!isFolder(source)) throw new Error(`the volume for ${target} is missing`);
   if (!isWithin(target, HOME) && taken.includes(target.split('/')[1] ?? ''))
-    throw new Error(`no volume can be mounted at ${target}: the image has something there`);
+    throw new Error(`no volume can be mounted at ${target}: the image already has a file there`);
   if (subPath === undefined) return [readOnly ? '--ro-bind' : '--bind', source, target];
   const before = foldersOf(mounts.slice(0, mounts.indexOf(mount))).length;
   return [readOnly ? '--ro-bind-fd' : '--bind-fd', String(FIRST_FOLDER_FD + before), target];
