@@ -140,7 +140,7 @@ describe('traffic for a sandbox of another cluster', () => {
     const [status, why] = await told(await refused);
     expect([status, dials]).to.deep.equal([503, 1]);
     expect(passing.passed.of('w1')).to.deep.equal({ answered: 1, unavailable: 1 });
-    expect(why).to.include('the cluster w1 gave no answer');
+    expect(why).to.include('the cluster w1 did not answer');
   });
 
   it('keeps connections per link, not per port', async () => {
@@ -151,13 +151,13 @@ describe('traffic for a sandbox of another cluster', () => {
   it('is refused as without an answer if the cluster accepts no connection', async () => {
     dial = () => {
       const connection = connect(portOf(worker), '127.0.0.1');
-      const turnedAway = new Error('the worker takes no more connections');
+      const turnedAway = new Error('the worker accepts no more connections');
       setImmediate(() => connection.destroy(turnedAway));
       return connection;
     };
     const [status, why] = await told(await get(SERVICES));
     expect(status).to.equal(503);
-    expect(why).to.include('the cluster w1 gave no answer');
+    expect(why).to.include('the cluster w1 did not answer');
   });
 
   it('passes on local faults unchanged', async () => {

@@ -180,7 +180,7 @@ for (const scheme of ['ws', 'wss'] as const)
         }
         // What the kernel passes on at first counts as heard, and it takes its own time for that.
         expect(seconds).to.be.within(15, 59);
-        expect(worker.told).to.deep.equal(['nothing was heard of it for 15 s']);
+        expect(worker.told).to.deep.equal(['no message arrived for 15 s']);
         for (const socket of way.sockets) socket.resume();
         const areClosed = (): boolean => [...way.sockets].every(({ closed }) => closed);
         await eventually(areClosed, 'the connections are, too');

@@ -107,7 +107,7 @@ describe('a worker with a hostile or hanging manager', () => {
     const socket = await dialled();
     await once(socket, 'readable'); // it has begun
     clock.advance(15_000);
-    expect(told).to.deep.equal(['the manager did not take it in, in time']);
+    expect(told).to.deep.equal(['the manager did not accept it in time']);
     const again = manager.linked();
     clock.advance(1_000);
     await again;

@@ -114,7 +114,7 @@ describe('a link through an attacker', () => {
       'half' in words ? { ...words, half: publicKey } : words;
     await joinOver({ told: another, answered: another });
     await eventually(() => joined.told.length > 0, 'the worker refuses');
-    expect(joined.told[0]).to.include('the manager has not the key that it names');
+    expect(joined.told[0]).to.include('the manager does not have the key that it names');
     expect(fleet.links.find('w1')).to.equal(undefined);
   });
 

@@ -122,7 +122,7 @@ describe('fleet links', () => {
     const { linkId } = fleet.links.find('w1') ?? {};
     const thief = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
     await eventually(() => thief.told.length > 0, 'the thief is refused');
-    expect(thief.told[0]).to.include('was used already');
+    expect(thief.told[0]).to.include('was already used');
     expect(other.told[0]).to.include('a join token is needed');
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
     expect(fleet.links.find('w2')).to.equal(undefined);
@@ -135,7 +135,7 @@ describe('fleet links', () => {
     const { linkId } = fleet.links.find('w1') ?? {};
     const robbed = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
     await eventually(() => robbed.told.length > 0, 'the worker is refused');
-    expect(robbed.told[0]).to.include('was used already');
+    expect(robbed.told[0]).to.include('was already used');
     robbed.links.stop();
 
     await fleet.registry.remove('w1');

@@ -215,7 +215,7 @@ describe('copies of promoted keys', () => {
     west.apiKeys.followEnd(key.keyId, () => (ends += 100));
     clock.advance(ALONE_MS / 2 - 1);
     expect([west.told(apiKey), ends]).to.deep.equal(['good', 0]);
-    expect(west.copies.warning).to.match(/are refused from/);
+    expect(west.copies.warning).to.match(/will be refused from/);
 
     clock.advance(1);
     expect([west.told(apiKey), west.told(own.apiKey), ends]).to.deep.equal([

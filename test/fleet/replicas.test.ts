@@ -65,7 +65,7 @@ describe('a manager with several replicas', () => {
       'all but one are refused',
     );
     const refusals = thieves.flatMap(({ told }) => told.slice(0, 1));
-    for (const why of refusals) expect(why).to.include('was used already');
+    for (const why of refusals) expect(why).to.include('was already used');
   });
 
   it('spreads calls over those replicas of a worker that accept them', async () => {
@@ -132,7 +132,7 @@ describe('a manager with several replicas', () => {
     const record = await manager.clusters.get('w1');
     await manager.clusters.remove(record ?? expect.fail());
     await eventually(
-      () => told.some((why) => why.includes('a join token is needed')),
+      () => told.some((why) => why.includes('needs a valid join token')),
       'it is refused',
     );
     await eventually(

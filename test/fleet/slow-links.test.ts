@@ -127,7 +127,7 @@ for (const scheme of ['ws', 'wss'] as const)
       expect([told, heartbeat.isSilent]).to.deep.equal([['silent'], true]);
       clock.advance(11_000);
       await turns();
-      expect(told).to.deep.equal(['silent', 'nothing was heard of it for 15 s']);
+      expect(told).to.deep.equal(['silent', 'no message arrived for 15 s']);
       heartbeat.stop();
     });
   });

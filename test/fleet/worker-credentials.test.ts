@@ -22,7 +22,7 @@ describe('the credentials of a worker', () => {
 
   it('include the token file until a manager has admitted the cluster', () => {
     expect(() => new WorkerCredentials({ dataDir, joinTokenFile: none() })).to.throw(
-      'joinTokenFile can not be read',
+      'joinTokenFile cannot be read',
     );
     const { publicKey } = newFleetKey();
     const first = new WorkerCredentials({ dataDir, joinTokenFile: aToken(publicKey) });

@@ -84,8 +84,8 @@ interface TokensIn {
 }
 
 const NO_IDS =
-  'names a cluster whose sandboxes have no ids here: its own has to be of a-z and 0-9, ' +
-  'at most 25 of them';
+  "names a cluster whose sandboxes have no ids here: the cluster's id must be at most 25 " +
+  'characters from a-z and 0-9';
 
 const MOST_WORDS = 1_024;
 
@@ -96,7 +96,7 @@ const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void =
   if (errorCode === 'NOT_FOUND')
     throw featureDisabled('cluster', `compatible API at the cluster ${clusterId}`);
   if (!isErrorCode(errorCode) || errorCode === 'INTERNAL')
-    throw clusterUnavailable(clusterId, `could not do it: ${words}`);
+    throw clusterUnavailable(clusterId, `failed: ${words}`);
   throw new Refusal(errorCode as RefusalCode, words, {
     detail: wordsOf(detail),
     retryAfter: /^[0-9]{1,6}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined,

@@ -116,7 +116,7 @@ const readAway = async (reader: ClusterReader, terms: AwayTerms): Promise<Part> 
     if (part.items.length > 0 || !part.next) return part;
     place = { ...part.next, others: new Map([[reader.clusterId, part.next.offset]]) };
   }
-  throw new Error('the list of the cluster leads nowhere');
+  throw new Error('the list of the cluster does not end');
 };
 
 const readPage = async (
@@ -127,7 +127,7 @@ const readPage = async (
   const answer = Away.parse(await ask({ nextToken: from && tokenOf(from), limit }));
   const { items, next } = partIn(answer.items, answer.next);
   if (next && place && !isPast(next, place))
-    throw new Error('the list of the cluster stands still');
+    throw new Error('the list of the cluster does not advance');
   const past = place ? items.filter((item) => isPast(item, place)) : items;
   return { items: past.map((item) => ({ ...item, shown: listedIn(clusterId, item.shown) })), next };
 };
@@ -138,7 +138,7 @@ const partIn = (body: object, token: string | undefined): Part => ({
     const { id } = sandboxNamed(String(sandboxID)) ?? {};
     const claimedAt = Date.parse(String(startedAt));
     if (id === undefined || !(claimedAt >= 0 && claimedAt <= MOST_PLACE_MS))
-      throw new Error('it lists what is no sandbox, or has no place');
+      throw new Error('the list has an item without a valid id or claim time');
     return { claimedAt, id, shown };
   }),
   next: token === undefined ? undefined : placeIn(token),
@@ -156,7 +156,7 @@ export const viewIn = (
   const sandbox = typeof sandboxID === 'string' ? sandboxNamed(sandboxID) : undefined;
   if (!hasCompatibleIds(clusterId)) throw sandboxNotFound();
   if (!sandbox || sandbox.clusterId !== undefined || typeof templateID !== 'string')
-    throw clusterUnavailable(clusterId, 'names a sandbox as no cluster does');
+    throw clusterUnavailable(clusterId, 'answered with an invalid sandbox');
   const item = {
     ...shown,
     sandboxID: compatibleId(sandbox.id, clusterId),

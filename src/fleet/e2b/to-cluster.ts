@@ -52,7 +52,7 @@ export const toCluster = async (
   let asked: ClientRequest | undefined;
   let isAnswered = false;
   const noAnswer = () =>
-    clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+    clusterUnavailable(clusterId, 'did not answer, and the outcome is unknown');
   const callOff = fleet.passing.lookAt(way, () => asked?.destroy(noAnswer()));
   const endpoint: Terms['endpoint'] = {
     // connections are pooled by link, for any sandbox
@@ -75,7 +75,7 @@ export const toCluster = async (
         answered: ({ statusCode = 0 }) => {
           callOff(); // a stream lasts as long as its link
           if (isRedirect(statusCode) && !isOpen(port))
-            throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
+            throw clusterUnavailable(clusterId, 'answered with a redirect, which is not followed');
           isAnswered = true;
           passed.note(clusterId, 'answered');
         },

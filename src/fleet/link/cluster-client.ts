@@ -81,7 +81,7 @@ export class ClusterClient {
     } catch (error) {
       throw error instanceof Refusal
         ? error
-        : clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+        : clusterUnavailable(clusterId, 'did not answer, and the outcome is unknown');
     } finally {
       release();
     }
@@ -186,7 +186,7 @@ const refusalIn = (clusterId: string, body: unknown): Refusal => {
   const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
   if (errorCode === 'RATE_LIMITED') return new ClusterBusy(clusterId);
-  if (!isTold(errorCode)) return clusterUnavailable(clusterId, `could not do it: ${words}`);
+  if (!isTold(errorCode)) return clusterUnavailable(clusterId, `failed: ${words}`);
   const field = (detail as { readonly field?: unknown } | null | undefined)?.field;
   return new Refusal(errorCode, `${clusterId}: ${words}`, {
     detail: typeof field === 'string' ? { field: field.slice(0, 128) } : undefined,

@@ -95,19 +95,19 @@ export class ClusterRegistry {
     const { clusters, clock, ownClusterId, managerKey } = this.#deps;
     if (!isDnsLabel(clusterId)) throw invalidArgument('clusterID', DNS_LABEL_FORM);
     if (clusterId === ownClusterId)
-      throw invalidArgument('clusterID', "is the manager's own; a worker needs another");
+      throw invalidArgument('clusterID', "is the manager's own id; choose another for the worker");
     const { text: token } = newJoinToken(managerKey);
     const endsAt = clock.now() + JOIN_TOKEN_MS;
     const terms = { joinHash: joinHashOf(token), joinEndsAt: endsAt };
     const known = await clusters.get(clusterId);
     if (!known && this.#byId.size >= MOST_CLUSTERS)
-      throw new Refusal('CONFLICT', `there are ${MOST_CLUSTERS} clusters, which is the most`);
+      throw new Refusal('CONFLICT', `there are ${MOST_CLUSTERS} clusters, which is the maximum`);
     try {
       if (known) await clusters.update({ ...known, ...terms });
       else await clusters.create({ clusterId, ...terms });
     } catch (error) {
       if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
-      throw unavailable('somebody else changes this cluster; try again');
+      throw unavailable('another request is changing this cluster; try again');
     }
     return { token, endsAt };
   }
@@ -120,7 +120,7 @@ export class ClusterRegistry {
       await this.#deps.clusters.remove(known);
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
-      throw unavailable('somebody else changes this cluster; try again');
+      throw unavailable('another request is changing this cluster; try again');
     }
   }
 
@@ -132,14 +132,14 @@ export class ClusterRegistry {
     const { clusterId, publicKey } = candidate;
     if (this.#byId.get(clusterId)?.publicKey === publicKey) return undefined;
     // another replica may have just made the token, or admitted the cluster
-    if (this.#reads >= MOST_READS) throw new Error('too many who are not known come at this time');
+    if (this.#reads >= MOST_READS) throw new Error('too many unknown clusters are connecting');
     this.#reads += 1;
     try {
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const outcome = await this.#join(candidate);
         if (outcome !== 'moved') return outcome;
       }
-      throw new Error('somebody else changes this cluster');
+      throw new Error('another request is changing this cluster');
     } finally {
       this.#reads -= 1;
     }
@@ -154,9 +154,9 @@ export class ClusterRegistry {
     if (joinToken === undefined) return UNKNOWN;
     const { joinHash, joinEndsAt = 0, ...rest } = record;
     if (joinHash === undefined || !sameHash(joinHash, joinHashOf(joinToken)))
-      return 'the join token is not good for this cluster, or was used already';
+      return 'the join token is not valid for this cluster, or was already used';
     const now = clock.now();
-    if (joinEndsAt <= now) return 'the join token has ended; make another one';
+    if (joinEndsAt <= now) return 'the join token has expired; create another token';
     try {
       // conditional: if two bring the same token, the first joins
       await clusters.update({ ...rest, publicKey, joinedAt: now });
@@ -175,9 +175,7 @@ export interface Candidate {
 }
 
 /** An unknown cluster and a wrong key get the same answer. */
-const UNKNOWN =
-  'no cluster with this id and key has joined; a join token is needed that was made for it and ' +
-  'has not ended';
+const UNKNOWN = 'no cluster with this id and key has joined; it needs a valid join token';
 
 const sameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

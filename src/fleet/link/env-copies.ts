@@ -203,8 +203,7 @@ const shownPool = (place: CopyPlace, answer: ClusterAnswer): ShownPool =>
 
 const read = <T>(schema: z.ZodType<T>, { clusterId }: CopyPlace, { body }: ClusterAnswer): T => {
   const { data } = schema.safeParse(body);
-  if (data === undefined)
-    throw clusterUnavailable(clusterId, 'gave an answer that is not understood');
+  if (data === undefined) throw clusterUnavailable(clusterId, 'sent an invalid answer');
   return data;
 };
 

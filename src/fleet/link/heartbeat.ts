@@ -153,7 +153,7 @@ export class Heartbeat {
         if (this.#isBusy) void this.#lookClosely();
       }
       if (channel.isGone()) return dead('the connection ended');
-      if (this.#quietLooks > MOST_QUIET_LOOKS) return dead('nothing was heard of it for 15 s');
+      if (this.#quietLooks > MOST_QUIET_LOOKS) return dead('no message arrived for 15 s');
       this.#lookAndAgain();
     });
   }

@@ -84,7 +84,7 @@ export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promi
   let text = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
     text += chunk;
-    if (text.length > mostWords) throw new UnsoundWord('the other end says too much');
+    if (text.length > mostWords) throw new UnsoundWord('the other end sends too much');
   }
   return JSON.parse(text) as unknown;
 };
@@ -94,7 +94,8 @@ export const wordsReader = (long: ReadonlySet<string>, mostOfLong: number) => {
   let reading = 0;
   return async (stream: Readable, path: string): Promise<unknown> => {
     if (!long.has(path)) return await readWords(stream);
-    if (reading >= long.size) throw new UnsoundWord('the other end says too much at once');
+    if (reading >= long.size)
+      throw new UnsoundWord('the other end sends too many messages at once');
     reading += 1;
     try {
       return await readWords(stream, mostOfLong);

@@ -184,7 +184,7 @@ export class LinkAgent extends Agent {
   }
 
   override getName(options?: LinkOptions): string {
-    if (!options) throw new Error('a connection is over a link');
+    if (!options) throw new Error('a connection needs a link');
     return options.route.linkId;
   }
 

@@ -82,9 +82,10 @@ export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() 
   );
   asked.once('upgrade', (answer, socket, first) => {
     connection = socket;
-    socket.setTimeout(withinMs, () => end('it did not begin in time'));
+    socket.setTimeout(withinMs, () => end('it did not start in time'));
     socket.on('error', ({ message }) => end(message));
-    if (answer.headers['sec-websocket-accept'] !== acceptOf(key)) return end('it is no WebSocket');
+    if (answer.headers['sec-websocket-accept'] !== acceptOf(key))
+      return end('it is not a WebSocket');
     begun(socket, first, { mine: FROM_WORKER, theirs: FROM_MANAGER })
       .then(() => {
         if (over) return;
@@ -95,7 +96,7 @@ export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() 
       .catch((error: unknown) => end(error instanceof Error ? error.message : String(error)));
   });
   asked.end();
-  return () => end('it took too long to begin');
+  return () => end('it took too long to start');
 };
 
 /** Leaves the bytes after the peer's header unread. */
@@ -113,7 +114,7 @@ const begun = async (
       socket.write(mine, (error) => (error ? reject(error) : resolve()));
     }),
   ]);
-  if (!head.equals(theirs)) throw new Error('what it begins is no link');
+  if (!head.equals(theirs)) throw new Error('the other end did not open a link');
 };
 
 const readExactly = (socket: Duplex, count: number): Promise<Buffer> =>

@@ -117,7 +117,7 @@ export class LinkedStarts {
   #cutOthers({ clusterId, start }: ClusterStart): void {
     const linked = this.#linked.get(clusterId);
     if (!linked || linked.start === start) return;
-    for (const link of [...linked.links]) link.cut('another start of the cluster took its place');
+    for (const link of [...linked.links]) link.cut('another start of the cluster replaced it');
   }
 
   async #say(): Promise<void> {
@@ -150,7 +150,7 @@ export class LinkedStarts {
   #yieldUnlessHeard(clusterId: string): void {
     const links = [...(this.#linked.get(clusterId)?.links ?? [])];
     if (links.some(({ isSilent }) => !isSilent)) return;
-    for (const link of links) link.cut('it says nothing, and another start of the cluster does');
+    for (const link of links) link.cut('it is silent, and another start of the cluster is linked');
   }
 
   #note(clusterId: string): void {

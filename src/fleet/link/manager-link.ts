@@ -159,7 +159,7 @@ export class ManagerLink {
       void this.#untilItLeaves();
       if (!this.#over) this.#templates = tellerOfTemplates();
       this.#templates?.tellBeside();
-      if (this.#over) throw new Error('the link was cut as it opened');
+      if (this.#over) throw new Error('the link was closed while it opened');
       return worker;
     } finally {
       callOff();
@@ -239,7 +239,7 @@ export class ManagerLink {
     };
     const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
     if (worker.version !== LINK_VERSION)
-      return await this.#refuse('version', `speaks version ${worker.version} of the link`);
+      return await this.#refuse('version', `uses version ${worker.version} of the link`);
     const isSigned = signatureCheck(worker.clusterKey);
     const transcript = transcriptOf('manager', manager, worker);
     const proof = WorkerProof.parse(
@@ -248,11 +248,11 @@ export class ManagerLink {
     if ('held' in proof) return undefined;
     const { signature, joinToken } = proof;
     if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
-      return await this.#refuse('unproved', 'has not the key that it names');
+      return await this.#refuse('unproved', 'does not have the key that it names');
     const signer = half.agree(worker.half, transcript);
-    if (!signer) return await this.#refuse('unproved', 'gives what is no half of a secret');
+    if (!signer) return await this.#refuse('unproved', 'sent an invalid public key');
     if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
-      return await this.#refuse('address', 'dialled an address that is none of fleet.addresses');
+      return await this.#refuse('address', 'used an address that is not in fleet.addresses');
     const { clusterID: clusterId, clusterKey: publicKey } = worker;
     const why = await registry.admit({ clusterId, publicKey, joinToken });
     if (why !== undefined) return await this.#refuse('not-joined', why, { left: true });
@@ -282,7 +282,7 @@ export class ManagerLink {
   }
 
   #cutUnlessSound = (error: unknown): void => {
-    if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
+    if (isOfOtherEnd(error)) this.cut('it sent an invalid message');
   };
 
   async #refuse(
@@ -315,7 +315,7 @@ const routeOver = (
     const connection = new TunnelSocket(stream, 'client');
     stream.once('response', (headers) => {
       if (headers[':status'] !== 200)
-        connection.destroy(new Error('the worker takes no more connections'));
+        connection.destroy(new Error('the worker accepts no more connections'));
     });
     return connection;
   },

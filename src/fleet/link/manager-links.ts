@@ -174,7 +174,7 @@ export class ManagerLinks implements FleetLinks {
   /** Cuts links of the cluster's former key. */
   #cutOthers(clusterId: string, publicKey: string): void {
     for (const link of this.#linksOf(clusterId))
-      if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
+      if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined again');
   }
 
   #look(): void {
@@ -230,7 +230,7 @@ export class ManagerLinks implements FleetLinks {
     try {
       const worker = await link.open();
       this.#pending.delete(link);
-      if (!worker) return link.cut('the worker has another one');
+      if (!worker) return link.cut('the worker has another link');
       if (link.isOver) return;
       const { publicKey } = this.#deps.registry.find(worker.clusterId) ?? {};
       if (publicKey === undefined) return await link.dismiss(); // removed while the link opened
@@ -250,8 +250,8 @@ export class ManagerLinks implements FleetLinks {
 
   #enter(link: ManagerLink, { clusterId, replica }: LinkedWorker): void {
     const links = this.#open.get(clusterId) ?? new Map<string, ManagerLink>();
-    links.get(replica)?.cut('another link of the replica took its place');
-    if (links.size >= MOST_REPLICAS) return link.cut('the cluster has as many links as it may');
+    links.get(replica)?.cut('another link of the replica replaced it');
+    if (links.size >= MOST_REPLICAS) return link.cut('the cluster has the maximum number of links');
     links.set(replica, link);
     this.#open.set(clusterId, links);
     link.tellReplicas(); // their number may have changed since the welcome
@@ -303,7 +303,7 @@ export class PendingLinks {
     const oldest = ofCluster[0]?.[0];
     if (!oldest || ofCluster.length <= MOST_REPLICAS) return;
     this.#proved.delete(oldest);
-    oldest.cut('too many links of the cluster have yet to open');
+    oldest.cut('too many links of the cluster are opening');
   }
 
   delete(link: PendingLink): void {
@@ -319,7 +319,7 @@ export class PendingLinks {
     for (const [link, address] of this.#links) {
       if (!isOne(address)) continue;
       this.#links.delete(link);
-      link.cut('too many links have yet to prove whose they are');
+      link.cut('too many links are not authenticated yet');
       return;
     }
   }

@@ -90,10 +90,10 @@ export class WorkerCredentials {
       token = readFileSync(file, 'utf8').trim();
     } catch (cause) {
       if (this.#managers.length > 0) return undefined; // the token was used already
-      throw new Error('the file of fleet.joinTokenFile can not be read', { cause });
+      throw new Error('the file in fleet.joinTokenFile cannot be read', { cause });
     }
     if (parseJoinToken(token)) return token;
-    throw new Error('the file of fleet.joinTokenFile holds no join token');
+    throw new Error('the file in fleet.joinTokenFile contains no join token');
   }
 
   #write(): void {

@@ -77,9 +77,9 @@ export interface WorkerLinkTerms extends LinksOfWorker {
 export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
 
 const COPIED =
-  'another daemon of this cluster is linked to it, on the same data or a copy of them. ' +
-  'Stop one of the two for good; to keep both, start this one with an empty data folder, and a ' +
-  'cluster id and a join token of its own. Until then it asks again';
+  'another daemon of this cluster is linked to it, with the same data or a copy of them. ' +
+  'Stop one of the two for good; to keep both, start this daemon with an empty data folder, ' +
+  'and its own cluster id and join token. Until then it keeps trying';
 
 export interface ManagerReplica {
   readonly managerKey: string;
@@ -127,7 +127,7 @@ export class WorkerLink {
     this.#terms = terms;
     const { clock } = terms;
     this.#callOff = clock.at(clock.now() + TAKE_IN_MS, () =>
-      this.end('the manager did not take it in, in time', 'cut'),
+      this.end('the manager did not accept it in time', 'cut'),
     );
     this.#session = performServerHandshake(channel.stream, {
       maxSessionMemory: MOST_MEMORY_MB,
@@ -236,11 +236,13 @@ export class WorkerLink {
     const { signature } = ManagerProof.parse(body);
     const transcript = transcriptOf('manager', manager, worker);
     if (!isSigned?.(transcript, signature))
-      throw new UnsoundWord('the manager has not the key that it names');
+      throw new UnsoundWord('the manager does not have the key that it names');
     if (manager.channel !== '' && manager.channel !== channel)
-      throw new UnsoundWord('somebody between the manager and this cluster passes the link on');
+      throw new UnsoundWord(
+        'the link was relayed by another party between the manager and this cluster',
+      );
     if (!credentials.trusts(manager.managerKey))
-      throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
+      throw new UnsoundWord('this is not the manager that the cluster joined or has a token of');
     if (proved(manager) === 'held') {
       this.#isHeld = true; // the manager ends the link
       return { held: true };
@@ -257,11 +259,11 @@ export class WorkerLink {
     const { credentials, clusterId, clock } = this.#terms;
     const { linkId } = Welcome.parse(body);
     const secret = this.#half.agree(manager.half, transcriptOf('manager', manager, worker));
-    if (!secret) throw new UnsoundWord('the manager gives what is no half of a secret');
+    if (!secret) throw new UnsoundWord('the manager sent an invalid public key');
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(secret.isSigned, {
       ...{ clusterId, linkId, clock },
-      isOff: () => this.end('the clock of one end stood still', 'cut'), // the worker dials again
+      isOff: () => this.end('the clock of one end stopped', 'cut'), // the worker dials again
     });
     return {};
   }

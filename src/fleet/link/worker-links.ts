@@ -89,7 +89,7 @@ export class WorkerLinks {
 
   opened(manager: string, link: WorkerLink, to: ManagerReplica): void {
     const links = this.#open.get(to.managerKey) ?? new Map<string, WorkerLink>();
-    links.get(to.replica)?.end('another link took its place', 'cut');
+    links.get(to.replica)?.end('another link replaced it', 'cut');
     links.set(to.replica, link);
     this.#open.set(to.managerKey, links);
     this.#log.info({ manager, replica: to.replica }, 'manager-linked');
@@ -231,7 +231,11 @@ class Dialler {
     this.#held = kind === 'held' ? this.#held + 1 : 0;
     const inVain = this.#held >= MOST_HELD * this.#replicasMissed();
     if (kind !== 'held') this.#tell(why);
-    else if (inVain) this.#tell('it leads to some of its replicas alone; it must to each in turn');
+    else if (inVain)
+      this.#tell(
+        "the address reaches only some of the manager's replicas; it must reach each of them in " +
+          'turn',
+      );
     this.#dialAfter(kind === 'refused' || inVain ? LONG_WAIT_MS : this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS);
   }

@@ -73,14 +73,14 @@ export class GlobalTemplates implements GlobalTemplateSource {
     if (others.length >= MOST_GLOBAL_TEMPLATES)
       throw new Refusal(
         'CONFLICT',
-        `syncSource: ${MOST_GLOBAL_TEMPLATES} templates are global, which is the most`,
+        `syncSource: ${MOST_GLOBAL_TEMPLATES} templates are global, which is the maximum`,
       );
     const characters = others.reduce((sum, each) => sum + charactersOf(each), charactersOf(record));
     if (charactersOf(record) > MOST_OF_ONE || characters > MOST_GLOBAL_CHARACTERS)
       throw new Refusal(
         'CONFLICT',
-        `syncSource: global templates have ${MOST_GLOBAL_CHARACTERS >> 20} MiB together, and one ` +
-          'of them 1 MB with its earlier versions',
+        `syncSource: global templates can have ${MOST_GLOBAL_CHARACTERS >> 20} MiB in ` +
+          'total, and each of them 1 MB with its earlier versions',
       );
   }
 }

@@ -62,7 +62,7 @@ export class ManagerAccess {
       if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
     }
     // another write may have won, and older resource definitions drop the field
-    if (this.isCutOff !== cutOff) throw unavailable('the store did not keep this; try again');
+    if (this.isCutOff !== cutOff) throw unavailable('the setting could not be stored; try again');
   }
 }
 
@@ -92,7 +92,7 @@ export const managers = ({
     getManagers,
     setManagers: async (caller, { cutOff }) => {
       if (isLinked(caller) || apiKeys.find(caller.keyId)?.promotedBy !== undefined)
-        throw forbidden('cutOff: takes an API key of this cluster itself, not one of a manager');
+        throw forbidden('cutOff: needs an API key of this cluster, not one of a manager');
       if (addresses.length === 0)
         throw invalidArgument('cutOff', 'this cluster has no manager: fleet.managers is empty');
       await access.set(cutOff);

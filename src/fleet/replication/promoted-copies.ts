@@ -261,6 +261,6 @@ const lapseWarning = (
   if (now - since < aloneMs / 2) return undefined;
   const [heard, until] = [since, since + aloneMs].map((at) => new Date(at).toISOString());
   return now >= since + aloneMs
-    ? `promoted keys are refused until their manager is heard: it confirmed them last at ${heard}`
-    : `promoted keys are refused from ${until} on: their manager confirmed them last at ${heard}`;
+    ? `promoted keys are refused until their manager confirms them again; it last did at ${heard}`
+    : `promoted keys will be refused from ${until} on: the manager confirmed them last at ${heard}`;
 };

@@ -58,8 +58,8 @@ export class PromotedKeys implements PromotedKeySource {
     const { size } = this.#unreported;
     return size === 0
       ? undefined
-      : `promoted keys that workers can not be told of: ${size}; they were made with another ` +
-          'pepper than this replica has, or their records were changed by hand';
+      : `promoted keys that cannot be sent to workers: ${size}; they were created with ` +
+          'another pepper than this replica has, or their records were changed by hand';
   }
 
   async list(): Promise<readonly PromotedKey[]> {
@@ -83,7 +83,7 @@ export class PromotedKeys implements PromotedKeySource {
     if (record.expiresAt <= clock.now()) throw new Refusal('CONFLICT', 'the API key has expired');
     if (openedVerifier(record, pepper) === undefined) throw NOT_CHECKABLE();
     if (this.#known.size >= MOST_PROMOTED)
-      throw new Refusal('CONFLICT', `${MOST_PROMOTED} API keys are global, which is the most`);
+      throw new Refusal('CONFLICT', `${MOST_PROMOTED} API keys are global, which is the maximum`);
     try {
       await apiKeys.renew({ ...record, global: true });
     } catch (error) {
@@ -123,6 +123,6 @@ export class PromotedKeys implements PromotedKeySource {
 const NOT_CHECKABLE = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'other clusters could not check this API key: it was made with a different pepper than this ' +
-      "daemon's, or its record was changed by hand; make another key",
+    'other clusters cannot verify this API key: it was created with a different pepper than this ' +
+      "daemon's, or its record was changed by hand; create another key",
   );

@@ -124,7 +124,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
       },
       left: async () => {
         if (!(await this.#dismiss((each) => each === manager)))
-          throw new Error('the store keeps copies of a manager that does not know this cluster');
+          throw new Error('the store has copies from a manager that this cluster does not know');
       },
       end: () => {
         reports.end(link);

@@ -95,10 +95,10 @@ export class TemplateCopies
     const shown = { version, pools };
     if (wanted?.problem) return { ...shown, ...wanted.problem };
     if (wanted && this.isPending(origin))
-      return { ...shown, state: 'Pending', message: 'its store did not take it yet' };
+      return { ...shown, state: 'Pending', message: 'its store has not accepted the template yet' };
     if (!record) return { state: wanted ? 'Pending' : 'Absent', pools };
     if (wanted) return { ...shown, state: 'Synced' };
-    return { ...shown, state: 'Pending', message: 'it goes once no pool is made from it' };
+    return { ...shown, state: 'Pending', message: 'it is deleted when no pool uses it' };
   }
 
   protected override idOf({ globalId }: ToldTemplate): string {
@@ -151,7 +151,7 @@ export class TemplateCopies
     const { templates, driver, log } = this.#deps;
     const known = await templates.get(told.name);
     if (known && !isOf(known, manager, told.globalId))
-      return { state: 'Conflict', message: `a template ${told.name} of another is in its way` };
+      return { state: 'Conflict', message: `another template named ${told.name} exists` };
     if (known?.globalId === told.globalId && !isWhole && isLater(known, told)) return 'moot';
     const read = readToldTemplate(told, (definition) => driver.check(definition));
     if ('fault' in read) return { state: 'Refused', message: read.fault };
@@ -209,7 +209,8 @@ const readToldTemplate = (
     return faultOf(
       parsed.error.issues.map(({ path, message }) => `${fieldPath(path)}: ${message}`).join('; '),
     );
-  if (parsed.data.metadata.name !== name) return faultOf('metadata.name: is of another template');
+  if (parsed.data.metadata.name !== name)
+    return faultOf('metadata.name: belongs to another template');
   const definition = renderDefinition(parsed.data.spec);
   try {
     check(definition);

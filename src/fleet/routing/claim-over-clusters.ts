@@ -98,7 +98,7 @@ const placeBefore = async (
   if (await operations.claimedBefore(caller, opening)) return { ...places[0], clusterId };
   if (opening.mayBeDone)
     throw unavailable(
-      'where this was tried first is not known any more; say a new Idempotency-Key',
+      'the cluster that got this request first is unknown; use a new Idempotency-Key',
     );
   return undefined;
 };
@@ -168,7 +168,7 @@ const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string): WayToCluster =
     return passing.wayTo(fleet, clusterId);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'CLUSTER_NOT_FOUND') throw error;
-    const why = 'was removed from the fleet; a new Idempotency-Key goes elsewhere';
+    const why = 'was removed from the fleet; use a new Idempotency-Key';
     throw clusterUnavailable(clusterId, why);
   }
 };

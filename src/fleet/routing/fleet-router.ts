@@ -185,7 +185,7 @@ const answerOver = async (
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
     if (!passing.tokens.remember(clusterId, token, caller))
-      throw clusterUnavailable(clusterId, 'gave no token');
+      throw clusterUnavailable(clusterId, 'returned no token');
   }
   return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
 };

@@ -81,8 +81,8 @@ export class Passing {
       this.#busy(
         way,
         kind === 'tenant'
-          ? `answers ${most} of your requests already`
-          : 'is asked too much at this time; try again',
+          ? `is already answering ${most} of your requests`
+          : 'has too many requests in progress; try again',
       ),
     );
   }

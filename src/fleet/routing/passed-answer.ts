@@ -100,10 +100,10 @@ export const answerFrom = async (
     return clusterUnavailable(clusterId, what);
   };
   if (status >= 300 && status < 400 && status !== 304)
-    throw refusal('answered with a redirect, and none is followed');
+    throw refusal('answered with a redirect, which is not followed');
   if (context.method === 'HEAD' || status === 204 || status === 304 || isContent(row, answer))
     return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
-  if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
+  if (!isJson(answer)) throw refusal(`sent an answer that is not JSON; ${LOOK}`);
   const changes = context.method !== 'GET';
   const read = await readObject(answer, {
     ...readBounds(row, { changes, limit }),
@@ -116,7 +116,7 @@ export const answerFrom = async (
   }).catch((error: unknown) => {
     throw error instanceof Refusal
       ? error
-      : refusal(`gave an answer that breaks off, is too long or is no object; ${LOOK}`);
+      : refusal(`sent an answer that ends too early, is too long or is not an object; ${LOOK}`);
   });
   const body = status === 403 ? decidedThere(read, clusterId) : read;
   const retryAfter = answer.headers['retry-after'];
@@ -146,7 +146,7 @@ const readBounds = (
 const OF_SANDBOX =
   /^\/sandboxes(?:\/[^/]+(?:\/(?:exec-token|state|idle-timeout|timeout|is_ready|pause))?)?$/;
 
-const LOOK = 'look before you repeat what changes something';
+const LOOK = 'check the result before you repeat a change';
 
 /** Refusals are always read. */
 const isContent = ({ path, media }: AnsweredTerms['row'], answer: IncomingMessage): boolean => {
@@ -182,7 +182,7 @@ export const readObject = async (
   }
   const value = await reader.value(work);
   if (typeof value !== 'object' || value === null || (Array.isArray(value) && !takesLists))
-    throw new Error('the cluster sent no object');
+    throw new Error("the cluster's answer is not an object");
   return value;
 };
 

@@ -10,8 +10,8 @@ export const clusterUnavailable = (clusterID: string, why: string): Refusal =>
 /** A link broke before an answer arrived. */
 export class AnswerLost extends Refusal {
   constructor(clusterID: string) {
-    const unsure = 'whether this took effect is not known, look before you repeat it';
-    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} gave no answer; ${unsure}`, {
+    const unsure = 'the outcome is unknown; check the result before you repeat the request';
+    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} did not answer; ${unsure}`, {
       detail: { clusterID },
       retryAfter: 1,
     });
@@ -31,10 +31,14 @@ export class LinkBusy extends Refusal {
 /** A cluster has its maximum of requests in progress, whatever its health. */
 export class ClusterBusy extends Refusal {
   constructor(clusterID: string) {
-    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} is asked too much now; try again`, {
-      detail: { clusterID },
-      retryAfter: 1,
-    });
+    super(
+      'CLUSTER_UNAVAILABLE',
+      `the cluster ${clusterID} has too many requests in progress; try again`,
+      {
+        detail: { clusterID },
+        retryAfter: 1,
+      },
+    );
   }
 }
 
@@ -47,7 +51,10 @@ export class RequestPlaced extends Refusal {
   readonly place: string;
 
   constructor(place: string) {
-    super('CONFLICT', `this Idempotency-Key was used for ${place}; repeat it at the manager`);
+    super(
+      'CONFLICT',
+      `this Idempotency-Key was used for ${place}; repeat the request at the manager`,
+    );
     this.place = place;
   }
 }

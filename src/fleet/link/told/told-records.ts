@@ -145,7 +145,7 @@ export class RecordTeller<Told> {
   async #inTime(say: () => Promise<void>): Promise<void> {
     const { clock, words, failed } = this.#terms;
     const callOff = clock.at(clock.now() + words.withinMs, () => {
-      failed(`it does not say that it took what it was told by ${words.path}`);
+      failed(`it did not confirm the message at ${words.path}`);
     });
     try {
       await say();
@@ -164,7 +164,7 @@ export class RecordTeller<Told> {
     const text = JSON.stringify(said);
     const signature = key.sign(signedWord(words, transcript, text));
     const answer = WordTaken.parse(await ask(session, words.path, { text, signature }));
-    if (answer.number !== this.#number) throw new Error('it claims what it was not told');
+    if (answer.number !== this.#number) throw new Error('it confirmed a message that was not sent');
     if (answer.remade !== undefined) this.#terms.remade(answer.remade);
   }
 }
@@ -194,15 +194,16 @@ export class RecordListener<Change> {
     const { text, signature } = SignedWord.parse(body);
     if (!isSigned(signedWord(words, transcript, text), signature))
       throw new UnsoundWord(
-        `what it says by ${words.path} is not of the manager, or of another link`,
+        `the message at ${words.path} is not signed by the manager for this link`,
       );
     const { number, whole, ids, change } = words.parse(JSON.parse(text));
     if (number !== this.#number + 1 || (whole === undefined) !== (this.#told === undefined))
-      throw new UnsoundWord(`what it says by ${words.path} was said before, or is out of order`);
+      throw new UnsoundWord(`the message at ${words.path} was repeated, or is out of order`);
     this.#number = number;
     const told = this.#told;
     for (const id of ids) told?.add(id);
-    if (told && told.size > words.most) throw new UnsoundWord(`it tells too many by ${words.path}`);
+    if (told && told.size > words.most)
+      throw new UnsoundWord(`it sent too many items at ${words.path}`);
     if (whole === 'end') this.#told = undefined;
     await visit.take(change);
     if (whole === 'end' && told) {

@@ -53,7 +53,7 @@ export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<
 };
 
 const NOTHING: Page = { items: [] };
-const TOO_MANY = '199 - "too many clusters to go on from here; name one by clusterID"';
+const TOO_MANY = '199 - "too many clusters for a next page; select a cluster with clusterID"';
 
 /** Keeps the order of each cluster even if its clock jumps. */
 const newestOf = (parts: Gathered<Page>['parts'], limit: number) => {

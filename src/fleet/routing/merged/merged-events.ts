@@ -45,7 +45,7 @@ export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise
       header: (name) => (name === LAST_EVENT_ID ? ownPosition : request.incoming.header(name)),
     },
   });
-  if (!(own.body instanceof EventStream)) throw new Error('events are no stream');
+  if (!(own.body instanceof EventStream)) throw new Error('the answer is not a stream');
   const { events, closed } = own.body;
   return {
     status: 200,
@@ -151,7 +151,7 @@ class MergedEvents {
     { signal, when }: { readonly signal: AbortSignal; readonly when: 'first' | 'late' },
   ): Promise<void> {
     const over = new AbortController();
-    const end = (): void => over.abort(clusterUnavailable(clusterId, 'is not heard any more'));
+    const end = (): void => over.abort(clusterUnavailable(clusterId, 'no longer sends events'));
     signal.addEventListener('abort', end, { once: true });
     const { clock } = this.#deps.passing;
     const callOff = clock.at(clock.now() + BEGIN_MS, end);

@@ -33,7 +33,8 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
   if (end > MOST_DEEP)
     throw invalidArgument(
       'offset',
-      `must lie within the first ${MOST_DEEP} over several clusters; name one by clusterID`,
+      `must be within the first ${MOST_DEEP} items over several clusters; select a cluster ` +
+        'with clusterID',
     );
   const { asked, missing } = askedClusters(deps, terms.request);
   const part = countParts(terms.request.room);
@@ -140,8 +141,8 @@ const List = z.object({
 /** Throws if the page is malformed, longer than requested, or longer than its own total. */
 const pageIn = (body: object, most: number): z.infer<typeof List> => {
   const page = List.parse(body);
-  if (page.items.length > most) throw new Error('the cluster shows more than it was asked');
-  if (page.total < page.items.length) throw new Error('the cluster counts less than it shows');
+  if (page.items.length > most) throw new Error('the cluster sent more items than requested');
+  if (page.total < page.items.length) throw new Error("the cluster's total is less than its items");
   return page;
 };
 
