@@ -97,7 +97,7 @@ const KEEPS_OWN_SEAL: Rule = {
 const fixed = (...fields: readonly string[]): readonly Rule[] =>
   fields.map((field) => ({
     rule: `self.${field} == oldSelf.${field}`,
-    message: `${field} can not be changed`,
+    message: `${field} cannot be changed`,
   }));
 
 /** Adds rules at a place: `containers[].resources` */
@@ -213,11 +213,11 @@ const MEMBERS_GROUPS: Rule = {
 const WHAT_TO_RUN: readonly Rule[] = [
   {
     rule: 'has(self.templateName) || has(self.template) || (has(self.overrides) && has(self.overrides.image))',
-    message: 'templateName is required where there is neither template nor overrides.image',
+    message: 'templateName is required if there is neither template nor overrides.image',
   },
   {
     rule: '!(has(self.templateName) && has(self.template))',
-    message: 'template can not stand beside templateName',
+    message: 'template cannot be combined with templateName',
   },
 ];
 const REPLICA_BOUNDS: readonly Rule[] = [

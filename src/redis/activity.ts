@@ -143,7 +143,7 @@ export class RedisActivity implements Activity {
       [this.#keys.activity(id), this.#keys.ended(id)],
       [ENDED_MS],
     );
-    if (answer === 'unknown') throw unavailable('ends of the last minute are not known');
+    if (answer === 'unknown') throw unavailable('the ends of the last minute are unknown');
     return answer === 'ended' ? (JSON.parse(String(end)) as End) : undefined;
   }
 

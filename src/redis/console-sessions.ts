@@ -22,7 +22,7 @@ export const redisConsoleSessions = ({ link, keys }: RedisPlace): ConsoleSession
         MAX_CONSOLE_SESSIONS_OF_PERSON,
         MAX_CONSOLE_SESSIONS,
       ]);
-      if (answer !== 'ok') throw unavailable('the console has as many sessions as it keeps');
+      if (answer !== 'ok') throw unavailable('the console has the maximum number of sessions');
     },
     useConsoleSession: async (id) => {
       const [answer, text] = await link.run('use_console_session', names, [id]);

@@ -42,10 +42,7 @@ export class RedisHealth {
   describe(): CoordinationHealth {
     const deaf = this.#channels.stands
       ? []
-      : [
-          'channels of Redis are not heard: that a key was revoked elsewhere is known a ' +
-            'moment later',
-        ];
+      : ['Redis channels are not received: keys revoked elsewhere stay valid here for a moment'];
     return {
       problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'],
       warnings: [...this.#warnings, ...deaf],
@@ -72,15 +69,15 @@ const warningsOf = (info: string): readonly string[] => {
   return [
     ...(valueOf('aof_enabled') === '0'
       ? [
-          'Redis keeps no append-only file (appendonly no): a crash of it loses history ' +
-            'and kept answers',
+          'Redis has no append-only file (appendonly no): if it crashes, history and stored ' +
+            'answers are lost',
         ]
       : []),
     ...(valueOf('aof_enabled') === '1' && valueOf('aof_last_write_status') === 'err'
-      ? ['Redis can not write its append-only file']
+      ? ['Redis cannot write its append-only file']
       : []),
     ...(policy === 'noeviction'
       ? []
-      : [`Redis may evict what it is told to keep (maxmemory-policy ${policy}, not noeviction)`]),
+      : [`Redis may evict stored data (maxmemory-policy ${policy}, not noeviction)`]),
   ];
 };

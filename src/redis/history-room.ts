@@ -80,15 +80,15 @@ export class HistoryRoom {
     return [
       ...(clock.now() - this.#lastAt < SAY_MS
         ? [
-            `Redis runs short of memory: ${this.#forgotten} finished sandboxes were ` +
-              'forgotten before history.retention was over; raise maxmemory, or shorten it',
+            `Redis is short of memory: ${this.#forgotten} finished sandboxes were deleted ` +
+              'before history.retention; raise maxmemory, or shorten the retention',
           ]
         : []),
       ...(this.#full === undefined
         ? []
         : [
-            `Redis is ${Math.round(this.#full * 100)} % full, and not by history: when it ` +
-              'is, claims are refused; raise maxmemory',
+            `Redis is ${Math.round(this.#full * 100)} % full, and not because of history: ` +
+              'claims are refused when it is full; raise maxmemory',
           ]),
     ];
   }

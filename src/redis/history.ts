@@ -290,7 +290,7 @@ export class RedisHistory implements History {
         [this.#key],
         [level, last, rank, since === EVER ? 0 : since, STEP_ENTRIES, left, wanted, ...groups],
       );
-      if (answer === 'lost') throw unavailable('the list changed while it was read; ask again');
+      if (answer === 'lost') throw unavailable('the list changed while it was read; try again');
       items.push(...entries.map(finishedOf));
       left = Math.max(0, left - Number(matched));
       if (Number(seen) === 0) break;

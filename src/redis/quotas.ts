@@ -197,7 +197,7 @@ export class RedisQuotas implements Quotas {
   unknown(tenant: Tenant): Refusal {
     this.expectUse(tenant);
     return unavailable(
-      'what is used is being counted anew; try again shortly',
+      'usage is being recounted; try again shortly',
       Math.ceil(this.#waitMs / 1_000),
     );
   }

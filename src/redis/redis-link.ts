@@ -162,7 +162,7 @@ export class RedisLink {
         ...(typeof args === 'function' ? args() : args),
       );
       this.#note(true);
-      if (!Array.isArray(answer)) throw new Error(`${operation} answered no list`);
+      if (!Array.isArray(answer)) throw new Error(`the answer of ${operation} is not a list`);
       return answer;
     } catch (error) {
       throw this.#failed(error);
@@ -240,7 +240,7 @@ const firstAttempt = (client: Redis | Cluster): Promise<void> =>
 
 /** The error of every call without Redis. */
 const away = (): Refusal =>
-  unavailable('what the replicas share (Redis) is out of reach; try again shortly');
+  unavailable('Redis, which the replicas share, cannot be reached; try again shortly');
 
 /** A name that no command of Redis has. */
 const commandName = (operation: Operation): string => `sandpool_${operation}`;

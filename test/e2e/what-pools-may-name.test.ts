@@ -28,16 +28,12 @@ describe('the settings for names in pools', function () {
     expect(await refusal({ template: withImage('dir:other') })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
-      'template.containers[0].image: is not one of the images that are allowed here',
+      'template.containers[0].image: is not one of the allowed images',
     ]);
     expect(await refusal({ image: 'dir:other' })).to.deep.include(400);
     expect(
       await refusal({ templateName: 'default', overrides: { image: 'dir:other' } }),
-    ).to.deep.equal([
-      400,
-      'INVALID_ARGUMENT',
-      'overrides.image: is not one of the images that are allowed here',
-    ]);
+    ).to.deep.equal([400, 'INVALID_ARGUMENT', 'overrides.image: is not one of the allowed images']);
     expect(
       (
         await daemon
@@ -51,7 +47,7 @@ describe('the settings for names in pools', function () {
     expect(await refusal({ template: HOST_NETWORK })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
-      'template.network: host is only for templates that an admin stored',
+      'template.network: host is only allowed in templates that an admin created',
     ]);
     const stored = await daemon.client(daemon.adminKey).post('/admin/sandbox-templates', {
       crdJson: JSON.stringify({
@@ -81,7 +77,7 @@ describe('the settings for names in pools', function () {
     expect(await refusal({ template: withImage('host') })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
-      'template: inline templates are switched off here; name one by templateName',
+      'template: inline templates are disabled here; name a template with templateName',
     ]);
     expect((await daemon.client().get('/sandboxpools/own')).status).to.equal(200);
     expect(

@@ -70,7 +70,9 @@ const FAILURES: Readonly<Record<string, Error>> = {
   InstanceGone: new InstanceGone('its Pod is gone'),
   LogsGone: new LogsGone('not kept'),
   PortUnreachable: new PortUnreachable('refused'),
-  'Redis away': unavailable('what the replicas share (Redis) is out of reach; try again shortly'),
+  'Redis away': unavailable(
+    'Redis, which the replicas share, cannot be reached; try again shortly',
+  ),
 };
 
 /** What every request asks for first, or what asks nobody else. */

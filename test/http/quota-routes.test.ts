@@ -153,7 +153,7 @@ describe('quotas over HTTP', () => {
 
   it('unknown usage causes a 503, without a write', async () => {
     server.operations.coordination.used = async () => {
-      throw unavailable('what is used is being counted anew; try again shortly', 3);
+      throw unavailable('usage is being recounted; try again shortly', 3);
     };
 
     for (const answer of [

@@ -173,7 +173,7 @@ describe('templates over HTTP', () => {
             container({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }),
           ),
         },
-        'is refused for safety: a sandbox has no capabilities',
+        'is refused for safety: sandboxes run without capabilities',
       ],
     ];
 

@@ -68,7 +68,7 @@ const SAID: readonly (readonly [who: string, said: string, read: string])[] = [
   [
     'a certificate',
     'tls: failed to verify certificate: x509: certificate is valid for worker-7, 10.0.3.4, not 10.0.3.5',
-    'tls: failed to verify certificate: x509: a certificate does not fit',
+    'tls: failed to verify certificate: x509: a certificate does not match',
   ],
   [
     'a kubelet without a runtime',

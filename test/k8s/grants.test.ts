@@ -118,7 +118,7 @@ describe('a pool created or resized with kubectl', () => {
 
     await eventually(() => ready() === 'False QuotaExceeded', 'it says so');
     expect(readyOf(read())?.message).to.include(
-      `${OWNER.team}/default may have 3 replicas, 0 of them are used, and this takes 4 more`,
+      `${OWNER.team}/default may have 3 replicas, 0 are used, and this needs 4 more`,
     );
     expect([read().resolved, pools.size, await used(), await used('pools')]).to.deep.equal([
       undefined,

@@ -82,7 +82,7 @@ describe('a replica with custom resource definitions of another version', () => 
     state.fault = new ApiRefused({ ...cause, retryAfterSeconds: undefined });
     await look();
     expect(problems.size).to.equal(0);
-    expect(definitions.warnings()[0]).to.contain('lacks the right to list them');
+    expect(definitions.warnings()[0]).to.contain('has no right to list them');
 
     state.fault = undefined;
     await look();

@@ -192,7 +192,7 @@ describe('files of a Pod', () => {
       expect(error).to.be.instanceOf(refusal);
       if (error instanceof FileRefused) {
         expect(error.problem).to.equal('unsupported');
-        expect(error.message).to.include('the agent of Sandpool');
+        expect(error.message).to.include("Sandpool's agent cannot run");
       }
     });
 

@@ -162,7 +162,7 @@ describe('the creation of Pods', () => {
 
     const refused = await createFor(ALICE);
     expect(refused).to.be.instanceOf(OutcomeUnknown);
-    expect(refused.message).to.include('too many instances wait to be made');
+    expect(refused.message).to.include('too many instances are waiting to be created');
     const others = createFor(BOB);
     await turn();
     expect(asked.filter((path) => path.includes('/beta/'))).to.have.length(1);

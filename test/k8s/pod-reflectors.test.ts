@@ -116,7 +116,7 @@ describe('the Pods of tenants', () => {
 
     api.forbid(podsPath('alpha'));
     await eventually(() => told.length === 1, 'the loss of rights is told');
-    expect(told[0]).to.include('may not read the Pods');
+    expect(told[0]).to.include('has no right to read the Pods');
     api.allow(podsPath('alpha'));
     await eventually(() => told.length === 2, 'the rights are told');
     expect(told[1]).to.equal(undefined);

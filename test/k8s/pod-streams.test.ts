@@ -256,7 +256,7 @@ describe('streams of a Pod', () => {
         expect(error).to.be.instanceOf(NotJoinable);
         return error.message;
       };
-      expect(await refused()).to.include('the agent of Sandpool can not be run');
+      expect(await refused()).to.include("Sandpool's agent cannot run");
       words = 'the runtime is on fire';
       expect(await refused()).to.include('on fire');
     });

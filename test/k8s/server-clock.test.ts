@@ -29,9 +29,9 @@ describe('the server clock', () => {
   });
 
   it('has no time before the first answer', () => {
-    expect(() => clock.now()).to.throw('has not told the time yet');
+    expect(() => clock.now()).to.throw('has not sent its time yet');
     clock.observe('yesterday', local);
-    expect(() => clock.now()).to.throw('has not told the time yet');
+    expect(() => clock.now()).to.throw('has not sent its time yet');
   });
 
   it('is set by the first answer, with half a second of error', () => {

@@ -218,12 +218,12 @@ describe('the custom resources', function () {
     [
       'a pool of nothing',
       () => pool({ replicas: 1 }),
-      'templateName is required where there is neither template nor overrides.image',
+      'templateName is required if there is neither template nor overrides.image',
     ],
     [
       'a pool of two templates',
       () => pool({ templateName: 'x', template: { containers: [{ name: 'a', image: 'x' }] } }),
-      'template can not stand beside templateName',
+      'template cannot be combined with templateName',
     ],
     [
       "an inline template's unknown field",

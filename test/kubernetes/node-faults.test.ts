@@ -134,7 +134,7 @@ describe('a faulty node', function () {
       const idle = await pods.launched();
       expect(await nodeOf(idle.id)).to.equal(name);
       await kubectl('delete', 'node', name);
-      await isUnavailable(idle.id, 'its node is not there');
+      await isUnavailable(idle.id, 'its node does not exist');
     } finally {
       await kubectl('uncordon', ...others);
     }

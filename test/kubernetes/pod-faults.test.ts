@@ -163,7 +163,7 @@ describe('a faulty Pod', function () {
           () => undefined,
           (error: unknown) => error,
         );
-        return refusal instanceof NoPlace && refusal.message.includes('is being removed');
+        return refusal instanceof NoPlace && refusal.message.includes('is being deleted');
       }, 'the namespace ends');
       await controlPlane().patch(['configmap', 'holds', '-n', namespace], LET_GO);
       await own.close();

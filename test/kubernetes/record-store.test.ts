@@ -241,7 +241,7 @@ describe('records as custom resources', function () {
         [
           'sbp',
           'anothers',
-          'False OwnerInvalid sandpool.dev/team must be alpha, whose namespace this is',
+          'False OwnerInvalid sandpool.dev/team must be alpha, which owns this namespace',
         ],
         [
           'sbp',

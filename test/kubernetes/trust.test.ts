@@ -187,7 +187,7 @@ describe("a user with write access to Sandpool objects in a tenant's namespace",
     const { metadata } = await read('sbp', 'claims');
     const shown = async () => (await admin.get('/sandboxpools?all=true')).text;
     await eventually(
-      async () => (await shown()).includes('there is no volume anybodys any more'),
+      async () => (await shown()).includes('the volume anybodys no longer exists'),
       'it says why nothing starts',
     );
     expect(await podsOf(metadata.uid)).to.deep.equal([]);
@@ -236,7 +236,7 @@ describe("a user with write access to Sandpool objects in a tenant's namespace",
       'it says why it does not grow',
     );
     expect((await read('sbp', 'carls')).status?.conditions?.[0]?.message).to.include(
-      'black/carl may have 3 replicas, 2 of them are used, and this takes 3 more',
+      'black/carl may have 3 replicas, 2 are used, and this needs 3 more',
     );
     expect([await running(), await granted()]).to.deep.equal([2, 2]);
     await eventually(async () => (await used('replicas')) === 2, 'two are used');

@@ -34,12 +34,12 @@ describe('a kubectl pool with fields that its owner must not use', function () {
     [
       'other-image',
       { containers: [{ name: 'main', image: 'registry.example/teams/tool:1' }] },
-      'template.containers[0].image: is not one of the images that are allowed here',
+      'template.containers[0].image: is not one of the allowed images',
     ],
     [
       'host-network',
       { network: 'host', containers: [{ name: 'main', image: `${ALLOWED}/tool:1` }] },
-      'template.network: host is only for templates that an admin stored',
+      'template.network: host is only allowed in templates that an admin created',
     ],
   ] as const) {
     it(`reports it in a condition, and has no Pod: ${name}`, async () => {
@@ -63,7 +63,7 @@ describe('a kubectl pool with fields that its owner must not use', function () {
     });
     expect([status, json.error]).to.deep.equal([
       400,
-      'template.containers[0].image: is not one of the images that are allowed here',
+      'template.containers[0].image: is not one of the allowed images',
     ]);
   });
 });

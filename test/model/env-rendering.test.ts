@@ -139,7 +139,7 @@ describe('the definition of an env member', () => {
     expect(definitionOf({}, {}, '2').idleTimeoutMs).to.equal(60_000);
     expect(renderPool(partOf({}, {}, '2').source, lookups).templateVersion).to.equal('2');
     expect(() => definitionOf({}, {}, '1')).to.throw(
-      'templateVersion: version 1 of template t is not kept',
+      'templateVersion: version 1 of template t is no longer stored',
     );
   });
 

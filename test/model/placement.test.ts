@@ -187,7 +187,7 @@ describe('an inline template', () => {
   for (const [field, value] of Object.entries(PLACED)) {
     it(`cannot set ${field}`, () => {
       expect(faultOf({ [field]: value })).to.equal(
-        `template.${field}: ${field} is only for templates that an admin stored`,
+        `template.${field}: ${field} is only allowed in templates that an admin created`,
       );
     });
   }
@@ -201,14 +201,14 @@ describe('an inline template', () => {
       expect(
         faultOf({ containers: [...BARE.containers, { name: 'b', image: 'x', ...fields }] }),
       ).to.equal(
-        `template.containers[1].${name}: ${name} is only for templates that an admin stored`,
+        `template.containers[1].${name}: ${name} is only allowed in templates that an admin created`,
       );
     }
   });
 
   it("cannot use the host's network", () => {
     expect(faultOf({ network: 'host' })).to.equal(
-      'template.network: host is only for templates that an admin stored',
+      'template.network: host is only allowed in templates that an admin created',
     );
     expect(faultOf({ network: 'none' })).to.equal('none');
     expect(grantedFieldIn({})).to.equal(undefined);

@@ -215,14 +215,14 @@ describe("the definition of a pool's instances", () => {
   });
 
   for (const [source, fault] of [
-    [{}, 'templateName: is required where there is neither template nor overrides.image'],
+    [{}, 'templateName: is required if there is neither template nor overrides.image'],
     [
       { cpu: '1', memory: '1Gi' },
-      'templateName: is required where there is neither template nor overrides.image',
+      'templateName: is required if there is neither template nor overrides.image',
     ],
     [
       { overrides: { image: 'x', podCreationImagePolicy: 'PoolDefaultImage' } },
-      'templateName: is required where there is neither template nor overrides.image',
+      'templateName: is required if there is neither template nor overrides.image',
     ],
     [{ templateName: 'none' }, 'templateName: there is no usable template none'],
     [{ templateName: 'web', multiplier: 2 }, 'multiplier: needs an instanceType'],

@@ -257,16 +257,14 @@ describe('the warnings about Redis', () => {
 
   it('include a missing append-only file', async () => {
     expect(await warningsUnder({ forgetful: true })).to.deep.equal([
-      'Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers',
+      'Redis has no append-only file (appendonly no): if it crashes, history and stored answers are lost',
     ]);
   });
 
   it('include a policy that may evict keys', async () => {
     expect(
       await warningsUnder({ config: ['maxmemory 100mb', 'maxmemory-policy allkeys-lru'] }),
-    ).to.deep.equal([
-      'Redis may evict what it is told to keep (maxmemory-policy allkeys-lru, not noeviction)',
-    ]);
+    ).to.deep.equal(['Redis may evict stored data (maxmemory-policy allkeys-lru, not noeviction)']);
   });
 
   it('are empty if all is well', async () => {

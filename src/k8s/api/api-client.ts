@@ -283,7 +283,7 @@ const parsed = ({ body }: Answer, what: string): unknown => {
   try {
     return JSON.parse(body) as unknown;
   } catch (error) {
-    throw new ApiUnreachable(`${what}: the answer is no JSON`, { cause: error });
+    throw new ApiUnreachable(`${what}: the answer is not JSON`, { cause: error });
   }
 };
 
@@ -310,13 +310,13 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   try {
     event = JSON.parse(line);
   } catch (error) {
-    throw new ApiUnreachable(`watch ${path}: a line that is no JSON`, { cause: error });
+    throw new ApiUnreachable(`watch ${path}: a line is not JSON`, { cause: error });
   }
   if (typeof event !== 'object' || event === null)
-    throw new ApiUnreachable(`watch ${path}: a line that is no event`);
+    throw new ApiUnreachable(`watch ${path}: a line is not an event`);
   const { type, object } = event as { readonly type?: unknown; readonly object?: unknown };
   if (type === 'ERROR') throw refusedBy(codeOf(object), JSON.stringify(object ?? null), undefined);
-  if (!isWatchEvent(event)) throw new ApiUnreachable(`watch ${path}: an event of unknown type`);
+  if (!isWatchEvent(event)) throw new ApiUnreachable(`watch ${path}: an event has an unknown type`);
   return event;
 };
 

@@ -39,8 +39,8 @@ export class ApiRefused extends NotDone implements Refused {
     if (this.status === 429 || this.status >= 500) return 'the Kubernetes API server is overloaded';
     if (this.status !== 403) return 'the Kubernetes API server does not accept this';
     return this.message.includes('exceeded quota')
-      ? 'the daemon may not do this: a quota of the namespace is used up'
-      : 'the daemon may not do this: it has no rights in the namespace of this team';
+      ? 'Kubernetes forbids this: a quota of the namespace is used up'
+      : 'Kubernetes forbids this: Sandpool has no rights in the namespace of this team';
   }
 }
 
@@ -63,7 +63,7 @@ export const notFound = (error: unknown): undefined => {
   throw error;
 };
 
-const AWAY = 'the Kubernetes API server can not be reached';
+const AWAY = 'the Kubernetes API server cannot be reached';
 
 /** No byte of the request was written. */
 export class NotSent extends NotDone {

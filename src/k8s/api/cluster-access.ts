@@ -46,7 +46,7 @@ export const readClusterAccess = async (source: AccessSource, log: Log): Promise
   if (cluster.proxyUrl !== undefined)
     throw new Error('a proxy-url in the kubeconfig is not supported');
   if (!URL.canParse(cluster.server))
-    throw new Error(`the API server's address is no URL: ${cluster.server}`);
+    throw new Error(`the API server's address is not a URL: ${cluster.server}`);
   const read = authorizationReader(kubeConfig);
   const { tls, authorization } = await read();
   return {

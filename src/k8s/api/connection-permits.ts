@@ -51,8 +51,8 @@ export class ConnectionPermits {
     const release = await this.#slots.take(namespace, {
       full: () =>
         new NotSent(
-          `too many requests wait for a connection already, at most ${this.#mostWaiting}, ` +
-            'half of them of one namespace',
+          `too many requests are waiting for a connection, at most ${this.#mostWaiting}, ` +
+            'and half of them for one namespace',
         ),
       late: () => new NotSent(`no free connection within ${patienceMs} ms`),
       until: within(patienceMs),

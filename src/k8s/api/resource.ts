@@ -152,8 +152,8 @@ export const laterFormat = (object: ResourceObject, format: number): Reading<nev
   fault: {
     reason: 'LaterFormat',
     message:
-      `it has the format ${format}, which this version does not know and no later version ` +
-      'of this installation wrote',
+      `it has the format ${format}, which this version does not know, and which was not ` +
+      'written by a later version of this installation',
   },
 });
 

@@ -39,7 +39,7 @@ export class ServerClock implements Clock {
 
   /** Throws before the first answer. */
   now(): number {
-    if (this.#offset === undefined) throw new Error('the API server has not told the time yet');
+    if (this.#offset === undefined) throw new Error('the API server has not sent its time yet');
     const now = this.#monotonic();
     return Math.floor(now + this.#offsetAt(now, this.#offset));
   }

@@ -31,7 +31,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
       if (saidAt > Number.NEGATIVE_INFINITY) log.info({ server, waitedMs }, 'api-server-answers');
       return;
     }
-    const why = error instanceof Error ? error.message : 'no error said why';
+    const why = error instanceof Error ? error.message : 'unknown error';
     if (error instanceof ApiRefused && error.status < 500 && error.status !== 429) {
       throw new Error(`the API server at ${server} can't be used: ${why}`, { cause: error });
     }

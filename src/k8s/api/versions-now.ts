@@ -90,7 +90,7 @@ export const checked = async <T>(
       isOlder(stands, known) &&
       !isOlder(before, known)
     )
-      return { wentBack: `${key} is of revision ${stands}, and was of ${known}` };
+      return { wentBack: `${key} has revision ${stands}, and had ${known}` };
     differs ||= known !== versions.get(key) && !isOlder(before, stands);
   }
   return { differs };

@@ -102,12 +102,12 @@ class WatchReader implements Dispatcher.DispatchHandler {
     this.ended = true;
     this.#failure = failure;
     clearTimeout(this.#timer);
-    this.#controller?.abort(failure ?? new NotSent('not wanted any more'));
+    this.#controller?.abort(failure ?? new NotSent('no longer needed'));
     this.#wake?.();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.ended || this.#controller) controller.abort(new NotSent('not wanted any more'));
+    if (this.ended || this.#controller) controller.abort(new NotSent('no longer needed'));
     else this.#controller = controller;
   }
 
@@ -179,7 +179,7 @@ class WatchReader implements Dispatcher.DispatchHandler {
 
   #silent(): void {
     if (this.#controller?.paused) this.#timer.refresh();
-    else this.end(this.#unreachable(`not a byte within ${this.#request.silenceMs} ms`));
+    else this.end(this.#unreachable(`no data within ${this.#request.silenceMs} ms`));
   }
 
   #unreachable(why: string, cause?: Error): ApiUnreachable {
@@ -213,7 +213,7 @@ export class LineSplitter {
     if (part.length === 0) return;
     this.#size += part.length;
     if (this.#size > this.#longest)
-      throw new RangeError(`a line of more than ${this.#longest} bytes`);
+      throw new RangeError(`a line is longer than ${this.#longest} bytes`);
     this.#rest.push(part);
   }
 

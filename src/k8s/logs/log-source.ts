@@ -76,7 +76,7 @@ export class LogSource {
     let text = '';
     for await (const chunk of body) {
       text += String(chunk);
-      if (text.length > LONGEST_REFUSAL) return new ApiUnreachable('a refusal that has no end');
+      if (text.length > LONGEST_REFUSAL) return new ApiUnreachable('the error body is too long');
     }
     return refusedBy(status, text, undefined);
   }

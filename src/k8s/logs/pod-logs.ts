@@ -253,7 +253,7 @@ const hasEnded = (presence: PodPresence | undefined): boolean =>
   presence?.state === 'ended' || presence?.state === 'container-ended';
 
 const gone = (why: string): LogsGone =>
-  new LogsGone(`a sandbox's log ends with its Pod (${why}); look in the cluster's own log store`);
+  new LogsGone(`a sandbox's log is deleted with its Pod (${why}); use the cluster's own log store`);
 
 const timeOf = (since: number): string => new Date(since).toISOString().replace('Z', '000000Z');
 

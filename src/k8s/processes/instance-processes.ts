@@ -132,6 +132,7 @@ const placeOf = (
     container === undefined
       ? containers[0]
       : containers.find((each) => each.container === container);
-  if (!target) throw new ProcessRefused('container', `there is no container "${container ?? ''}"`);
+  if (!target)
+    throw new ProcessRefused('container', `the container "${container ?? ''}" does not exist`);
   return { target, processId };
 };

@@ -101,7 +101,8 @@ const dateText = (at: number | undefined): string | undefined =>
 
 const NOT_SEALED = {
   reason: 'NotSealed',
-  message: 'no daemon of this installation wrote it as it stands: it is no key',
+  message:
+    'it was not written by this installation, or was changed since, and is not valid as a key',
 };
 
 /** The object that the key was written for, not a recreated one. */

@@ -67,8 +67,8 @@ export class InstalledDefinitions {
       // While the API server is unreachable, the last result stays.
       if (isRefused(error, 403))
         this.#why =
-          'whether the custom resource definitions are older than this replica can not be seen: ' +
-          'it lacks the right to list them';
+          'the versions of the custom resource definitions cannot be checked: the daemon ' +
+          'has no right to list them';
       log.warn({ error: String(error) }, 'definitions-not-read');
     }
     if (this.#stopped) return;

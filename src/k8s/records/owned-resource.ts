@@ -145,7 +145,7 @@ const forged = (object: ResourceObject): Reading<never> => ({
   fault: {
     reason: 'NotSealed',
     message:
-      'what it says under `resolved` is not what a daemon of this installation wrote for ' +
-      'it; make it anew without that',
+      '`resolved` was not written by a daemon of this installation for this object; create ' +
+      'the object again without it',
   },
 });

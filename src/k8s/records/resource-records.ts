@@ -281,8 +281,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     const record = this.#learnt(object);
     if (!record)
       throw new Error(
-        `the API server's ${this.#resource.kind} is not the one that was written; its ` +
-          'schema may be an older one',
+        `the API server returned another ${this.#resource.kind} than the one that was ` +
+          'written; its schema may be older',
       );
     return record;
   }

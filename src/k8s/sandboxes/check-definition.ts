@@ -11,7 +11,7 @@ export const checkDefinition = (definition: InstanceDefinition, agents: Agents):
   definition.containers.forEach(({ image }, index) => {
     const fault =
       image === 'host' || /^(?:dir|oci):/.test(image)
-        ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +
+        ? `must be the name of a container image; "${image.slice(0, 80)}" is only for the ` +
           'embedded daemon'
         : imageFaultOf(image);
     if (fault !== undefined)
@@ -26,12 +26,12 @@ export const checkDefinition = (definition: InstanceDefinition, agents: Agents):
   const [homeless] = placedProbes(definition).homeless;
   if (homeless !== undefined)
     throw new DefinitionRefused(
-      `spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs ` +
-        'one for each container, and each has one already',
+      `spec.endpoints: the readiness probe of "${homeless}" cannot run: a Pod runs one for ` +
+        'each container, and each container already has one',
     );
   if (definition.network !== 'none')
     throw new DefinitionRefused(
-      `spec.network: "${definition.network}" is for the embedded daemon; a Pod has a ` +
-        'network of its own',
+      `spec.network: "${definition.network}" is only for the embedded daemon; each Pod has ` +
+        'its own network',
     );
 };

@@ -13,14 +13,14 @@ export const checkVolumes = async (
   const { volumes: mounts = [] } = definition;
   if (mounts.length === 0) return;
   const offered = await volumes.list(record.poolOwner.namespace).catch((error: unknown) => {
-    throw new OutcomeUnknown('the volumes of the namespace can not be listed now', {
+    throw new OutcomeUnknown('the volumes of the namespace cannot be listed right now', {
       cause: error,
     });
   });
   mounts.forEach(({ claimName }, index) => {
     if (offered.some((volume) => volume.claimName === claimName)) return;
     throw new DefinitionRefused(
-      `overrides.volumes[${index}].claimName: there is no volume ${claimName} any more`,
+      `overrides.volumes[${index}].claimName: the volume ${claimName} no longer exists`,
     );
   });
 };

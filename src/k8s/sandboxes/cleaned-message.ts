@@ -36,7 +36,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/(?:error )?dialing backend: .*$/s, UNANSWERED],
   [/\b(?:Get|Post|Put) "[^"]*:10250\/.*$/s, UNANSWERED],
   [/\bproxy error from .*$/s, UNANSWERED],
-  [/certificate is valid for .*?, not [^\s:]+/g, 'a certificate does not fit'],
+  [/certificate is valid for .*?, not [^\s:]+/g, 'a certificate does not match'],
   // The scheduler's text about preemption repeats the rest.
   [/\s*(?:no new claims to deallocate,? ?)?preemption: .*$/s, ''],
   [/\brpc error: code = \w+ desc = /g, ''],

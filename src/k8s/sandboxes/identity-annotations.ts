@@ -35,14 +35,17 @@ export const ownerOf = (
   const namespace = metadata.namespace ?? '';
   const team = teamOf(namespace);
   if (team === undefined)
-    return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's` };
+    return {
+      reason: 'OwnerUnknown',
+      message: `the namespace ${namespace} does not belong to a team`,
+    };
   const { [TEAM_ANNOTATION]: named = team, [USER_ANNOTATION]: user = DEFAULT_USER } =
     metadata.annotations ?? {};
   // An object of another team would be unusable, and would have a quota of its own.
   if (named !== team)
     return {
       reason: 'OwnerInvalid',
-      message: `${TEAM_ANNOTATION} must be ${team}, whose namespace this is`,
+      message: `${TEAM_ANNOTATION} must be ${team}, which owns this namespace`,
     };
   if (!isDnsLabel(user))
     return { reason: 'OwnerInvalid', message: `${USER_ANNOTATION} ${DNS_LABEL_FORM}` };

@@ -20,23 +20,23 @@ export const imageFaultOf = (image: string): string | undefined => {
   const [tagged = '', digest, ...others] = image.split('@', SEVERAL);
   if (others.length > 0) return 'has more than one digest';
   if (digest !== undefined && !DIGEST.test(digest))
-    return 'must have a digest such as sha256:, and 64 digits from 0-9 and a-f';
+    return 'must have a digest such as sha256:, followed by 64 digits from 0-9 and a-f';
   const { domain, rest } = withoutDomain(tagged);
   if (domain !== undefined && !DOMAIN.test(domain))
-    return "must begin with a registry's host, and its port if need be, or none";
+    return "must begin with a registry's host and optional port, or have no registry";
   const colon = rest.indexOf(':');
   const name = colon < 0 ? rest : rest.slice(0, colon);
   const fault = nameFaultOf(name);
   if (fault !== undefined) return fault;
   if (colon >= 0 && !TAG.test(rest.slice(colon + 1)))
     return (
-      'must have a tag of at most 128 letters, digits, ".", "_" and "-", which begins with ' +
-      'none of "." and "-"'
+      'must have a tag of at most 128 letters, digits, ".", "_" and "-", not beginning with ' +
+      '"." or "-"'
     );
   if (withDomain(domain, name).length > LONGEST_NAME)
     return (
-      `must be at most ${LONGEST_NAME} characters long, registry included, tag and digest ` +
-      'aside'
+      `must be at most ${LONGEST_NAME} characters long, including the registry, without tag ` +
+      'and digest'
     );
   return IMAGE_ID.test(name) && domain === undefined
     ? "must be a name, not an image's id"
@@ -46,8 +46,8 @@ export const imageFaultOf = (image: string): string | undefined => {
 const nameFaultOf = (name: string): string | undefined => {
   if (name === '') return 'must name an image';
   const parts = name.split('/');
-  if (parts.includes('..') || parts.includes('.')) return 'must have no part ".." or "."';
-  if (/[A-Z]/.test(name)) return 'must be lower case, tag and registry aside';
+  if (parts.includes('..') || parts.includes('.')) return 'must not contain the parts ".." or "."';
+  if (/[A-Z]/.test(name)) return 'must be lower case, except for tag and registry';
   return parts.every((part) => NAME.test(part))
     ? undefined
     : 'must be the name of a container image: parts of a-z and 0-9, with ".", "_", "__" or ' +

@@ -120,7 +120,9 @@ export class InstanceAccess {
   async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
     const target = await this.#target(id, container);
     if (!target)
-      throw new LogsGone("a sandbox's log ends with its Pod; look in the cluster's own log store");
+      throw new LogsGone(
+        "a sandbox's log is deleted with its Pod; use the cluster's own log store",
+      );
     return target;
   }
 

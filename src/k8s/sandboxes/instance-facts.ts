@@ -102,14 +102,14 @@ export const inOrder = (record: InstanceRecord, pod: StoredPod | undefined): Ins
 
 export const NO_POD: Vitals = {
   kind: 'starting',
-  reason: 'its Pod is not there yet',
+  reason: 'its Pod does not exist yet',
   unlaunched: true,
 };
 
 export const NEITHER: Vitals = {
   kind: 'gone',
   exitCode: null,
-  reason: 'neither its record nor its Pod is there',
+  reason: 'neither its record nor its Pod exists',
 };
 
 export const isOwn = (pod: StoredPod, sandbox: StoredSandbox | undefined): boolean =>

@@ -42,7 +42,7 @@ export class InstanceReads {
       return {
         id,
         record: undefined,
-        vitals: { kind: 'gone', exitCode: null, reason: 'there is no such sandbox' },
+        vitals: { kind: 'gone', exitCode: null, reason: 'the sandbox does not exist' },
       };
     return await this.readIn(known, id);
   }
@@ -100,7 +100,7 @@ export class InstanceReads {
       this.#mirror.fact(id) ?? {
         id,
         record: undefined,
-        vitals: { kind: 'gone', exitCode: null, reason: 'there is no such Pod' },
+        vitals: { kind: 'gone', exitCode: null, reason: 'the Pod does not exist' },
       }
     );
   }

@@ -209,8 +209,8 @@ const storedNodeOf = (object: unknown): StoredNode => {
   };
 };
 
-/** A node that is new, or gone. */
-const UNKNOWN_NODE = 'its node is not there';
+/** The trouble of an unknown node: it is new, or gone. */
+const UNKNOWN_NODE = 'its node does not exist';
 
 const leavingOf = ({ metadata, spec }: NodeObject): string | undefined => {
   if (metadata.deletionTimestamp !== undefined) return 'its node is being removed';

@@ -60,7 +60,7 @@ export class InstanceWriter {
   }
 
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
-    if ('pausedAt' in change) throw new DefinitionRefused('Pods can not be paused');
+    if ('pausedAt' in change) throw new DefinitionRefused('Pods cannot be paused');
     const { stored } = this.#seen(id, seen);
     const { claim } = stored.record;
     if (!claim) throw new RecordConflict('it is not claimed');
@@ -129,7 +129,7 @@ export class InstanceWriter {
   ): { readonly stored: StoredSandbox; readonly pod: StoredPod | undefined } {
     const stored = this.#mirror.sandbox(id);
     if (!stored || stored.terminating || stored.record.revision !== revision)
-      throw new RecordConflict('the record is no more as it was seen');
+      throw new RecordConflict('the record has changed since it was read');
     return { stored, pod: this.#mirror.pod(id) };
   }
 
@@ -150,7 +150,7 @@ export class InstanceWriter {
       return stored.record;
     } catch (error) {
       if (isRefused(error, 409) || isAbsent(error))
-        throw new RecordConflict('the record moved, or is gone', { cause: error });
+        throw new RecordConflict('the record was changed or deleted', { cause: error });
       throw error;
     }
   }

@@ -297,6 +297,7 @@ const claimIn = (
 /** Throws if the record has a later format. */
 export const storedFrom = (answer: unknown): StoredSandbox => {
   const stored = storedSandboxOf(answer);
-  if (!stored) throw new Error('a record of a later format; this version must not touch it');
+  if (!stored)
+    throw new Error('the record has a later format, and this version must not change it');
   return stored;
 };

@@ -15,6 +15,6 @@ export const agentOrder = ({ argv, cwd, env = {}, told }: AgentOrder): Buffer =>
     'go',
   ];
   if (words.some((word) => word.includes('\0')))
-    throw new Error('a command, its folder or its environment holds a NUL');
+    throw new Error('a command, its folder or its environment contains a NUL');
   return Buffer.from(words.map((word) => `${word}\0`).join(''));
 };

@@ -46,7 +46,7 @@ export class AgentStream extends Duplex {
     this.#socket = socket;
     this.#gathered = links.gathered.begin(target.namespace);
     this.#late = setTimeout(() => {
-      this.destroy(new NotJoinable('nothing could be begun in the sandbox in time'));
+      this.destroy(new NotJoinable('the agent in the sandbox did not start in time'));
     }, BEGIN_MS);
     socket.listen({
       data: (channel, bytes) => {
@@ -130,7 +130,7 @@ export class AgentStream extends Duplex {
     if (this.#isOver) return;
     this.#over();
     if (this.#isBegun) {
-      const lost = new OutcomeUnknown(`the way into the sandbox was lost: ${cleaned(why)}`);
+      const lost = new OutcomeUnknown(`the connection to the sandbox was lost: ${cleaned(why)}`);
       this.once('end', () => this.destroy(lost));
       this.#inflow.end();
       return;

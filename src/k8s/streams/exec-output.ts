@@ -113,9 +113,10 @@ export class ExecOutput {
     const end = bytes.indexOf(NEWLINE);
     this.#head += bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
     if (this.#head.length > LONGEST_HEAD)
-      throw new NotJoinable('what answers in the sandbox is no agent');
+      throw new NotJoinable('the agent in the sandbox sent an invalid answer');
     if (end < 0) return;
-    if (!PID.test(this.#head)) throw new NotJoinable('what answers in the sandbox is no agent');
+    if (!PID.test(this.#head))
+      throw new NotJoinable('the agent in the sandbox sent an invalid answer');
     this.pid = this.#head;
     this.#stdout.push(bytes.subarray(end + 1));
   }

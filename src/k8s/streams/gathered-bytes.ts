@@ -22,7 +22,7 @@ export class GatheredBytes {
       this.#shares.add(namespace, bytes);
       if (bytes <= 0 || this.#shares.over(namespace) === undefined) return;
       this.#shares.add(namespace, -bytes);
-      throw new NotJoinable('answers of sandboxes take as much memory as they may; try again');
+      throw new NotJoinable('the answers of sandboxes use all the memory for them; try again');
     });
   }
 }

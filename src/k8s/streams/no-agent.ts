@@ -3,6 +3,6 @@ export class NoAgent extends Error {
   override readonly name = 'NoAgent';
 
   constructor() {
-    super('the agent of Sandpool can not be run in its Pod');
+    super("Sandpool's agent cannot run in its Pod");
   }
 }

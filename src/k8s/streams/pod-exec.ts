@@ -106,7 +106,7 @@ class Execution {
       this.#timeOut();
     });
     this.#after(BEGIN_MS, () => {
-      if (!this.#begun) this.#fail(new NotJoinable('the command did not begin in time'));
+      if (!this.#begun) this.#fail(new NotJoinable('the command did not start in time'));
     });
     this.#begin().catch((error: unknown) => {
       this.#fail(error);
@@ -205,7 +205,8 @@ class Execution {
   #endedUnsaid(status: CommandStatus): void {
     if ('failure' in status) this.#cut(status.failure);
     else if (status.exitCode !== 0) this.#finish(status.exitCode);
-    else this.#cut('its container runtime told of success, and the command of no end');
+    else
+      this.#cut('the container runtime reported success, but the command did not report its end');
   }
 
   #notBegun(failure: string): void {
@@ -234,7 +235,7 @@ class Execution {
 
   #timeOut(): void {
     if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
-    if (!this.#begun) return this.#fail(new NotJoinable('the command did not begin in time'));
+    if (!this.#begun) return this.#fail(new NotJoinable('the command did not start in time'));
     this.#timedOut = true;
     this.#end();
     this.#after(LAST_WORDS_MS, () => {

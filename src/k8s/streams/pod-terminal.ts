@@ -52,7 +52,7 @@ export const attachToPod = async (
   target: PodTarget,
   { argv, env, cols, rows }: TerminalRequest,
 ): Promise<Terminal> => {
-  if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
+  if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command contains a NUL');
   const order = env && Object.keys(env).length > 0 ? agentOrder({ argv: [], env }) : undefined;
   await requireJoinable(links.api, target);
   const command = {
@@ -115,7 +115,7 @@ class PodTerminal implements Terminal {
       this.#beginning = { resolve, reject };
     });
     const timer = setTimeout(() => {
-      this.#notBegun(new OutcomeUnknown('the terminal did not begin in time'));
+      this.#notBegun(new OutcomeUnknown('the terminal did not start in time'));
     }, BEGIN_MS);
     this.#socket.listen({
       data: (channel, bytes) => {
@@ -258,7 +258,7 @@ class PodTerminal implements Terminal {
     this.#links.background(
       ended.then(() => {
         setTimeout(() => {
-          this.#lost('nobody waits for it any more');
+          this.#lost('it is no longer needed');
         }, STATUS_MS);
       }),
     );
@@ -297,7 +297,7 @@ export class TerminalHead {
   /** Throws if the head is too long. */
   push(bytes: Buffer): Buffer | undefined {
     this.#left -= bytes.length;
-    if (this.#left < 0) throw new Error('the agent says something else than it was told to');
+    if (this.#left < 0) throw new Error('the agent sent an unexpected answer');
     let at = 0;
     while (!this.#isOver) {
       const end = bytes.indexOf(NEWLINE, at);
@@ -312,7 +312,7 @@ export class TerminalHead {
 
   #take(line: string): void {
     if (this.#pid === undefined) {
-      if (!PID.test(line)) throw new Error('the agent says no process number');
+      if (!PID.test(line)) throw new Error('the agent sent no process number');
       this.#pid = line;
       this.#isOver = this.#until === undefined;
     } else this.#isOver = line === this.#until;

@@ -62,7 +62,7 @@ const resolutionOf = ({
     return no(
       'TemplateResolved',
       'VersionNotKept',
-      `version ${version ?? ''} of template ${name} is not kept`,
+      `version ${version ?? ''} of template ${name} is no longer stored`,
     );
   return version === undefined
     ? yes('TemplateResolved', 'Following', '')
@@ -164,12 +164,12 @@ const limitOf = (input: EnvConditionsInput): Word => {
     );
     if (least > group.maxReplicas)
       return [
-        `the members of ${group.name} need ${least} at least, its maxReplicas is ` +
+        `the members of ${group.name} need at least ${least}, but its maxReplicas is ` +
           `${group.maxReplicas}`,
       ];
     return own.length > 0 && most < group.minReplicas
       ? [
-          `the members of ${group.name} may be ${most} at most, its minReplicas is ` +
+          `the members of ${group.name} can be at most ${most}, but its minReplicas is ` +
             `${group.minReplicas}`,
         ]
       : [];

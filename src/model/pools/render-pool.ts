@@ -74,7 +74,7 @@ export const poolSpecOf = (
   if (!namesWhatToRun(source))
     throw new SourceFault(
       'templateName',
-      'is required where there is neither template nor overrides.image',
+      'is required if there is neither template nor overrides.image',
     );
   const ungranted = ungrantedIn(source, lookups.terms ?? OPEN_TERMS);
   if (ungranted) throw new SourceFault(ungranted.field, ungranted.problem);
@@ -113,7 +113,7 @@ const namedSpec = (template: TemplateRecord, { templateVersion }: PoolSource): T
   if (!spec)
     throw new SourceFault(
       'templateVersion',
-      `version ${templateVersion} of template ${template.name} is not kept`,
+      `version ${templateVersion} of template ${template.name} is no longer stored`,
     );
   return spec;
 };

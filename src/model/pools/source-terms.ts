@@ -21,17 +21,17 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
   if (template && terms.inlineTemplates === 'nobody') {
     return {
       field: 'template',
-      problem: 'inline templates are switched off here; name one by templateName',
+      problem: 'inline templates are disabled here; name a template with templateName',
     };
   }
   const granted = template && grantedFieldIn(template);
   if (granted !== undefined) {
     const last = String(granted.at(-1));
     const subject = last === 'network' ? 'host' : last;
-    const problem = `${subject} is only for templates that an admin stored`;
+    const problem = `${subject} is only allowed in templates that an admin created`;
     return { field: fieldPath(['template', ...granted]), problem };
   }
-  const problem = 'is not one of the images that are allowed here';
+  const problem = 'is not one of the allowed images';
   const image = imageOf(overrides);
   if (image !== undefined && !isAllowed(image, terms.images))
     return { field: 'overrides.image', problem };

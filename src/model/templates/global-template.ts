@@ -34,7 +34,9 @@ export const charactersOf = ({
 export const templateOfManager = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    "this sandbox template is the fleet's: change or delete it at the manager, from which this " +
-      'cluster has it',
-    { detail: { hint: 'make a template of another name here, or ask an admin of the manager' } },
+    'this sandbox template belongs to the fleet: change or delete it at the manager, which ' +
+      'sent it to this cluster',
+    {
+      detail: { hint: 'create a template with another name here, or ask an admin of the manager' },
+    },
   );

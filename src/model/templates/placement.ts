@@ -79,9 +79,11 @@ const podMetadata = (value: z.ZodString, what: string) =>
       };
       if (keys.length > MOST_LABELS) add(`must be at most ${MOST_LABELS} ${what}`, []);
       for (const key of keys) {
-        if (!isLabelKey(key)) add('must be a key as labels have it: NAME or DOMAIN/NAME', [key]);
+        if (!isLabelKey(key)) add('must be a key like that of a label: NAME or DOMAIN/NAME', [key]);
         else if (RESERVED.test(key))
-          add('must not be of kubernetes.io, k8s.io, sandpool.dev or karpenter.sh', [key]);
+          add('must not be in the domain kubernetes.io, k8s.io, sandpool.dev or karpenter.sh', [
+            key,
+          ]);
       }
     })
     .meta({ maxProperties: MOST_LABELS });
@@ -105,11 +107,10 @@ const Toleration = z
       context.addIssue({ code: 'custom', path: [field], message });
     };
     if (key === undefined && operator !== 'Exists')
-      add('operator', 'must be Exists where there is no key');
-    if (operator === 'Exists' && value !== '')
-      add('value', 'must be left out where operator is Exists');
+      add('operator', 'must be Exists if key is absent');
+    if (operator === 'Exists' && value !== '') add('value', 'must be absent if operator is Exists');
     if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
-      add('effect', 'must be NoExecute where there is tolerationSeconds');
+      add('effect', 'must be NoExecute if tolerationSeconds is set');
     }
   });
 
@@ -135,7 +136,7 @@ const problemOfValues = (operator: string, values: readonly string[]): string | 
     const isNumber = values.length === 1 && /^[0-9]{1,18}$/.test(values[0] ?? '');
     return isNumber ? undefined : `must be one whole number where operator is ${operator}`;
   }
-  return values.length === 0 ? undefined : `must be left out where operator is ${operator}`;
+  return values.length === 0 ? undefined : `must be absent if operator is ${operator}`;
 };
 
 const Term = z.strictObject({ matchExpressions: z.array(Requirement).min(1).max(MOST_TERMS) });
@@ -174,7 +175,8 @@ const isExtended = (name: string): boolean =>
   !/(^|\.)kubernetes\.io\//.test(name) &&
   !name.startsWith('requests.');
 
-const extendedNames = 'must be DOMAIN/NAME, such as nvidia.com/gpu, and none of kubernetes.io';
+const extendedNames =
+  'must be DOMAIN/NAME, such as nvidia.com/gpu, and not in the domain kubernetes.io';
 
 const ExtendedResources = z
   .record(z.string(), z.int().min(1).max(MOST_UNITS))

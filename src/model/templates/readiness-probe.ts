@@ -6,10 +6,9 @@ import { z } from 'zod';
  */
 
 const ASKED =
-  "Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, " +
-  "the Pod's own address: " +
-  'a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all ' +
-  'addresses, or the probe to be an `exec`.';
+  "On one machine, the probe connects to the sandbox's loopback address. On Kubernetes, the " +
+  "kubelet connects to the Pod's address: a server that listens only on 127.0.0.1 is never " +
+  'ready there. It must listen on all addresses, or the probe must be an `exec`.';
 
 const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
@@ -66,8 +65,8 @@ export const ReadinessProbeSchema = z
       .max(300)
       .optional()
       .describe(
-        'On one machine a run is given up after 30 s, whatever is set here: it holds a ' +
-          'place that other probes wait for.',
+        'On one machine a probe is stopped after 30 s at the latest, because other probes ' +
+          'wait for it.',
       ),
     successThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
     failureThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),

@@ -10,10 +10,10 @@ export interface UnsafeField {
  */
 const REASONS: Readonly<Record<string, string>> = {
   privileged: 'a privileged container is not isolated from its host',
-  allowPrivilegeEscalation: 'its processes could gain rights',
-  procMount: 'it would show what is hidden of /proc',
+  allowPrivilegeEscalation: 'its processes could gain privileges',
+  procMount: 'it would show hidden parts of /proc',
   hostPath: 'it would show files of the host',
-  hostPort: 'it would take a port of the host',
+  hostPort: 'it would use a port of the host',
   hostNetwork: "it would share the host's network",
   hostPID: "it would share the host's processes",
   hostIPC: "it would share the host's memory segments and semaphores",
@@ -55,8 +55,10 @@ const reasonOf = (
 ): string | undefined => {
   if (value === false || value === undefined || value === null) return undefined;
   if (key === 'add' && parent === 'capabilities')
-    return Array.isArray(value) && value.length === 0 ? undefined : 'a sandbox has no capabilities';
+    return Array.isArray(value) && value.length === 0
+      ? undefined
+      : 'sandboxes run without capabilities';
   if (PATHS.has(key) && typeof value === 'string' && value.split('/').includes('..'))
-    return 'a path must not have ..';
+    return 'a path must not contain ..';
   return Object.hasOwn(REASONS, key) ? REASONS[key] : undefined;
 };

@@ -8,8 +8,8 @@ import { eventually } from '../../support/harness/eventually.ts';
 import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-service.ts';
 import { line } from '../../support/harness/line.ts';
 
-const AWAY = /is out of reach; try again/;
-const GOES_ON = /^sandpool: .* is out of reach; .*; retrying\n/gm;
+const AWAY = /cannot be reached; try again/;
+const GOES_ON = /^sandpool: .* cannot be reached; .*; retrying\n/gm;
 
 /**
  * That the command line leads an owner and an admin through all of a pool's life, each command at

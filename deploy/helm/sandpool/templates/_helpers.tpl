@@ -15,7 +15,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- define "sandpool.image" -}}
-{{- if not .Values.image.repository }}{{ fail "image.repository must name the image that deploy/Dockerfile makes, where the cluster's nodes can pull it, such as registry.example.com/sandpool" }}{{ end }}
+{{- if not .Values.image.repository }}{{ fail "image.repository must name the image that deploy/Dockerfile builds, in a registry from which the nodes can pull it, such as registry.example.com/sandpool" }}{{ end }}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
@@ -38,8 +38,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* The host names by which E2B's SDKs find their API, and ports of sandboxes, as a JSON list. */}}
 {{- define "sandpool.compatibleHosts" -}}
-{{- if not .Values.service.compatiblePort }}{{ fail "compatibleApi leads to service.compatiblePort, which must not be 0" }}{{ end }}
-{{- if not .Values.compatibleApi.domain }}{{ fail "compatibleApi.domain must say the domain whose names lead to the API of E2B's SDKs" }}{{ end }}
+{{- if not .Values.service.compatiblePort }}{{ fail "service.compatiblePort must not be 0 if compatibleApi is enabled" }}{{ end }}
+{{- if not .Values.compatibleApi.domain }}{{ fail "compatibleApi.domain must be the domain of the API for the SDKs of E2B" }}{{ end }}
 {{- list (printf "api.%s" .Values.compatibleApi.domain) (printf "*.%s" .Values.compatibleApi.domain) | toJson }}
 {{- end }}
 
@@ -76,9 +76,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- /* What of the daemon's settings follows from the chart, over what `config` has. */}}
 {{- define "sandpool.config" -}}
-{{- if and (not .Values.redis.urls) (not .Values.redis.bundled.enabled) }}{{ fail "redis.urls must name a Redis where redis.bundled.enabled is false" }}{{ end }}
+{{- if and (not .Values.redis.urls) (not .Values.redis.bundled.enabled) }}{{ fail "redis.urls must name a Redis if redis.bundled.enabled is false" }}{{ end }}
 {{- if and .Values.redis.urls .Values.redis.bundled.enabled }}{{ fail "redis.urls names a Redis: redis.bundled.enabled must be false" }}{{ end }}
-{{- if and .Values.redis.existingSecret .Values.redis.bundled.enabled }}{{ fail "redis.existingSecret is for the Redis of redis.urls; the bundled one has a Secret of its own" }}{{ end }}
+{{- if and .Values.redis.existingSecret .Values.redis.bundled.enabled }}{{ fail "redis.existingSecret is for the Redis of redis.urls; the bundled Redis has its own Secret" }}{{ end }}
 {{- $redis := dict "urls" (.Values.redis.urls | default (list (printf "redis://%s:6379" (include "sandpool.redisName" .)))) "mode" .Values.redis.mode "prefix" .Values.redis.prefix }}
 {{- if .Values.redis.username }}{{ $_ := set $redis "username" .Values.redis.username }}{{ end }}
 {{- if include "sandpool.redisSecret" . }}{{ $_ := set $redis "passwordFile" "/etc/sandpool/redis/password" }}{{ end }}
@@ -87,7 +87,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.tls.existingSecret }}{{ $_ := set $own "tls" (dict "certFile" "/etc/sandpool/tls/tls.crt" "keyFile" "/etc/sandpool/tls/tls.key") }}{{ end }}
 {{- if .Values.clusterId }}{{ $_ := set $own "clusterId" .Values.clusterId }}{{ end }}
 {{- if include "sandpool.inFleet" . }}
-{{- if not .Values.clusterId }}{{ fail "clusterId must name this cluster where it is in a fleet" }}{{ end }}
+{{- if not .Values.clusterId }}{{ fail "clusterId must be set if this cluster is in a fleet" }}{{ end }}
 {{- if and (eq .Values.role "manager") .Values.fleet.managers }}{{ fail "fleet.managers must be empty if role is manager: a manager cannot be a worker of another manager" }}{{ end }}
 {{- if and .Values.fleet.managers (not .Values.fleet.joinTokenSecret) }}{{ fail "fleet.joinTokenSecret must name a Secret with the key token, which sandpool clusters join-token prints at the manager" }}{{ end }}
 {{- $_ := set $own "role" .Values.role }}

@@ -49,7 +49,7 @@ export const readAgents = (native = new URL('../../../../native/', import.meta.u
   if (found.length === 0) throw new Error(`the agent of Pods is missing: ${built}`);
   for (const [name, { bytes }] of found)
     if (bytes.length > MOST_BYTES)
-      throw new Error(`the agent of Pods for ${name} has more than ${MOST_BYTES} bytes`);
+      throw new Error(`the Pod agent for ${name} has more than ${MOST_BYTES} bytes`);
   return { own, programs: new Map(found) };
 };
 

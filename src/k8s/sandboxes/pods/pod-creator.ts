@@ -38,9 +38,11 @@ const MOST_WAITING_OF_TENANT = 1_024;
 const PATIENCE_MS = 10_000;
 const TURN = {
   until: within(PATIENCE_MS),
-  full: () => new NotSent('too many instances wait to be made'),
+  full: () => new NotSent('too many instances are waiting to be created'),
   late: () =>
-    new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`),
+    new NotSent(
+      `the instance was not created within ${PATIENCE_MS} ms, because others are created first`,
+    ),
 };
 
 /**
@@ -105,8 +107,7 @@ export class PodCreator {
         return api.get(sandboxPath(namespace, id));
       });
     const stored = storedFrom(answer);
-    if (stored.record.poolUid !== poolUid)
-      throw new Error('a record of its name is there that is not its own');
+    if (stored.record.poolUid !== poolUid) throw new Error('another record with its name exists');
     if (isMade) made(stored);
     else mirror.putSandbox(stored);
     return stored;
@@ -135,7 +136,7 @@ export class PodCreator {
       if (found === undefined) throw failure;
       const there = storedPodOf(found);
       if (there?.ownerUid !== ownerUid)
-        throw new Error('a Pod of its name is there that is not its own', { cause: error });
+        throw new Error('another Pod with its name exists', { cause: error });
       mirror.putPod(there);
     }
   }
@@ -146,10 +147,10 @@ export class PodCreator {
       return new OutcomeUnknown(error.message, { cause: error });
     if (!(error instanceof ApiRefused)) return error;
     if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating'))
-      return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
+      return new NoPlace(`the namespace ${namespace} is being deleted`, { cause: error });
     if (error.status === 404)
       return new NoPlace(
-        `there is no namespace ${namespace} in which sandboxes can be made ` +
+        `the namespace ${namespace} does not exist, or no sandboxes can be created in it ` +
           `(${cleaned(error.message)})`,
         { cause: error },
       );
@@ -158,9 +159,12 @@ export class PodCreator {
     const right = error.status === FORBIDDEN ? missingRight(error.message, namespace) : undefined;
     if (!right) return new Error(cleaned(error.message), { cause: error });
     if ((await this.#isHad(right)) ?? true)
-      return new OutcomeUnknown(`the API server did not know our rights: ${error.message}`, {
-        cause: error,
-      });
+      return new OutcomeUnknown(
+        `the API server could not check Sandpool's rights: ${error.message}`,
+        {
+          cause: error,
+        },
+      );
     if (right.resource !== 'sandboxes') return new Error(cleaned(error.message), { cause: error });
     // Roles are bound in each namespace, so they are also missing if the namespace is.
     return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, {

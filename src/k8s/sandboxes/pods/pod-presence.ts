@@ -58,7 +58,7 @@ export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<Pod
   });
   const pod = (found ?? {}) as PodObject;
   const { metadata } = pod;
-  if (metadata?.uid === undefined) return { state: 'gone', why: 'there is no such Pod' };
+  if (metadata?.uid === undefined) return { state: 'gone', why: 'the Pod does not exist' };
   if (metadata.uid !== target.uid) return { state: 'gone', why: 'another Pod has its name now' };
   const over = overIn(pod, target);
   if (over) return over;
@@ -152,7 +152,7 @@ export const NOT_KNOWN_YET =
 
 /** The stream failed before anything began. */
 export const unjoinable = (error: unknown): unknown => {
-  if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
+  if (isAbsent(error, 'pods')) return new InstanceGone('the Pod does not exist', { cause: error });
   if (error instanceof ApiRefused)
     return new NotJoinable(`the API server refused: ${cleaned(error.message)}`, { cause: error });
   if (error instanceof ApiUnreachable || error instanceof NotSent)

@@ -79,7 +79,7 @@ export class PodProbes {
       .get(podPath(target.namespace, target.name))
       .catch((error: unknown) => {
         throw isAbsent(error, 'pods')
-          ? new InstanceGone('there is no such Pod', { cause: error })
+          ? new InstanceGone('the Pod does not exist', { cause: error })
           : unjoinable(error);
       });
     const { metadata, spec } = found as ProbedPod;

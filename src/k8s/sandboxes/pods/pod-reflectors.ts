@@ -203,11 +203,12 @@ const catchUp = async (followed: readonly Followed[], deadlineMs: number): Promi
   );
 };
 
-const UNSEEN = 'the daemon may not read the Pods of its namespace';
+const UNSEEN = 'the daemon has no right to read the Pods of its namespace';
 
 const lacksRights = (where: string): string =>
-  `the daemon may not read Pods in ${where}: the RoleBinding to the chart's ClusterRole ` +
-  'that ends in -tenant is missing there; add the team to `teams` of the chart, run helm upgrade';
+  `the daemon has no right to read Pods in ${where}: the RoleBinding to the chart's ` +
+  `ClusterRole that ends in -tenant is missing there; add the team to \`teams\` of the chart, ` +
+  'and run helm upgrade';
 
 const named = (namespaces: readonly string[]): string => {
   const rest = namespaces.length - MOST_NAMED;

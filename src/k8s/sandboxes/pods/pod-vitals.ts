@@ -104,8 +104,8 @@ const goneOf = (
 };
 
 const LISTEN =
-  "a kubelet asks the Pod's own address: let the server listen on all addresses, not on " +
-  '127.0.0.1 alone, or make the probe an exec';
+  "the kubelet connects to the Pod's address: the server must listen on all addresses, not " +
+  'only on 127.0.0.1, or the probe must be an exec';
 
 const OUT_OF_MEMORY = 'OOMKilled';
 
