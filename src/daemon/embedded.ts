@@ -182,7 +182,7 @@ const roomOf = (dataDir: string): DiskRoom | string => {
   try {
     return diskRoom(dataDir);
   } catch (error) {
-    return `the data folder can not be looked at: ${String(error)}`;
+    return `the data folder cannot be accessed: ${String(error)}`;
   }
 };
 

@@ -55,7 +55,7 @@ export const endAll = async (
   }
 };
 
-const refuse = (): Promise<never> => Promise.reject(new Error('there are no pools here'));
+const refuse = (): Promise<never> => Promise.reject(new Error('this daemon has no pools'));
 
 const noPools: Records<PoolRecord> = {
   list: async () => [],

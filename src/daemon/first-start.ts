@@ -24,8 +24,8 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
   const pepper = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex');
   if (pepper.length !== 32)
     throw new Error(
-      `${file} is damaged: restore a backup with sandpool restore FILE, or delete it together ` +
-        'with the keys beside it to begin with new keys',
+      `${file} is damaged: restore a backup with sandpool restore FILE, or delete it with ` +
+        'the keys beside it to start with new keys',
     );
   return pepper;
 };
@@ -62,7 +62,7 @@ const ensureKey = async (
       tenant,
       role,
       shortName: `${name}-${randomBytes(4).toString('hex')}`,
-      description: `made by the daemon for ${name}.key`,
+      description: `created by the daemon for ${name}.key`,
       issuedAt: now,
       expiresAt: now + lifetimeMs,
     },

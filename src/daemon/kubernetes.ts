@@ -156,8 +156,8 @@ export const openKubernetes = async (
     makesDefaultPool: false,
     backup: async () => {
       throw new Error(
-        'on Kubernetes the truth is in the API server: back up its etcd, and the ' +
-          'append-only file of Redis',
+        "on Kubernetes the state is in the API server: back up its etcd, and Redis's " +
+          'append-only file',
       );
     },
     reflectors: () => [...driver.reflectors(), ...records.reflectors()],
@@ -209,7 +209,7 @@ class LateGrants implements Grants<PoolRecord> {
   async ask(
     ...[next, before]: Parameters<Grants<PoolRecord>['ask']>
   ): ReturnType<Grants<PoolRecord>['ask']> {
-    if (!this.by) throw unavailable('nothing can be granted yet');
+    if (!this.by) throw unavailable('quotas cannot be granted yet');
     return await this.by.ask(next, before);
   }
 }

@@ -25,7 +25,7 @@ export const readinessOf = (
       ...warnings,
       ...warningsOf(),
       ...beside,
-      ...shared.problems.map((problem) => `${problem}: what is new is refused until then`),
+      ...shared.problems.map((problem) => `${problem}: new work is refused until this is solved`),
       ...shared.warnings,
     ],
     isolation,

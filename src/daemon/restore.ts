@@ -71,7 +71,7 @@ export const restoreBackup = async (
 
 const adviceOn = (error: unknown): string => {
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (code === 'ENOSPC') return 'make room for one more copy of the database';
+  if (code === 'ENOSPC') return 'free enough disk space for one more copy of the database';
   if (code === 'EBUSY')
     return (
       `${path ?? 'a file of the data folder'} is a mount point, which can’t be moved: ` +
@@ -104,12 +104,13 @@ const unpack = async (backup: string, into: string): Promise<void> => {
   try {
     for await (const entry of archive) {
       const { name, type, size } = entry.header;
-      if (!isOfBackup(name, type ?? 'file')) throw new Error(`it holds ${name}, as no backup does`);
+      if (!isOfBackup(name, type ?? 'file'))
+        throw new Error(`it contains ${name}, which no backup does`);
       if (type === 'directory') {
         entry.resume();
         continue;
       }
-      if ((files += 1) > MOST_FILES) throw new Error(`it holds more than ${MOST_FILES} files`);
+      if ((files += 1) > MOST_FILES) throw new Error(`it contains more than ${MOST_FILES} files`);
       if (name !== 'sandpool.db' && size > MOST_FILE_BYTES)
         throw new Error(`${name} in it is larger than ${MOST_FILE_BYTES} bytes`);
       await write(join(into, name), entry as AsyncIterable<Buffer>);
@@ -141,7 +142,7 @@ const write = async (path: string, content: AsyncIterable<Buffer>): Promise<void
 
 const worded = (error: unknown): unknown => {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'Z_BUF_ERROR') return new Error('it ends too soon', { cause: error });
+  if (code === 'Z_BUF_ERROR') return new Error('it ends too early', { cause: error });
   if (typeof code === 'string' && code.startsWith('Z_'))
     return new Error('it is not a gzipped tar', { cause: error });
   return error;
@@ -150,7 +151,7 @@ const worded = (error: unknown): unknown => {
 /** Throws if a daemon could not start with the files. */
 const check = (unpacked: string): void => {
   for (const name of ['sandpool.db', 'keys/pepper'])
-    if (!existsSync(join(unpacked, name))) throw new Error(`it holds no ${name}`);
+    if (!existsSync(join(unpacked, name))) throw new Error(`it contains no ${name}`);
   if (!/^[0-9a-f]{64}$/.test(readFileSync(join(unpacked, 'keys/pepper'), 'utf8').trim()))
     throw new Error('keys/pepper in it is damaged');
   readySavedDatabase(join(unpacked, 'sandpool.db'));

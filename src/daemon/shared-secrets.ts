@@ -20,13 +20,14 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
   const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
   if (pepper.length !== 32)
     throw new Error(
-      `${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand ` +
+      `${join(folder, 'pepper')} must contain 64 hexadecimal digits, such as "openssl rand ` +
         '-hex 32" prints',
     );
   const adminKey = parseApiKey(textOf(join(folder, 'admin.key')));
   if (!adminKey)
     throw new Error(
-      `${join(folder, 'admin.key')} must hold an API key, such as "sandpool keys mint" prints`,
+      `${join(folder, 'admin.key')} must contain an API key, such as "sandpool keys mint" ` +
+        'prints',
     );
   return { pepper, adminKey };
 };
@@ -59,8 +60,8 @@ export const ensureAdminKey = async ({
   if (known) {
     if (known.role !== 'admin' || !secretMatches(secret, known, pepper))
       throw new Error(
-        'admin.key is not the key that goes by its id, or the pepper is another one than ' +
-          'when it was made',
+        'admin.key is not the key with its id, or the pepper has changed since the key was ' +
+          'created',
       );
     if (known.expiresAt - now < lifetimeMs / 2)
       await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);

@@ -91,42 +91,42 @@ const MESSAGES: {
 } = {
   Created: ({ sandboxId, poolName }) =>
     sandboxId === undefined ? `pool ${poolName} was created` : `created in pool ${poolName}`,
-  Started: () => 'its main process runs',
-  Ready: () => 'it can be used again',
-  Unhealthy: ({ why }) => `it can not be used: ${why}`,
-  NodeLeaving: ({ why }) => `it goes on, but ${why}: end it soon, and claim another`,
+  Started: () => 'its main process is running',
+  Ready: () => 'it is ready again',
+  Unhealthy: ({ why }) => `it is not ready: ${why}`,
+  NodeLeaving: ({ why }) => `it continues, but ${why}: end it soon, and claim another sandbox`,
   ContainerEnded: ({ container, how }) => wordsOfEnded({ [container]: how }),
-  ProgramsEnded: ({ why }) => `the processes that ran in it have ended: ${why}`,
+  ProgramsEnded: ({ why }) => `the processes in it have ended: ${why}`,
   Claimed: ({ owner }) => `claimed by ${owner.team}/${owner.user}`,
-  Paused: () => 'it stands still, with what it has in memory',
-  Resumed: () => 'it goes on',
+  Paused: () => 'it is paused, and keeps its memory',
+  Resumed: () => 'it was resumed',
   IdleTimeoutChanged: ({ idleTimeoutMs }) =>
     idleTimeoutMs === 0
-      ? 'its idle timeout was switched off'
-      : `its idle timeout is ${formatDuration(idleTimeoutMs)} now`,
-  Killing: ({ end }) => `it is ended: ${CAUSES[end.reason]}`,
+      ? 'its idle timeout was disabled'
+      : `its idle timeout is now ${formatDuration(idleTimeoutMs)}`,
+  Killing: ({ end }) => `it is being ended: ${CAUSES[end.reason]}`,
   Failed: ({ why }) => `it did not start: ${why}`,
   Completed: ({ end }) => completionOf(end),
   BackOff: ({ poolName, until, why }) =>
-    `pool ${poolName} starts nothing until ${new Date(until).toISOString()}: ${why}`,
+    `pool ${poolName} starts no instances until ${new Date(until).toISOString()}: ${why}`,
   Recovered: ({ poolName }) => `pool ${poolName} starts instances again`,
   StartFailed: ({ poolName, why }) => `an instance of pool ${poolName} did not start: ${why}`,
   Resized: ({ poolName, from, to }) =>
-    `pool ${poolName} should have ${to} instances, no longer ${from}`,
+    `pool ${poolName} was resized from ${from} to ${to} instances`,
   Filled: ({ poolName, replicas }) => `pool ${poolName} has all its ${replicas} instances`,
-  Emptied: ({ poolName }) => `pool ${poolName} has no unclaimed instance any more`,
+  Emptied: ({ poolName }) => `pool ${poolName} has no unclaimed instances left`,
   Changed: ({ poolName, templateVersion }) =>
-    `pool ${poolName} launches another definition now` +
+    `pool ${poolName} has a new definition` +
     (templateVersion === undefined ? '' : `, of version ${templateVersion} of its template`),
   RolledOut: ({ poolName }) =>
-    `each unclaimed instance of pool ${poolName} is of its current definition`,
+    `all unclaimed instances of pool ${poolName} have its current definition`,
   Deleting: ({ poolName, force }) =>
     `pool ${poolName} is being deleted, ` +
-    (force ? 'and its running sandboxes with it' : 'its running sandboxes stay'),
-  Deleted: ({ poolName }) => `pool ${poolName} is gone`,
-  'approval.requested': ({ summary }) => `a request waits for a person: ${summary}`,
+    (force ? 'with its running sandboxes' : 'and its running sandboxes continue'),
+  Deleted: ({ poolName }) => `pool ${poolName} was deleted`,
+  'approval.requested': ({ summary }) => `a request waits for approval: ${summary}`,
   'approval.decided': ({ decision, by }) => `a request was ${decision} by ${by}`,
-  'approval.consumed': () => 'the request that was approved was carried out',
+  'approval.consumed': () => 'the approved request was carried out',
 };
 
 const FAULTS: ReadonlySet<EndReason> = new Set([
@@ -141,19 +141,19 @@ const FAULTS: ReadonlySet<EndReason> = new Set([
 ]);
 
 const CAUSES: Readonly<Record<EndReason, string>> = {
-  deleted: 'its deletion was asked for',
-  'force-deleted': 'its pool was deleted by force',
-  'idle-timeout': 'nothing happened in it for its idle timeout',
-  'max-lifetime': 'it reached its longest lifetime',
+  deleted: 'its deletion was requested',
+  'force-deleted': 'its pool was deleted with force',
+  'idle-timeout': 'it was idle for its idle timeout',
+  'max-lifetime': 'it reached its maximum lifetime',
   'claim-failed': 'a file of its claim could not be written',
   exited: 'its main process ended',
   'oom-killed': 'its main process needed more memory than its limit',
   killed: 'its main process was killed',
   lost: 'its main process is gone',
-  'container-ended': 'one of its containers ended while nobody had claimed it',
+  'container-ended': 'one of its containers ended before it was claimed',
   'start-failed': 'it did not start',
   'start-timeout': 'it did not become ready in time',
-  retired: 'its pool does not need it any more',
+  retired: 'its pool no longer needs it',
 };
 
 const completionOf = ({ reason, exitCode }: End): string =>

@@ -4,8 +4,8 @@ export const fileNotFound = (): Refusal =>
   new Refusal('FILE_NOT_FOUND', 'there is no such file or folder');
 
 export const noSpace = (): Refusal =>
-  new Refusal('NO_SPACE', 'there is no room left in the sandbox; what was there is as it was', {
-    detail: { hint: 'most of what a sandbox can write to is in its memory; remove something' },
+  new Refusal('NO_SPACE', 'the sandbox has no space left; existing data is unchanged', {
+    detail: { hint: 'most files of a sandbox are in memory; delete some of them' },
   });
 
 export const rangeNotSatisfiable = (size: number): Refusal =>
@@ -20,7 +20,7 @@ export const fileExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'a file or folder of that name exists already');
 
 export const fileChanged = (): Refusal =>
-  new Refusal('PRECONDITION_FAILED', 'the file is not, or no longer, what the condition names');
+  new Refusal('PRECONDITION_FAILED', "the file's version does not match the condition");
 
 export const fileDenied = (): Refusal =>
   new Refusal('FORBIDDEN', "the sandbox's user does not have permission");
@@ -44,13 +44,13 @@ export const tooManyFiles = (
 ): Refusal =>
   new Refusal(
     'TOO_MANY_STREAMS',
-    `${who} ${limit} requests for files under way, which is the most; wait for one to end`,
+    `${who} ${limit} file requests in progress, which is the maximum; wait for one to end`,
     { retryAfter: 1 },
   );
 
 export const tooMuchOfClaims = (mib: number): Refusal =>
   new Refusal(
     'TOO_MANY_WAITING',
-    `the files of your claims that are under way would take more than ${mib} MiB; wait for one`,
+    `the files of your claims in progress would exceed ${mib} MiB; wait for one of the claims`,
     { retryAfter: 1 },
   );

@@ -73,7 +73,7 @@ export const actorNotFound = (): Refusal =>
   new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
 
 export const actorKindNotFound = (): Refusal =>
-  new Refusal('NOT_FOUND', 'there is no such kind of actor');
+  new Refusal('NOT_FOUND', 'this kind of actor does not exist');
 
 export const replicaSilent = (replica: string): Refusal =>
   new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
@@ -81,5 +81,5 @@ export const replicaSilent = (replica: string): Refusal =>
 export const rebuildTooEarly = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'the actor waits for an answer that its successor would not know; try again',
+    'the actor waits for an answer that a rebuilt actor would not know; try again',
   );

@@ -1,15 +1,15 @@
 import { Refusal, unavailable } from './refusals.ts';
 
 export const tooManyEnvs = (limit: number): Refusal =>
-  new Refusal('CONFLICT', `you have ${limit} envs, which is the most; delete one first`);
+  new Refusal('CONFLICT', `you have ${limit} envs, which is the maximum; delete one first`);
 
 export const tooManyMembers = (limit: number): Refusal =>
-  new Refusal('CONFLICT', `the env has ${limit} members, which is the most; delete one first`);
+  new Refusal('CONFLICT', `the env has ${limit} members, which is the maximum; delete one first`);
 
 export const tooManyGroups = (limit: number): Refusal =>
   new Refusal(
     'CONFLICT',
-    `the env has ${limit} autoscaling groups, which is the most; delete one first`,
+    `the env has ${limit} autoscaling groups, which is the maximum; delete one first`,
   );
 
 const QUOTA_RETRY_SECONDS = 30;
@@ -18,7 +18,7 @@ export const sandboxQuotaExceeded = (limit: number): Refusal =>
   new Refusal('QUOTA_EXCEEDED', 'scale failed', {
     detail: {
       errCode: 'QUOTA_EXCEEDED',
-      message: `the quota of ${limit} sandboxes is used up; give one back first`,
+      message: `the quota of ${limit} sandboxes is used up; delete a sandbox first`,
       retryAfter: QUOTA_RETRY_SECONDS,
     },
     retryAfter: QUOTA_RETRY_SECONDS,
@@ -37,20 +37,19 @@ export const poolQuotaExceeded = (resource: string): Refusal =>
 export const tooManyTerminals = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal(
     'TOO_MANY_TERMINALS',
-    `${who} ${limit} terminals open, which is the most; close one first`,
+    `${who} ${limit} open terminals, which is the maximum; close one first`,
     { retryAfter: 5 },
   );
 
 export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    `${who} ${limit} tokens that wait to be used, which is the most; ` +
-      'use one, or wait until they are too old',
+    `${who} ${limit} unused tokens, which is the maximum; use one, or wait until one expires`,
     { retryAfter: 5 },
   );
 
 export const tokensAllTaken = (): Refusal =>
-  unavailable('too many tokens are waiting to be used; try again shortly', 5);
+  unavailable('there are too many unused tokens; try again shortly', 5);
 
 export const tooManyCommands = (
   who: 'the sandbox has' | 'you have' | 'the replica has',
@@ -58,15 +57,15 @@ export const tooManyCommands = (
 ): Refusal =>
   new Refusal(
     'TOO_MANY_COMMANDS',
-    `${who} ${limit} commands under way, which is the most; wait for one to end`,
+    `${who} ${limit} commands in progress, which is the maximum; wait for one to end`,
     { retryAfter: 1 },
   );
 
 export const tooManyCalls = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal(
     'TOO_MANY_COMMANDS',
-    `${who} ${limit} starts and inputs of processes under way, which is the most; ` +
-      'wait for one to be answered',
+    `${who} ${limit} starts and inputs of processes in progress, which is the maximum; wait ` +
+      'for one to be answered',
     { retryAfter: 1 },
   );
 
@@ -79,36 +78,34 @@ export const tooManyStreams = (
 ): Refusal =>
   new Refusal(
     'TOO_MANY_STREAMS',
-    `${who} ${limit} streams open, which is the most; close one first`,
+    `${who} ${limit} open streams, which is the maximum; close one first`,
     { retryAfter: 5 },
   );
 
 export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
   new Refusal(
     'TOO_MANY_WAITING',
-    `${limit} claims wait ${where}, which is the most; try again later`,
+    `${limit} claims wait ${where}, which is the maximum; try again later`,
     { retryAfter: 5 },
   );
 
 export const tooManyLaunches = (limit: number): Refusal =>
   new Refusal(
     'TOO_MANY_WAITING',
-    `${limit} sandboxes are started for claims of yours, which is the most; try again shortly`,
+    `${limit} sandboxes are starting for your claims, which is the maximum; try again shortly`,
     { retryAfter: 5 },
   );
 
 export const answersShareMet = (): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    'your answers under way take as much memory as one tenant may; ' +
-      'try again once some of them are read',
+    'your responses in progress use as much memory as one tenant may; read them, or try ' +
+      'again later',
     { retryAfter: 1 },
   );
 
 export const answersTakeAll = (): Refusal =>
-  unavailable(
-    'the answers under way take all the memory that there is for them; try again shortly',
-  );
+  unavailable('the responses in progress use all the memory for responses; try again shortly');
 
 /** The command's earlier effects stand. */
 export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
@@ -120,26 +117,27 @@ export const tooManyConnections = (
 ): Refusal =>
   new Refusal(
     'TOO_MANY_CONNECTIONS',
-    `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`,
+    `${who} ${limit} requests to endpoints in progress, which is the maximum; wait for one ` +
+      'to end',
     { retryAfter: 1 },
   );
 
 export const tooMuchWaits = (): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    'too many requests of yours that take long wait for their turn; wait for some to be answered',
+    'too many of your long requests are waiting; wait for some of them to be answered',
     { retryAfter: 1 },
   );
 
 export const keyRateMet = (retryAfter: number, perSecond: number): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    `this API key may send ${perSecond} requests a second, and sent more; try again later`,
+    `this API key has sent more than its ${perSecond} requests per second; try again later`,
     { retryAfter },
   );
 
 export const tooManyLinks = (retryAfter: number): Refusal =>
-  new Refusal('RATE_LIMITED', 'too many signed links are looked up; try again', { retryAfter });
+  new Refusal('RATE_LIMITED', 'too many signed links are being checked; try again', { retryAfter });
 
 export const tooManyBadKeys = (retryAfter: number): Refusal =>
   new Refusal(

@@ -125,7 +125,7 @@ export const adminRequired = (): Refusal =>
 export const notOwnersChange = (what: 'pool' | 'env'): Refusal =>
   new Refusal(
     'FORBIDDEN',
-    `the ${what} is shared with your team; only its owner and admins change it`,
+    `the ${what} is shared with your team; only its owner and admins can change it`,
   );
 
 export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
@@ -150,8 +150,8 @@ export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]):
 export const hasNetwork = (field: string): Refusal =>
   invalidArgument(
     field,
-    "the pool's sandboxes have the network of their host (network: host), which is not closed " +
-      'for one of them; name a pool with network: none',
+    "the pool's sandboxes use their host's network (network: host), which cannot be " +
+      'disabled for a single sandbox; name a pool with network: none',
   );
 
 export const apiKeyAlreadyExists = (): Refusal =>
@@ -208,7 +208,7 @@ export const envSyncPartial = (
 export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'API key not found');
 
 export const apiKeyAlreadyGlobal = (): Refusal =>
-  new Refusal('ALREADY_GLOBAL', 'the API key is global already');
+  new Refusal('ALREADY_GLOBAL', 'the API key is already global');
 
 export const noWorkerConnected = (): Refusal =>
   new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
@@ -248,13 +248,13 @@ export const sandboxNotRunning = (status: string): Refusal =>
 export const claimEnvUnreadable = (): Refusal =>
   new Refusal(
     'UNAVAILABLE',
-    "the variables of the sandbox's claim can not be opened: nothing is run without them; " +
-      'delete the sandbox and claim another',
+    "the variables of the sandbox's claim cannot be decrypted, so no command is run; delete " +
+      'the sandbox and claim another',
   );
 
 /** Another user's, an unknown and a forgotten process get the same answer. */
 export const processNotFound = (): Refusal =>
-  new Refusal('PROCESS_NOT_FOUND', 'no such process in the sandbox, or it is forgotten');
+  new Refusal('PROCESS_NOT_FOUND', 'the sandbox has no such process, or it is no longer known');
 
 export const processEnded = (): Refusal =>
   new Refusal('PROCESS_ENDED', 'the process has ended; its output can still be read');
@@ -264,7 +264,8 @@ export const inputClosed = (why: string): Refusal => new Refusal('INPUT_CLOSED',
 export const inputNotTaken = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'the process does not read its input, and too much waits for it; nothing of this was taken',
+    'the process does not read its input, and too much input is waiting; none of this input ' +
+      'was accepted',
   );
 
 export const processesNotProvided = (why: string): Refusal =>
@@ -276,7 +277,7 @@ export const sandboxPaused = (): Refusal =>
     detail: {
       hint:
         'resume it with PUT /v1/sandboxes/{sandboxId}/state {"state":"running"}, or claim ' +
-        'with "autoResume": true, so that such a call does',
+        'with "autoResume": true, so that such a call resumes it',
     },
   });
 
@@ -284,12 +285,13 @@ export const sandboxPaused = (): Refusal =>
 export const containerNotRunning = (container: string | undefined): Refusal =>
   new Refusal(
     'SANDBOX_NOT_RUNNING',
-    `${container === undefined ? 'a container' : `the container "${container}"`} of the sandbox ` +
-      'has ended, and does not start again',
+    `${
+      container === undefined ? 'a container' : `the container "${container}"`
+    } of the sandbox has ended, and does not restart`,
   );
 
 export const logsGone = (hint: string): Refusal =>
-  new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
+  new Refusal('LOGS_GONE', 'the logs of this sandbox are no longer stored', { detail: { hint } });
 
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
   new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
@@ -321,12 +323,13 @@ export const preconditionFailed = (): Refusal =>
 export const idempotencyKeyReused = (): Refusal =>
   new Refusal(
     'IDEMPOTENCY_KEY_REUSED',
-    'this Idempotency-Key was used with another body; use a new one',
+    'this Idempotency-Key was used with another body; use a new key',
   );
 
 export const idempotencyInFlight = (): Refusal =>
   new Refusal(
     'IDEMPOTENCY_IN_FLIGHT',
-    'the first request with this Idempotency-Key is still under way; repeat this one shortly',
+    'the first request with this Idempotency-Key is still in progress; repeat this request ' +
+      'shortly',
     { retryAfter: 1 },
   );

@@ -169,7 +169,7 @@ describe('the events of a sandbox', () => {
     await eventually(() => ears.heard.length === 2, 'it is told twice');
     await ears.stop();
 
-    const words = 'the processes that ran in it have ended: the process that ran them was killed';
+    const words = 'the processes in it have ended: the process that ran them was killed';
     expect(ears.heard.map(({ event }) => eventMessageOf(event))).to.deep.equal([words, words]);
     expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.deep.equal([
       'ProgramsEnded',

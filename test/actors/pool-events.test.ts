@@ -47,12 +47,12 @@ describe('the events of a pool', () => {
     expect(events.map((event) => eventMessageOf(event))).to.deep.equal([
       'pool shells was created',
       'pool shells has all its 1 instances',
-      'pool shells should have 3 instances, no longer 1',
+      'pool shells was resized from 1 to 3 instances',
       'pool shells has all its 3 instances',
-      'pool shells should have 0 instances, no longer 3',
-      'pool shells has no unclaimed instance any more',
-      'pool shells is being deleted, its running sandboxes stay',
-      'pool shells is gone',
+      'pool shells was resized from 3 to 0 instances',
+      'pool shells has no unclaimed instances left',
+      'pool shells is being deleted, and its running sandboxes continue',
+      'pool shells was deleted',
     ]);
     expect(await reasons('shells', root)).to.have.length(8);
   });
@@ -98,7 +98,7 @@ describe('the events of a pool', () => {
 
     expect(await reasons()).to.deep.equal(['Created', 'Filled', 'Changed', 'RolledOut']);
     expect(eventMessageOf((await read(alice, 'shells'))[2]!)).to.equal(
-      'pool shells launches another definition now, of version 2 of its template',
+      'pool shells has a new definition, of version 2 of its template',
     );
   });
 

@@ -35,7 +35,7 @@ describe('the search for the daemon and the key', () => {
     const { code, stdout, stderr } = await cliHere([...LIST, '--key-file', ending], env);
 
     expect(stderr).to.match(
-      /^sandpool: this API key ends at \d{4}-\S+Z; make another one in time\n$/,
+      /^sandpool: this API key expires at \d{4}-\S+Z; create another key in time\n$/,
     );
     expect({ code, stdout }).to.deep.include({
       code: 0,

@@ -67,8 +67,8 @@ describe('sandpool cp during a transfer', function () {
     expect([full.code, full.stderr.replace(/, request \S+/, '').split('\n')]).to.deep.equal([
       1,
       [
-        'sandpool: there is no room left in the sandbox; what was there is as it was (NO_SPACE)',
-        '  most of what a sandbox can write to is in its memory; remove something',
+        'sandpool: the sandbox has no space left; existing data is unchanged (NO_SPACE)',
+        '  most files of a sandbox are in memory; delete some of them',
         `  ${there}/a in the sandbox is unchanged`,
         '',
       ],

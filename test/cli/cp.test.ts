@@ -103,7 +103,7 @@ describe('sandpool cp', function () {
     expect(readFileSync(join(there, 'b'), 'utf8')).to.equal('a');
     expect([lost.code, lost.stderr]).to.deep.equal([
       1,
-      'sandpool: the sandbox has no shell that tells where relative paths begin\n' +
+      'sandpool: relative paths need a shell, which the sandbox lacks\n' +
         `  use an absolute path, such as ${id}:/tmp/note\n`,
     ]);
   });

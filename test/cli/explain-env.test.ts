@@ -56,7 +56,7 @@ const aDecision = (more: Partial<ScalingDecision> = {}): ScalingDecision => ({
   changes: [aChange(3, 6)],
   wanted: 8,
   seen: { desired: 3, running: 3, idle: 0, starting: 0, pendingRequests: 1 },
-  reason: '3 running, 0 idle, 0 starting, 1 asked for; Moderate wants 1 idle',
+  reason: '3 running, 0 idle, 0 starting, 1 requested; Moderate wants 1 idle',
   limitedBy: [],
   ...more,
 });
@@ -131,7 +131,7 @@ describe('sandpool envs explain', () => {
       }),
     );
     expect(text).to.include(
-      '  last, 40s ago: small from 3 to 6: 3 running, 0 idle, 0 starting, 1 asked for; Moderate wants 1 idle; not more: Moderate adds 3 at a time\n',
+      '  last, 40s ago: small from 3 to 6: 3 running, 0 idle, 0 starting, 1 requested; Moderate wants 1 idle; not more: Moderate adds 3 at a time\n',
     );
     expect(text).to.include(
       '  before that, at 2025-12-31T03:04:05Z: small from 5 to 3: not needed for 600 s\n',
@@ -214,13 +214,13 @@ describe('sandpool envs explain', () => {
   it('shows why a group could not grow', () => {
     const text = explainEnv(
       aStory({
-        decisions: [aDecision({ changes: [], limitedBy: ['the quota allows no more'] })],
+        decisions: [aDecision({ changes: [], limitedBy: ['the quota is used up'] })],
         conditions: [
           {
             type: 'QuotaOk',
             status: 'False',
             reason: 'QuotaReached',
-            message: 'group small: the quota allows no more',
+            message: 'group small: the quota is used up',
             lastTransitionTime: NOW,
           },
         ],
@@ -228,9 +228,9 @@ describe('sandpool envs explain', () => {
     );
 
     expect(text)
-      .to.include('  group small: the quota allows no more\n')
+      .to.include('  group small: the quota is used up\n')
       .and.include('last, 40s ago: it could not grow: 3 running, 0 idle, 0 starting')
-      .and.include('; not more: the quota allows no more');
+      .and.include('; not more: the quota is used up');
   });
 
   it('shows saturated, unreachable and leaving members, and the number of waiting claims', () => {

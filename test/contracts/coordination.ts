@@ -288,7 +288,7 @@ export const coordinationSuite = (
 
         expect(good(answers)).to.have.length(64);
         expect(String(refused(answers)[0])).to.equal(
-          'Refusal: the sandbox has 64 tokens that wait to be used, which is the most; use one, or wait until they are too old',
+          'Refusal: the sandbox has 64 unused tokens, which is the maximum; use one, or wait until one expires',
         );
         expect(refused(answers)[0]).to.be.instanceOf(Refusal).with.property('code', 'RATE_LIMITED');
         expect(refused(answers)[0]).to.have.nested.property('retryAfter', 5);

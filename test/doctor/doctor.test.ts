@@ -114,7 +114,7 @@ describe('the doctor', function () {
     const [finding] = await findings('shared limits', {}, { uid: 1_000 });
     expect(finding).to.include({
       status: 'warning',
-      advice: 'run the daemon as root, so that each sandbox has a host uid of its own',
+      advice: 'run the daemon as root, so that each sandbox has its own host uid',
     });
     expect(finding?.message).to.match(/uid 1000.*processes.*inotify.*pipes.*message queues/);
     expect(await status('shared limits', {}, { uid: 0 })).to.equal('ok');
@@ -209,7 +209,7 @@ describe('the doctor', function () {
         log.close();
         expect(() => writeFileSync(join(dataDir, 'filler'), Buffer.alloc(2 ** 21))).to.throw();
       });
-      expect(advice).to.match(/^make room/);
+      expect(advice).to.match(/^free space/);
     } finally {
       execFileSync('umount', ['-l', dataDir]);
     }

@@ -93,7 +93,7 @@ describe('the doctor with a running daemon', () => {
     const [finding] = await found(keyEnds);
     expect(finding).to.include({
       status: 'warning',
-      message: 'API keys that end within 14 days: 2 (short, last)',
+      message: 'API keys that expire within 14 days: 2 (short, last)',
     });
   });
 

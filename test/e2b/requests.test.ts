@@ -132,8 +132,8 @@ describe('the compatible API', () => {
       const { status, body } = await ask('/sandboxes', { body: { templateID: 'base', ...more } });
       expect([status, body['message']]).to.deep.equal([
         400,
-        `${field}: the pool's sandboxes have the network of their host (network: host), which is ` +
-          'not closed for one of them; name a pool with network: none',
+        `${field}: the pool's sandboxes use their host's network (network: host), which cannot be ` +
+          'disabled for a single sandbox; name a pool with network: none',
       ]);
     }
     await end((await created({ allow_internet_access: true, network: {} })).sandboxID);
@@ -229,13 +229,13 @@ describe('the compatible API', () => {
 
     expect([other.status, none.status]).to.deep.equal([404, 404]);
     expect(none.body['message']).to.equal(
-      'there is no pool "none"; make it: sandpool pools create none --template default',
+      'there is no pool "none"; create it: sandpool pools create none --template default',
     );
     const interpreter = await ask('/sandboxes', { body: { templateID: 'code-interpreter-v1' } });
     expect(interpreter.body['message']).to.equal(
-      'there is no pool "code-interpreter-v1", nor its template; an admin makes that first: ' +
+      'there is no pool "code-interpreter-v1", and no template; an admin creates the template: ' +
         'sandpool templates create -f config/templates/code-interpreter-v1.json --admin; ' +
-        'then make it: sandpool pools create code-interpreter-v1 --template code-interpreter-v1',
+        'then create it: sandpool pools create code-interpreter-v1 --template code-interpreter-v1',
     );
   });
 

@@ -158,7 +158,7 @@ describe('a backup of a running daemon', function () {
     const whole = readFileSync(file);
     await daemon.stop();
     for (const [bytes, fault] of [
-      [whole.subarray(0, -1_000), 'it ends too soon'],
+      [whole.subarray(0, -1_000), 'it ends too early'],
       [Buffer.from('no archive'), 'it is not a gzipped tar'],
     ] as const) {
       writeFileSync(file, bytes);

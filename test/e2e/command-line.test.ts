@@ -140,7 +140,7 @@ describe('the command line with a real daemon', function () {
     const end = await daemon.cli(['cp', join(folder, 'large'), `${id}:/tmp/large`]);
     expect(end.code).to.equal(1);
     expect(end.stderr)
-      .to.match(/^sandpool: there is no room left in the sandbox; what was there is as it was/)
+      .to.match(/^sandpool: the sandbox has no space left; existing data is unchanged/)
       .and.match(/\n {2}most of what a sandbox can write to is in its memory/)
       .and.include('\n  /tmp/large in the sandbox is unchanged\n');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');

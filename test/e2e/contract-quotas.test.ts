@@ -43,7 +43,7 @@ describe('the contract: quotas', () => {
       if (status === 201) continue;
       expect(JSON.parse(text)).to.deep.equal({
         code: 429,
-        message: 'scale failed: the quota of 3 sandboxes is used up; give one back first',
+        message: 'scale failed: the quota of 3 sandboxes is used up; delete a sandbox first',
       });
       expect([status, headers['retry-after']]).to.deep.equal([429, '30']);
     }

@@ -129,7 +129,7 @@ describe('advice in refusals at a limit', function () {
     const path = `/sandboxes/${id}/exec`;
     const { held, refusal } = await beyond(64, 'POST', path, { command: 'cat /tmp/go' });
     expect(refusal.json.error).to.equal(
-      'the sandbox has 64 commands under way, which is the most; wait for one to end',
+      'the sandbox has 64 commands in progress, which is the maximum; wait for one to end',
     );
 
     const terminal = await TerminalUnderTest.open(daemon, client, id);
@@ -145,7 +145,7 @@ describe('advice in refusals at a limit', function () {
     const path = `/sandboxes/${id}/endpoints/app`;
     const { held, refusal } = await beyond(256, 'GET', `${path}/hang`);
     expect(refusal.json.error).to.equal(
-      'the sandbox has 256 requests to endpoints under way, which is the most; ' +
+      'the sandbox has 256 requests to endpoints in progress, which is the maximum; ' +
         'wait for one to end',
     );
 
@@ -161,7 +161,7 @@ describe('advice in refusals at a limit', function () {
     const wanted = { poolName: 'awaited', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 };
     const { held, refusal } = await beyond(256, 'POST', '/sandboxes', wanted);
     expect(refusal.json.error).to.equal(
-      '256 claims wait for this pool, which is the most; try again later',
+      '256 claims wait for this pool, which is the maximum; try again later',
     );
 
     for (const one of held) one.giveUp();
@@ -192,7 +192,7 @@ describe('advice in refusals at a limit', function () {
       terminals.push(await TerminalUnderTest.open(daemon, client, first));
     const token = await tokenFor(client, first);
     expect(await refusedTerminal(first, token)).to.equal(
-      'the sandbox has 16 terminals open, which is the most; close one first',
+      'the sandbox has 16 open terminals, which is the maximum; close one first',
     );
     await terminals.pop()?.hangUp();
     terminals.push(await opened(first, token));
@@ -200,7 +200,7 @@ describe('advice in refusals at a limit', function () {
     terminals.push(await TerminalUnderTest.open(daemon, client, second));
     const another = await tokenFor(client, second);
     expect(await refusedTerminal(second, another)).to.equal(
-      `you have ${TERMINALS_OF_TENANT} terminals open, which is the most; close one first`,
+      `you have ${TERMINALS_OF_TENANT} open terminals, which is the maximum; close one first`,
     );
     await terminals.pop()?.hangUp();
     terminals.push(await opened(second, another));
@@ -213,8 +213,7 @@ describe('advice in refusals at a limit', function () {
     const { status, json } = await client.post(`/sandboxes/${id}/exec-token`, {});
     expect(status).to.equal(429);
     expect(json.error).to.equal(
-      'the sandbox has 64 tokens that wait to be used, which is the most; use one, or wait ' +
-        'until they are too old',
+      'the sandbox has 64 unused tokens, which is the maximum; use one, or wait until one expires',
     );
 
     const terminal = await TerminalUnderTest.open(daemon, client, id, { token: tokens[0] ?? '' });
@@ -244,7 +243,9 @@ describe('advice in refusals at a limit', function () {
       const refused = (await follow(path)).read();
       expect(refused.status).to.equal(429);
       await within('it says why', () => refused.ended || undefined);
-      expect(refused.text).to.contain(`${who} 16 streams open, which is the most; close one first`);
+      expect(refused.text).to.contain(
+        `${who} 16 open streams, which is the maximum; close one first`,
+      );
 
       streams.pop()?.close();
       streams.push(

@@ -139,7 +139,7 @@ describe('a daemon from start to end', () => {
     try {
       const { status, text } = await client.get('/readyz');
       expect(status).to.equal(503);
-      expect(text).to.match(/"the data folder can not be looked at: Error: ENOENT[^"]*"/);
+      expect(text).to.match(/"the data folder cannot be accessed: Error: ENOENT[^"]*"/);
     } finally {
       renameSync(away, daemon.dataDir);
     }

@@ -158,7 +158,7 @@ describe('logs and events of a real daemon', function () {
     expect(told.split('\n')[0]).to.match(/^TIME +TYPE +REASON +MESSAGE$/);
     expect(told).to.match(/Normal +Created +pool broken was created\n/);
     expect(told).to.match(/Warning +StartFailed +an instance of pool broken did not start: .+\n/);
-    expect(told).to.match(/Warning +BackOff +pool broken starts nothing until .+: .+\n/);
+    expect(told).to.match(/Warning +BackOff +pool broken starts no instances until .+: .+\n/);
 
     await daemon.stop();
     await daemon.start();

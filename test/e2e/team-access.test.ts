@@ -65,7 +65,7 @@ describe('a pool for a team', () => {
       await student.delete('/sandboxpools/class'),
     ]) {
       expect([refused.status, refused.json.errorCode]).to.deep.equal([403, 'FORBIDDEN']);
-      expect(refused.text).to.contain('only its owner and admins change it');
+      expect(refused.text).to.contain('only its owner and admins can change it');
     }
     expect((await teacher.put('/sandboxpools/class', change)).json.template?.['spec']).to.include({
       access: 'team',

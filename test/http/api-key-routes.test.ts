@@ -527,7 +527,7 @@ describe('API keys over HTTP', () => {
         const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
         expect([answer.status, answer.json]).to.deep.equal([
           409,
-          { error: 'the API key is global already', errorCode: 'ALREADY_GLOBAL' },
+          { error: 'the API key is already global', errorCode: 'ALREADY_GLOBAL' },
         ]);
       });
     }

@@ -284,7 +284,7 @@ describe('the approval page', () => {
     const own = await decide(ada, id, { decision: 'approve' });
 
     expect(own.status).to.equal(403);
-    expect(shownText(own.text)).to.contain('you asked for this yourself');
+    expect(shownText(own.text)).to.contain('you sent this request');
     expect(await statusOf(id)).to.equal('pending');
   });
 
@@ -296,7 +296,7 @@ describe('the approval page', () => {
     await locked.logIn('olga');
     const csrf = await locked.csrf();
     const seen = await vera.get(`/console/approvals/${id}`);
-    expect(shownText(seen.text)).to.contain('shown to operators alone').and.not.contain('replicas');
+    expect(shownText(seen.text)).to.contain('Only operators can see the body').and.not.contain('replicas');
     const viewer = await decide(vera, id, { decision: 'approve' });
     const nobody = await world.browser().post(`/console/approvals/${id}`, { decision: 'approve' });
     world.operators.lock('olga');

@@ -122,13 +122,13 @@ describe('events over HTTP', () => {
         total: 5,
         items: [
           { ...common, type: 'Normal', reason: 'Created', message: 'created in pool shells' },
-          { ...common, type: 'Normal', reason: 'Started', message: 'its main process runs' },
+          { ...common, type: 'Normal', reason: 'Started', message: 'its main process is running' },
           { ...common, type: 'Normal', reason: 'Claimed', message: 'claimed by blue/ada' },
           {
             ...common,
             type: 'Normal',
             reason: 'IdleTimeoutChanged',
-            message: 'its idle timeout is 1m30s now',
+            message: 'its idle timeout is now 1m30s',
           },
           {
             ...common,
@@ -156,7 +156,7 @@ describe('events over HTTP', () => {
       expect(events[1]?.data).to.include({
         sandboxId: id,
         endReason: 'idle-timeout',
-        message: 'it is ended: nothing happened in it for its idle timeout',
+        message: 'it is being ended: it was idle for its idle timeout',
       });
       reader.close();
       happens({ reason: 'Ready' });

@@ -48,7 +48,7 @@ describe('a rule of a worker on requests to the manager', () => {
     });
     expect([status, json.errorCode]).to.deep.equal([403, 'APPROVAL_DENIED']);
     expect(json.detail).to.include({ clusterID: 'w1' });
-    expect(json.detail?.['hint']).to.include('it is the cluster w1 that denies it');
+    expect(json.detail?.['hint']).to.include('a rule of the cluster w1 denies it');
   });
 
   it('names no cluster to a caller of the worker itself', async () => {

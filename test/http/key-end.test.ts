@@ -34,7 +34,7 @@ describe('the expiry of an API key', () => {
   it('is announced in its last 14 days, next to warnings about unknown fields', async () => {
     expect(await warningOf(28 * DAY, 14 * DAY)).to.equal(undefined);
     expect(await warningOf(28 * DAY, 14 * DAY + 1)).to.match(
-      /^299 - "this API key ends at \d{4}-\S+Z; make another one in time"$/,
+      /^299 - "this API key expires at \d{4}-\S+Z; create another key in time"$/,
     );
     expect(
       await warningOf(28 * DAY, 15 * DAY, {
@@ -43,7 +43,7 @@ describe('the expiry of an API key', () => {
         replicas: 0,
         odd: 1,
       }),
-    ).to.match(/^299 - "this API key ends at .*", 299 - "unknown field odd"$/);
+    ).to.match(/^299 - "this API key expires at .*", 299 - "unknown field odd"$/);
   });
 
   it('is not announced for short-lived keys', async () => {

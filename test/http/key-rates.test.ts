@@ -18,7 +18,7 @@ describe('the rate of an API key', () => {
     expect(refused.headers['retry-after']).to.equal('1');
     expect(refused.json).to.deep.equal({
       errorCode: 'RATE_LIMITED',
-      error: 'this API key may send 3 requests a second, and sent more; try again later',
+      error: 'this API key has sent more than its 3 requests per second; try again later',
     });
     expect((await server.colleague.get('/sandboxes')).status).to.equal(200);
     now += 1_000;

@@ -298,7 +298,7 @@ describe('health over HTTP', () => {
     });
     server.operations.driver.description = {
       pauses: true,
-      problems: ['the spawner is away'],
+      problems: ['the spawner is not running'],
       warnings: ['limits by prlimit alone'],
       isolation: 'prlimit',
     };
@@ -306,7 +306,7 @@ describe('health over HTTP', () => {
     expect(answer.status).to.equal(503);
     expect(answer.json).to.deep.equal({
       status: 'not ready',
-      problems: ['sandboxes: the spawner is away'],
+      problems: ['sandboxes: the spawner is not running'],
       warnings: ['limits by prlimit alone'],
       isolation: 'prlimit',
     });

@@ -149,7 +149,7 @@ describe('the upgrade to a terminal', () => {
   });
 
   it('returns 503 with Retry-After if a component is unavailable', async () => {
-    daemon.refuseWith = unavailable('the spawner is away');
+    daemon.refuseWith = unavailable('the spawner is not running');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect([answer.status, answer.body.errorCode, answer.headers['retry-after']]).to.deep.equal([
       503,

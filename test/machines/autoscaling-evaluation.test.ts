@@ -74,7 +74,7 @@ describe('a growing autoscaling group', () => {
 
     expect(subject.look(0, aMember({ running: 20 })).decision).to.equal(undefined);
     expect(subject.look(9, aMember({ running: 20 })).outlook.limitedBy).to.deep.equal([
-      'too few are idle for less than 10 s',
+      'too few instances are idle, for less than 10 s',
     ]);
     expect(subject.look(1, aMember({ running: 20 })).decision?.cause).to.equal('demand');
   });
@@ -103,7 +103,7 @@ describe('a growing autoscaling group', () => {
     afterThreshold(subject, aMember({ running: 4, pending: 20 }));
 
     expect(subject.look(59, aMember({ running: 8, pending: 20 })).outlook.limitedBy).to.deep.equal([
-      'cooldown: 1 s are left of 60 s',
+      'cooldown: 1 s left of 60 s',
     ]);
     expect(sizesOf(subject.look(1, aMember({ running: 8, pending: 20 })))).to.deep.equal({ a: 16 });
   });
@@ -115,7 +115,7 @@ describe('a growing autoscaling group', () => {
     expect(
       subject.look(5, aMember({ running: 4, desired: 8, pending: 4 })).outlook.limitedBy,
       'as many as are starting',
-    ).to.deep.equal(['cooldown: 55 s are left of 60 s']);
+    ).to.deep.equal(['cooldown: 55 s left of 60 s']);
     expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 8, pending: 5 })))).to.deep.equal(
       { a: 11 },
     );
@@ -188,7 +188,7 @@ describe('a growing autoscaling group', () => {
     const quiet = aMember({ running: 4, claimedAt: subject.now - 60_001 });
 
     expect(afterThreshold(subject, quiet).outlook.limitedBy).to.deep.equal([
-      'none is idle, and no claim came for 60 s',
+      'no instance is idle, and no claim came for 60 s',
     ]);
     expect(
       sizesOf(subject.look(5, { ...quiet, pending: 1 })),
@@ -253,7 +253,7 @@ describe('the bounds of an autoscaling group', () => {
     );
 
     expect(sizesOf(end)).to.deep.equal({ a: 21 });
-    expect(end.decision?.limitedBy).to.deep.equal(["the group's most is 21"]);
+    expect(end.decision?.limitedBy).to.deep.equal(["the group's maximum is 21"]);
   });
 
   it('never let a member exceed its maximum', () => {
@@ -262,7 +262,7 @@ describe('the bounds of an autoscaling group', () => {
 
     expect(sizesOf(end)).to.deep.equal({});
     expect(subject.watch(60, aMember({ running: 20, pending: 9 })).decision).to.equal(undefined);
-    expect(end.decision?.limitedBy).to.deep.equal(['a has its most, 20']);
+    expect(end.decision?.limitedBy).to.deep.equal(['a has its maximum, 20']);
   });
 
   it('shrink the group at once when its maximum is lowered', () => {
@@ -373,7 +373,7 @@ describe('the members of an autoscaling group', () => {
     );
 
     expect(sizesOf(end)).to.deep.equal({ a: 11, b: 12 });
-    expect(end.decision?.limitedBy).to.include('the quota allows no more');
+    expect(end.decision?.limitedBy).to.include('the quota is used up');
   });
 
   it('ignore members that are unreachable', () => {
@@ -496,7 +496,7 @@ describe('a shrinking autoscaling group', () => {
 
     const end = subject.watch(115, aMember({ running: 1, idle: 10 }));
     expect(end.decision).to.equal(undefined);
-    expect(end.outlook.limitedBy).to.deep.equal(['nothing goes for 120 s after a scale-up']);
+    expect(end.outlook.limitedBy).to.deep.equal(['no scale-down for 120 s after a scale-up']);
     expect(sizesOf(subject.look(5, aMember({ running: 1, idle: 10 })))).to.deep.equal({ a: 2 });
   });
 
@@ -509,7 +509,7 @@ describe('a shrinking autoscaling group', () => {
 
     expect(sizesOf(end)).to.deep.equal({ a: 8 });
     expect(end.decision?.limitedBy).to.deep.equal([
-      "6 more are younger than 120 s, or their member's least",
+      "6 more instances are younger than 120 s, or within a member's minimum",
     ]);
   });
 
@@ -529,7 +529,7 @@ describe('a shrinking autoscaling group', () => {
     });
     const members = [aMember({ pending: 1 }), aMember({ name: 'b', idle: 6 })] as const;
     expect(subject.look(0, ...members).decision?.limitedBy).to.deep.equal([
-      "the group's most is 6",
+      "the group's maximum is 6",
     ]);
 
     const { decision } = subject.watch(900, ...members);
@@ -598,7 +598,7 @@ describe('an autoscaling decision', () => {
       changes: [{ member: 'a', from: 3, to: 6 }],
       seen: { desired: 3, running: 3, idle: 0, starting: 0, pending: 5 },
       wanted: 9,
-      reason: '3 running, 0 idle, 0 starting, 5 asked for; Moderate wants 1 idle',
+      reason: '3 running, 0 idle, 0 starting, 5 requested; Moderate wants 1 idle',
       limitedBy: ['Moderate adds 3 at a time'],
     });
   });
@@ -627,9 +627,9 @@ describe("a limit on a group's growth", () => {
       changes: [],
       seen: { desired: 4, running: 4, idle: 0, starting: 0, pending: 2 },
       wanted: 7,
-      reason: '4 running, 0 idle, 0 starting, 2 asked for; Moderate wants 1 idle',
-      limitedBy: ["the group's most is 4"],
-      limits: [{ reason: 'MaxReplicasReached', message: "the group's most is 4" }],
+      reason: '4 running, 0 idle, 0 starting, 2 requested; Moderate wants 1 idle',
+      limitedBy: ["the group's maximum is 4"],
+      limits: [{ reason: 'MaxReplicasReached', message: "the group's maximum is 4" }],
     });
     expect(subject.watch(3_600, full).decision, 'for an hour').to.equal(undefined);
   });
@@ -657,24 +657,24 @@ describe("a limit on a group's growth", () => {
 
     expect(subject.look(0, aMember({ running: 4, pending: 2 })).decision).to.deep.include({
       changes: [{ member: 'a', from: 4, to: 5 }],
-      limitedBy: ["the group's most is 5"],
+      limitedBy: ["the group's maximum is 5"],
     });
     expect(subject.watch(60, aMember({ running: 5, pending: 2 })).decision).to.equal(undefined);
   });
 
   it('is reported again after another limit, or after five minutes without it', () => {
     const subject = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
-    expect(told(subject.look(0, full))).to.deep.equal(["the group's most is 4"]);
+    expect(told(subject.look(0, full))).to.deep.equal(["the group's maximum is 4"]);
     expect(told(subject.look(5, { ...full, quota: 0 }))).to.deep.equal([
-      "the group's most is 4",
-      'the quota allows no more',
+      "the group's maximum is 4",
+      'the quota is used up',
     ]);
 
     const content = aMember({ running: 3, idle: 1 });
     subject.watch(60, content);
     expect(subject.watch(60, full).decision, 'it was away for a minute').to.equal(undefined);
     subject.watch(300, content);
-    expect(told(subject.look(5, full))).to.deep.equal(["the group's most is 4"]);
+    expect(told(subject.look(5, full))).to.deep.equal(["the group's maximum is 4"]);
   });
 
   it('is not reported without demand, or if the group only waits', () => {

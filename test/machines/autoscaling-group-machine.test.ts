@@ -390,7 +390,7 @@ describe('the machine of an autoscaling group', () => {
     group.send({ type: 'SAVED', id: T, now: T });
     const [telling, ...others] = group.taken();
     expect(telling).to.have.property('type', 'tell');
-    expect(telling).to.have.nested.property('decision.limitedBy[0]', "the group's most is 4");
+    expect(telling).to.have.nested.property('decision.limitedBy[0]', "the group's maximum is 4");
     expect(others).to.deep.equal([]);
     const { saved } = group.context;
     const { pending: _done, ...memory } = saved;
@@ -406,7 +406,7 @@ describe('the machine of an autoscaling group', () => {
 
   it('saves that a limit may be reported again', () => {
     const group = new AnAutoscalingGroup(
-      theWords({ memory: aMemory({ seenAt: T, limited: { "the group's most is 4": T } }) }),
+      theWords({ memory: aMemory({ seenAt: T, limited: { "the group's maximum is 4": T } }) }),
     ).send(
       { type: 'LEAD', now: T },
       observed(T, aMember({ running: 3, idle: 1 })),

@@ -79,14 +79,13 @@ describe('a pool with a new revision', () => {
     expect(replaceableOf(pool.context, T0).idle).to.equal(0);
     expect(pool.context.conditions[0]).to.include({
       reason: 'RollingOut',
-      message:
-        'instances are replaced by such of revision r1, of which the first are to show that they live',
+      message: 'instances are being replaced with revision r1; the first of them must become ready',
     });
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_999) }))).to.not.include('replace');
     expect(pool.context.deadline).to.equal(at(11_000));
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(11_000) }))).to.deep.equal(['replace']);
     expect(pool.context.conditions[0]?.message).to.equal(
-      'instances are replaced by such of revision r1',
+      'instances are being replaced with revision r1',
     );
   });
 
@@ -193,7 +192,7 @@ describe('a revision that fails to start', () => {
       'Degraded True StartsFail 0',
     ]);
     expect(blocked().context.conditions[0]?.message).to.equal(
-      'revision r1 does not start, what is left of older instances stays: no image',
+      'revision r1 does not start, and older instances remain: no image',
     );
   });
 

@@ -357,7 +357,7 @@ describe('a sandbox found after a restart', () => {
   describe('without the process that its record names', () => {
     const UNLAUNCHED: Vitals = {
       kind: 'starting',
-      reason: 'its Pod is not there yet',
+      reason: 'its Pod does not exist yet',
       unlaunched: true,
     };
     const retired = [{ type: 'retire', seen: '1', namespace: 'alpha', asked: false }];

@@ -59,7 +59,7 @@ describe('MetricsListener', () => {
     const error = await rejection(notThere(true, []));
 
     expect(String(error)).to.contain(
-      `metrics.listen: another program has the address ${HOST}:${taken()}; choose another one, or none`,
+      `metrics.listen: another program uses the address ${HOST}:${taken()}; choose another address, or none`,
     );
   });
 

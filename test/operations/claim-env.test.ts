@@ -44,7 +44,7 @@ describe('variables of a claim', () => {
       [testClaimEnv, sealedFor('i1', '')],
       [new ClaimEnv(Buffer.alloc(32, 1)), sealedFor('i1', sealed)],
     ] as const)
-      expect(() => env.over(record)).to.throw('can not be opened');
+      expect(() => env.over(record)).to.throw('cannot be decrypted');
   });
 
   it('are in the record that the claim writes, and reach each command', async () => {

@@ -159,7 +159,7 @@ describe('files of a claim', () => {
     const bob = { ...alice, user: 'bob' };
     const mib = [aFile('/tmp/a', 'x'.repeat(1 << 20))];
     const held = Array.from({ length: 16 }, () => claimFiles.hold(alice, mib));
-    expect(() => claimFiles.hold(alice, mib)).to.throw('more than 16 MiB');
+    expect(() => claimFiles.hold(alice, mib)).to.throw('exceed 16 MiB');
     claimFiles.hold(bob, mib);
     held[0]?.[Symbol.dispose]();
     claimFiles.hold(alice, mib);

@@ -33,7 +33,7 @@ describe('a command in a running sandbox', () => {
     expect(await answered(exec())).to.deep.include({
       status: 409,
       body: {
-        error: 'the container "main" of the sandbox has ended, and does not start again',
+        error: 'the container "main" of the sandbox has ended, and does not restart',
         errorCode: 'SANDBOX_NOT_RUNNING',
       },
     });
@@ -46,7 +46,7 @@ describe('a command in a running sandbox', () => {
     const { driver, exec } = await running();
     driver.failNext('exec', new ContainerGone('it has ended'));
     expect((await answered(exec({}))).body).to.include({
-      error: 'a container of the sandbox has ended, and does not start again',
+      error: 'a container of the sandbox has ended, and does not restart',
     });
   });
 

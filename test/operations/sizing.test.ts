@@ -220,12 +220,12 @@ describe('the pools of a group', () => {
     expect(await condition('QuotaOk')).to.include({
       status: 'False',
       reason: 'QuotaReached',
-      message: 'group m: the quota allows no more',
+      message: 'group m: the quota is used up',
     });
     expect(await condition('ScalingLimited')).to.include({ status: 'False' });
     const told = (await world.decisions()).filter(({ limits = [] }) => limits.length > 0);
     expect(told.map(({ limits }) => limits?.map(({ message }) => message))).to.deep.equal([
-      ['the quota allows no more'],
+      ['the quota is used up'],
     ]);
     expect(world.env()?.conditions.find(({ type }) => type === 'QuotaOk')).to.include({
       reason: 'QuotaReached',
@@ -243,11 +243,11 @@ describe('the pools of a group', () => {
     expect(await limited()).to.include({
       status: 'True',
       reason: 'MaxReplicasReached',
-      message: "group m: the group's most is 1",
+      message: "group m: the group's maximum is 1",
     });
     expect(
       (await world.decisions()).map(({ changes, limitedBy }) => ({ changes, limitedBy })),
-    ).to.deep.equal([{ changes: [], limitedBy: ["the group's most is 1"] }]);
+    ).to.deep.equal([{ changes: [], limitedBy: ["the group's maximum is 1"] }]);
 
     await world.updateGroup(alice, { env: 'e', group: 'm' }, { maxReplicas: 9 });
     await world.pass(30);

@@ -65,7 +65,7 @@ describe('terminals', () => {
     expect(refused).to.have.property('code', 'TOO_MANY_TERMINALS');
     expect(refused).to.have.property(
       'message',
-      'you have 3 terminals open, which is the most; close one first',
+      'you have 3 open terminals, which is the maximum; close one first',
     );
 
     opened[0]?.close();

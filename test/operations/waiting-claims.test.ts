@@ -378,7 +378,7 @@ describe('a waiting claim', () => {
     const refused = await rejection(claim(alice, { poolName: 'third', waitMs: 1_000 }));
     expect([codeOf(refused), String(refused)]).to.deep.equal([
       'TOO_MANY_WAITING',
-      'Refusal: 512 claims wait for your pools, which is the most; try again later',
+      'Refusal: 512 claims wait for your pools, which is the maximum; try again later',
     ]);
 
     await eventually(() => {

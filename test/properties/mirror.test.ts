@@ -154,7 +154,7 @@ describe('a mirror', () => {
     });
     mirror.read('a')(aVersion('u', 4));
     expect(why).to.deep.equal([
-      'a is of revision 4, and the watch, which had passed 10, did not tell of it',
+      'a has revision 4, which the watch did not report although it had passed 10',
     ]);
     expect(shown).to.deep.equal(['put u@4']);
   });
@@ -171,7 +171,7 @@ describe('a mirror', () => {
     passed({ ...aVersion('t', 11), key: 't' });
     expect(why, 'the watch passed it while its answer was on its way').to.deep.equal([]);
     early(aVersion('u', 4));
-    expect(why).to.deep.equal(['what was made after revision 10 has revision 4']);
+    expect(why).to.deep.equal(['an object created after revision 10 has revision 4']);
     expect(shown).to.deep.equal(['put u@4']);
   });
 

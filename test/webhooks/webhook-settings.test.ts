@@ -79,7 +79,7 @@ describe('the webhooks of a daemon', () => {
     );
 
     expect(fault)
-      .to.include(`${join(folder, 'secret')} must have 16 characters at least`)
+      .to.include(`${join(folder, 'secret')} must have at least 16 characters`)
       .and.not.include('hunter2');
   });
 });

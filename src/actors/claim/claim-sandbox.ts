@@ -84,7 +84,7 @@ export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSa
   };
   return measuredClaims(async (caller, request, signal) => {
     if (request.autoPause && !deps.driver.describe().pauses)
-      throw featureDisabled('autoPause', 'pause instead of an end');
+      throw featureDisabled('autoPause', 'support for pausing sandboxes');
     const claimed = await (request.files ? withFiles : claim)(caller, request, signal);
     return claimed.sandbox;
   }, deps.metrics);

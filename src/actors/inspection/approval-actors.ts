@@ -55,7 +55,7 @@ const inspectApproval = (
     deadlines:
       deadline === undefined
         ? []
-        : [{ what: 'its time is over and is being handled', at: deadline }],
+        : [{ what: 'its time has passed, and its end is being handled', at: deadline }],
     why: [
       ...(leads ? [] : ['another replica handles its end; this replica follows']),
       ...descriptionOf(state),

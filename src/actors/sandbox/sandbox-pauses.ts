@@ -47,7 +47,7 @@ export class SandboxPauses {
    */
   async set(id: InstanceId, paused: boolean): Promise<void> {
     if (paused && !this.#deps.driver.describe().pauses)
-      throw featureDisabled('state', 'way to pause sandboxes');
+      throw featureDisabled('state', 'support for pausing sandboxes');
     for (let other = this.#underWay.get(id); other; other = this.#underWay.get(id)) {
       if (other.paused === paused) return await other.done;
       await other.done.catch(() => undefined);
@@ -85,7 +85,7 @@ export class SandboxPauses {
         return;
       } catch (error) {
         if (error instanceof DefinitionRefused)
-          throw featureDisabled('state', 'way to pause sandboxes');
+          throw featureDisabled('state', 'support for pausing sandboxes');
         if (error instanceof InstanceGone) throw sandboxNotFound();
         await refresh(id, record.poolOwner.namespace);
         if (!(error instanceof RecordConflict)) throw error;

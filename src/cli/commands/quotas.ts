@@ -88,11 +88,11 @@ const setLeaf = (action: ServiceAction): Command =>
     )
     .option(
       '--cpu <quantity>',
-      'cores for all instances that their pools ask for, such as 16; none: the configured limit',
+      "cores of all instances in the user's pools, such as 16; none for the configured limit",
     )
     .option(
       '--memory <quantity>',
-      'memory for these instances, such as 64Gi; none: the configured limit',
+      'memory for these instances, such as 64Gi; none for the configured limit',
     )
     .option(
       '--cluster <clusterID>',

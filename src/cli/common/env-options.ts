@@ -57,7 +57,7 @@ export const addEnvOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--access <who>',
-        'who may claim: user is only you, team is every user of your team',
+        'who may claim: user means only you, team means every user of your team',
       ).choices(['user', 'team']),
     )
     .option(

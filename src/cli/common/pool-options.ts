@@ -65,7 +65,7 @@ export const addPoolOptions = (command: Command): Command =>
         .addOption(
           new Option(
             '--access <who>',
-            'who may claim: user is only you, team is every user of your team',
+            'who may claim: user means only you, team means every user of your team',
           ).choices(['user', 'team']),
         )
         .option('--image <image>', 'the image of the first container, instead of the template’s'),

@@ -61,7 +61,7 @@ const homeOf = async (
   });
   const home = stdout.replace(/\n$/, '');
   if (exitCode !== 0 || !posix.isAbsolute(home))
-    throw new CliFailure('the sandbox has no shell that tells where relative paths begin', [
+    throw new CliFailure('relative paths need a shell, which the sandbox lacks', [
       `use an absolute path, such as ${sandboxId}:/tmp/note`,
     ]);
   return home;

@@ -91,7 +91,7 @@ export const statisticsTable = ({
 const TEMPLATE_SOURCES = {
   file: 'a file',
   source: 'here, for all clusters',
-  copy: 'the manager, where it is changed',
+  copy: 'the manager; change it there',
 };
 
 export const templateFields = (template: Template): string =>

@@ -92,7 +92,7 @@ export const openConsole = (
 
 /** The console only accepts loopback addresses. */
 const nearby = (address: string): string => {
-  if (address === '') throw unavailable('the daemon does not listen yet');
+  if (address === '') throw unavailable('the daemon is not listening yet');
   const url = new URL(address);
   if (!/^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)) url.hostname = 'localhost';
   return url.origin;

@@ -51,7 +51,8 @@ const receiverOf = ({
   const secret = readFileSync(secretFile, 'utf8').trim();
   if (secret.length < SHORTEST_SECRET)
     throw new Error(
-      `the secret of a webhook in ${secretFile} must have ${SHORTEST_SECRET} characters at least`,
+      `the secret of a webhook in ${secretFile} must have at least ${SHORTEST_SECRET} ` +
+        'characters',
     );
   return { url, secret };
 };

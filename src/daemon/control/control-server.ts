@@ -83,7 +83,7 @@ export class ControlServer {
     request.resume();
     if (request.method !== 'POST' || request.url !== '/backup')
       return refuse(response, 404, 'there is nothing at this path');
-    if (this.#busy) return refuse(response, 409, 'a backup is under way already');
+    if (this.#busy) return refuse(response, 409, 'a backup is already in progress');
     this.#busy = true;
     try {
       const gone = new AbortController();

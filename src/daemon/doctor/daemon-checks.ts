@@ -17,7 +17,7 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
     return problem(
       'daemon',
       `${at} does not answer: ${health.status ?? health.text}`,
-      'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool ' +
+      'its log may show the cause; kill -9 loses nothing that it acknowledged, and sandpool ' +
         'serve starts it again',
     );
   const readiness = await ask(`${daemon.address}/readyz`);
@@ -28,7 +28,8 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
       ...problem(
         'readiness',
         problems.join('; ') || `not ready: ${readiness.status ?? readiness.text}`,
-        'make room if the disk is full; a spawner is started again within seconds, if not see ' +
+        'free disk space if the disk is full; a spawner is started again within seconds, ' +
+          'otherwise see ' +
           join(dataDir, 'spawner.err'),
       ),
     );
@@ -64,7 +65,7 @@ export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
     ? problem(
         'tenant key',
         'the daemon does not know it, or it has expired',
-        'start the daemon again: it makes a new one',
+        'restart the daemon: it creates a new key',
       )
     : ok('tenant key', 'good');
 };

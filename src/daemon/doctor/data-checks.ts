@@ -23,9 +23,9 @@ const REMOTE: ReadonlyMap<number, string> = new Map([
 
 export const dataFolder: Check = ({ config: { dataDir } }) => {
   const found = statOf(dataDir);
-  if (!found) return ok('data folder', `${dataDir} is not there yet: the first start makes it`);
+  if (!found) return ok('data folder', `${dataDir} does not exist yet: the first start creates it`);
   if (!found.isDirectory())
-    return problem('data folder', `${dataDir} is no folder`, 'name another with --data-dir DIR');
+    return problem('data folder', `${dataDir} is not a folder`, 'name another with --data-dir DIR');
   if (found.uid !== process.getuid?.())
     return problem(
       'data folder',
@@ -50,11 +50,11 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
       ...warning(
         'disk',
         `${dataDir} lies on ${remote}`,
-        'the data folder must lie on a local disk: choose another',
+        'the data folder must be on a local disk: choose another',
       ),
     );
   const at = `${text} at ${dataDir}`;
-  const cure = 'make room: a full disk stops the daemon';
+  const cure = 'free disk space: a full disk stops the daemon';
   if (state === 'full') findings.push(...problem('disk', at, cure));
   else if (state === 'low') findings.push(...warning('disk', at, cure));
   else findings.push(...ok('disk', text));
@@ -70,7 +70,7 @@ export const store: Check = ({ config: { dataDir }, daemon }) => {
       `a restore of ${dataDir} was interrupted`,
       'finish it: sandpool restore FILE',
     );
-  if (!existsSync(file)) return ok('store', 'not there yet: the first start makes it');
+  if (!existsSync(file)) return ok('store', 'does not exist yet: the first start creates it');
   try {
     const lock = lockDataDir(dataDir);
     try {
@@ -85,7 +85,7 @@ export const store: Check = ({ config: { dataDir }, daemon }) => {
     if (error instanceof DataDirTaken)
       return problem(
         'store',
-        `another process holds ${dataDir}, which is no daemon that answers`,
+        `another process holds ${dataDir}, and is not a daemon that answers`,
         `look for it: fuser -v ${join(dataDir, 'lock.db')}`,
       );
     if (codeOf(error) === 'EACCES' || codeOf(error) === 'ERR_SQLITE_ERROR')
@@ -107,7 +107,7 @@ const cureOf = (cause: DatabaseFault['cause'], file: string): string =>
     foreign: 'name another data folder with --data-dir DIR, or move the file away',
     damaged: 'restore a backup: sandpool restore FILE',
     locked: `end the program that holds it: fuser -v ${file}`,
-    'disk full': 'make room on its disk and start the daemon: nothing acknowledged is lost',
+    'disk full': 'free space on its disk, and start the daemon: nothing acknowledged is lost',
     unreadable: 'run this as the daemon’s user; if it is, look for a fault of the disk: dmesg',
   })[cause];
 
@@ -118,8 +118,8 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
       ? problem(
           'keys',
           `${folder} is missing: no key is valid`,
-          'restore a backup: sandpool restore FILE; else the next start makes new first keys, ' +
-            'and all others are void',
+          'restore a backup: sandpool restore FILE; otherwise the next start creates new ' +
+            'first keys, and all others are invalid',
         )
       : [];
   const names = readdirSync(folder);
@@ -128,15 +128,15 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
     return problem(
       'keys',
       `${folder}/pepper is missing: no key is valid`,
-      'restore a backup: sandpool restore FILE; else delete the folder, and the next start ' +
-        'makes new first keys',
+      'restore a backup: sandpool restore FILE; otherwise delete the folder, and the next ' +
+        'start creates new first keys',
     );
   const open = names.filter((name) => ((statOf(join(folder, name))?.mode ?? 0) & 0o077) !== 0);
   if (open.length > 0)
     return problem(
       'keys',
-      `${open.join(', ')} in ${folder} can be read by others`,
-      `chmod 600 ${folder}/*, and revoke what may have been read`,
+      `other users can read ${open.join(', ')} in ${folder}`,
+      `chmod 600 ${folder}/*, and revoke keys that others may have read`,
     );
   if (missing.length > 0)
     return warning(
@@ -168,7 +168,7 @@ export const clock: Check = ({ config: { dataDir } }) => {
       'clock',
       `it says ${new Date(now).toISOString()}, and the data folder was written ` +
         `${Math.round(ahead / 1_000)} s later than that`,
-      'let NTP keep it: timedatectl set-ntp true',
+      'let NTP set it: timedatectl set-ntp true',
     );
   const file = join(dataDir, 'clock.json');
   const daemonAheadMs = clockAheadMs(file);

@@ -48,7 +48,7 @@ export const examine = async (patient: Patient): Promise<readonly Finding[]> => 
         ...problem(
           name,
           error instanceof Error ? error.message : String(error),
-          'this could not be looked at; run it as the daemon’s user',
+          'this could not be checked; run it as the daemon’s user',
         ),
       );
     }

@@ -35,8 +35,8 @@ export const trialSandbox: Check = async ({ bwrapPath, config }) => {
   if (config.isolation === 'none')
     return warning(
       'sandboxes',
-      'isolation is none: nothing isolates them from this machine',
-      'for anything but a trial, set isolation: auto',
+      'isolation is none: sandboxes are not isolated from this machine',
+      'unless this is a trial, set isolation: auto',
     );
   if (!existsSync(bwrapPath)) return [];
   const { code, output } = await run(bwrapPath, [
@@ -79,13 +79,13 @@ export const namespaces: Check = () => {
   if (read('kernel/unprivileged_userns_clone') === '0')
     return problem(
       'namespaces',
-      'only root may make user namespaces',
+      'only root may create user namespaces',
       'sysctl kernel.unprivileged_userns_clone=1, or run the daemon as root',
     );
   if (read('kernel/apparmor_restrict_unprivileged_userns') === '1')
     return warning(
       'namespaces',
-      'AppArmor restricts user namespaces of others than root',
+      'AppArmor restricts user namespaces to root',
       'give bwrap an AppArmor profile with userns, or sysctl ' +
         'kernel.apparmor_restrict_unprivileged_userns=0',
     );
@@ -115,7 +115,7 @@ export const cgroups: Check = ({ daemon }) => {
   const missing = CONTROLLERS.filter((controller) => !best.includes(controller));
   return warning(
     'cgroups',
-    `${missing.join(', ')} can not be limited exactly here`,
+    `${missing.join(', ')} cannot be limited exactly here`,
     process.getuid?.() === 0
       ? 'mount cgroup v2 with these controllers, or give this container a writable cgroup'
       : 'run the daemon as root, or delegate a cgroup to its user (systemd: Delegate=yes)',
@@ -129,7 +129,7 @@ export const openFiles: Check = () => {
     ? ok('open files', `at most ${soft ?? ''}`)
     : warning(
         'open files',
-        `at most ${soft ?? ''}: with many sandboxes and connections they run out`,
+        `at most ${soft ?? ''}, which is too few for many sandboxes and connections`,
         `ulimit -n ${LEAST_FILES * 4} before the daemon starts (systemd: LimitNOFILE)`,
       );
 };
@@ -140,19 +140,18 @@ export const sharedLimits: Check = ({ uid, daemon }) => {
   if (without !== undefined)
     return warning(
       'shared limits',
-      `this kernel has no ${without}: what sandboxes' sockets hold is limited by nothing ` +
-        'but net.ipv4.tcp_mem',
+      `this kernel has no ${without}: the memory of sandboxes' sockets is limited only by ` +
+        'net.ipv4.tcp_mem',
       'use cgroup v2, which counts it as memory',
     );
   return uid === 0
-    ? ok('shared limits', 'each sandbox has a host uid, and limits, of its own')
+    ? ok('shared limits', 'each sandbox has its own host uid and limits')
     : warning(
         'shared limits',
-        `all sandboxes have uid ${uid ?? 'of the daemon'}: what the kernel counts by user ` +
-          "(processes without a cgroup, inotify watches, pipes' memory, message queues, " +
-          'pending signals) one of them ' +
-          'can use up for the others and the daemon',
-        'run the daemon as root, so that each sandbox has a host uid of its own',
+        `all sandboxes have uid ${uid ?? 'of the daemon'}: one sandbox can use up what the ` +
+          "kernel counts by user (processes without a cgroup, inotify watches, pipes' memory, " +
+          'message queues, pending signals) for the others and the daemon',
+        'run the daemon as root, so that each sandbox has its own host uid',
       );
 };
 

@@ -42,12 +42,12 @@ export const keyEnds: Check = async (patient) => {
     ending.push(...page.items.filter(endsSoon).map(({ name }) => String(name)));
     if (offset + KEYS_A_PAGE >= page.total) break;
   }
-  if (ending.length === 0) return ok('key ends', 'no key ends within 14 days');
+  if (ending.length === 0) return ok('key ends', 'no key expires within 14 days');
   return warning(
     'key ends',
-    `API keys that end within 14 days: ${ending.length} ` +
+    `API keys that expire within 14 days: ${ending.length} ` +
       `(${listed(ending.slice(0, MOST_NAMED), ending.length)})`,
-    'see which: sandpool keys list --all --admin; make new ones: sandpool keys create',
+    'list them: sandpool keys list --all --admin; create new keys: sandpool keys create',
   );
 };
 
@@ -63,7 +63,7 @@ const unseen = (name: string): readonly Finding[] =>
   warning(
     name,
     'the daemon does not answer keys/admin.key',
-    'start the daemon again: it makes a new key where that one has expired',
+    'restart the daemon: it creates a new key if that one has expired',
   );
 
 type Item = Readonly<Record<string, unknown>>;

@@ -29,8 +29,8 @@ export const sharedClusterKey = ({
 };
 
 const NEEDED =
-  'must hold an Ed25519 key, such as "openssl genpkey -algorithm ed25519" prints, the same for ' +
-  'every replica; see docs/fleet.md';
+  'must contain an Ed25519 key, such as "openssl genpkey -algorithm ed25519" prints, the ' +
+  'same for every replica; see docs/fleet.md';
 
 /** A parser's message may quote the key. */
 const codeOf = (error: unknown): string =>

@@ -24,7 +24,8 @@ export const listenOrDoWithout = async (of: OptionalListener): Promise<string | 
     }
     if (given)
       throw new Error(
-        `${setting}: another program has the address ${address}; choose another one, or none`,
+        `${setting}: another program uses the address ${address}; choose another address, ` +
+          'or none',
         { cause },
       );
     taken({ address });

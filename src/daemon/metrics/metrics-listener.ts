@@ -62,11 +62,10 @@ export class MetricsListener {
   }
 
   async #answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (url?.split('?', 1)[0] !== '/metrics')
-      return end(response, 404, 'there is /metrics alone\n');
+    if (url?.split('?', 1)[0] !== '/metrics') return end(response, 404, 'only /metrics exists\n');
     if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
-      return end(response, 405, 'GET alone is possible here\n');
+      return end(response, 405, 'only GET is possible here\n');
     }
     const text = await this.#metrics.text();
     response.setHeader('Content-Type', this.#metrics.contentType);

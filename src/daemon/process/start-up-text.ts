@@ -43,7 +43,7 @@ const replicaText = (address: string, adminKey: string): string =>
   [
     '',
     `Sandpool is ready at ${address}`,
-    `Admin key: ${adminKey}. A key for a user of a team, whose namespace must be there:`,
+    `Admin key: ${adminKey}. To create a key for a user of a team, whose namespace must exist:`,
     `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: ` +
       `application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
     '',

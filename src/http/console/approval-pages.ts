@@ -154,20 +154,17 @@ const factsOf = ({ record, keyName }: Shown): Html => {
   const { principal } = record;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['What', record.summary],
-    ['Asked of', record.route],
+    ['Request', record.route],
     ['Status', record.status],
-    ['Asked by', `${principal.team}/${principal.user}`],
+    ['Requested by', `${principal.team}/${principal.user}`],
     [
       'With the key',
       `${keyName ?? 'no key of this cluster'}: ${principal.keyId} (${principal.role})`,
     ],
-    ['Keys’ users up to the first maker', principal.persons.join(', ')],
+    ['Users of the keys, up to the first creator', principal.persons.join(', ')],
     ['In session', record.sessionId],
-    ['Asked at', timestampOf(record.createdAt)],
-    [
-      record.status === 'pending' ? 'To be decided by' : 'Good until',
-      timestampOf(record.expiresAt),
-    ],
+    ['Requested at', timestampOf(record.createdAt)],
+    [record.status === 'pending' ? 'Decision due' : 'Valid until', timestampOf(record.expiresAt)],
     ['Decided by', record.decidedBy],
     ['Decided at', timestampOf(record.decidedAt)],
     ['For', record.scope],
@@ -204,7 +201,7 @@ const requestOf = ({ record, content, session: { person } }: Shown): Html => {
           </p>`
         : content !== undefined
           ? bodyOf(content)
-          : html`<p>${mayDecide(person) ? 'No body.' : 'The body is shown to operators alone.'}</p>`
+          : html`<p>${mayDecide(person) ? 'No body.' : 'Only operators can see the body.'}</p>`
     }${ignoredOf(record)}`;
 };
 
@@ -230,7 +227,7 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
       <p>
         ${
           running === undefined
-            ? 'How many sandboxes run in it is not known.'
+            ? 'The number of sandboxes that run in it is unknown.'
             : html`Sandboxes that run in it now: <strong>${running}</strong>`
         }
       </p>`;
@@ -242,7 +239,7 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
   return html`<h2>What it would change</h2>
     ${
       current === undefined
-        ? html`<p>What is there now can’t be read.</p>`
+        ? html`<p>The current state can’t be read.</p>`
         : html`<p>
             Fields that it sets, beside what the API shows now. The request above is what counts.
           </p>`

@@ -91,7 +91,7 @@ const toLogin = (context: Context, token: string | undefined): void => {
   if (context.method === 'GET' && token === undefined && from === 'cross-site')
     return givePage(context, {
       title: 'One moment',
-      body: html`<p><a href="${context.path}">Go on</a></p>`,
+      body: html`<p><a href="${context.path}">Continue</a></p>`,
       goOn: context.path,
     });
   const next = context.method === 'GET' ? `?next=${encodeURIComponent(context.path)}` : '';

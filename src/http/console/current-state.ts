@@ -85,7 +85,7 @@ const askedBy = (
     body: undefined,
     signal: () => new AbortController().signal,
     room: () => {
-      throw new Error('what is read for a page is no answer to a client');
+      throw new Error('an answer for a page cannot be sent to a client');
     },
     localPool: (name) => name,
     incoming: {

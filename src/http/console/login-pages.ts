@@ -58,7 +58,7 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
       const link = new URLSearchParams(context.querystring).get('token') ?? '';
       const isGood = await people.isLinkGood(link);
       givePage(context, {
-        title: 'Log in by a link',
+        title: 'Log in with a link',
         status: isGood ? 200 : 403,
         body: isGood ? linkBody(link) : LINK_GONE,
       });
@@ -88,8 +88,8 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
       });
       context.append('Set-Cookie', openIdCookie(sealed));
       givePage(context, {
-        title: 'On to the provider',
-        body: html`<p><a href="${url}">Go on to log in</a></p>`,
+        title: 'Continue to the provider',
+        body: html`<p><a href="${url}">Continue to log in</a></p>`,
         goOn: url,
       });
     },
@@ -121,7 +121,7 @@ const enter = ({ context, fields }: PageRequest, { token, device, ...login }: Lo
   const next = nextOf(login.next ?? fields.get('next')) ?? HOME;
   givePage(context, {
     title: 'Logged in',
-    body: html`<p><a href="${next}">Go on</a></p>`,
+    body: html`<p><a href="${next}">Continue</a></p>`,
     goOn: next,
   });
 };

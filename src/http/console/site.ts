@@ -19,7 +19,8 @@ export const siteOf = (request: IncomingMessage, url: string | undefined): strin
   if (!LOOPBACK.test(host))
     throw new Refusal(
       'NOT_FOUND',
-      'the console is on loopback addresses alone; console.url gives it another address',
+      'the console is only available on loopback addresses; set console.url to use another ' +
+        'address',
     );
   return `${'encrypted' in request.socket ? 'https' : 'http'}://${host.toLowerCase()}`;
 };
@@ -27,5 +28,5 @@ export const siteOf = (request: IncomingMessage, url: string | undefined): strin
 /** Refuses a write without an Origin, or from another one. */
 export const checkOrigin = ({ headers }: IncomingMessage, site: string): void => {
   if (headers.origin !== site)
-    throw forbidden(`this is for pages of ${site} alone: the Origin header must be exactly that`);
+    throw forbidden(`only pages of ${site} may send this: the Origin header must be exactly that`);
 };

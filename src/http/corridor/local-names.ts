@@ -49,7 +49,7 @@ const IS_LOCAL: Readonly<Record<NameKind, (local: string) => boolean>> = {
 
 const FORMS: Readonly<Record<NameKind, string>> = {
   sandbox: 'must be a UUID, or {clusterID}.{uuid}',
-  pool: 'must be a name, or {clusterID}::{name}; an image is not chosen here',
+  pool: 'must be a name, or {clusterID}::{name}; an image cannot be named here',
   instance: 'must be an id, or {clusterID}.{id}',
   actor: 'must be a name, or {clusterID}:: and a name',
 };

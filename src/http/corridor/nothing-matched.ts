@@ -18,7 +18,7 @@ export const nothingMatched =
     if (!POOL_WITH_IMAGE.test(context.path))
       throw new Refusal('NOT_FOUND', 'there is nothing at this path');
     await clients.authenticate(context.req);
-    throw invalidArgument('name', 'must not hold //; an image is not chosen here');
+    throw invalidArgument('name', 'must not contain //; an image cannot be named here');
   };
 
 export const methodNotAllowed = (context: Context, allowed: readonly string[]): never => {

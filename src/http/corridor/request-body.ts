@@ -155,7 +155,7 @@ const readBytes = (
     };
     const onGone = (): void => {
       settle();
-      reject(new ClientGone('the body was cut'));
+      reject(new ClientGone('the body ended too early'));
     };
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });

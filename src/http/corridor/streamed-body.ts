@@ -33,7 +33,7 @@ export const arrivingBytes = (request: IncomingMessage, response: ServerResponse
     content.push(null);
   };
   const onGone = (): void => {
-    content.destroy(new ClientGone('the body was cut'));
+    content.destroy(new ClientGone('the body ended too early'));
   };
   const leave = (): void => {
     clearInterval(timer);
@@ -44,7 +44,7 @@ export const arrivingBytes = (request: IncomingMessage, response: ServerResponse
     silent = !request.isPaused() && socket.bytesRead === read ? silent + 1 : 0;
     read = socket.bytesRead;
     if (silent < LOOKS) return;
-    content.destroy(unavailable('the body does not arrive; try again'));
+    content.destroy(unavailable('no more of the body arrived; try again'));
   };
   const content = new Readable({
     highWaterMark: 256 * 1024,

@@ -133,7 +133,7 @@ const unescapedAt = (
 ): string => {
   const value = unescaped(text.slice(at, end + 1));
   if (LONE_SURROGATE.test(value))
-    throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
+    throw invalidArgument(fieldOf(frames), 'contains half a surrogate pair');
   return value;
 };
 

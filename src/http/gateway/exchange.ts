@@ -112,7 +112,7 @@ const attempt = (
     const stopBody = sendBody(request, asked, {
       clock,
       moved: sent,
-      stalled: () => fail(endpointTimeout('it takes nothing of the request')),
+      stalled: () => fail(endpointTimeout('it does not read the request')),
     });
     response.once('close', gone);
     // Not a failure once the answer has begun.
@@ -135,7 +135,7 @@ const attempt = (
           error instanceof Refusal
             ? error
             : endpointUnreachable(
-                'its answer can not be passed on: ' +
+                'its answer cannot be passed on: ' +
                   `${error instanceof Error ? error.message : String(error)}`,
               ),
         );
@@ -221,7 +221,7 @@ export const passOn = (
     response.end();
     if (!answer.complete) answer.destroy();
   };
-  const stalled = (): void => fail(endpointTimeout('its client takes nothing of the answer'));
+  const stalled = (): void => fail(endpointTimeout('its client does not read the answer'));
   passBody(answer, response, { clock, moved: endpoint.touch, stalled, stallMs: STALL_MS, whole });
   answer.on('error', (error) => {
     if (!complete) fail(error);
@@ -253,14 +253,14 @@ export const failureOf = (
 ): Error => {
   const code = String(error.code ?? '');
   if (reused && STALE.has(code))
-    return new StaleConnection('a kept connection ended', { cause: error });
+    return new StaleConnection('a reused connection ended', { cause: error });
   if (error instanceof PortUnreachable) return endpointUnreachable(error.message);
   if (error instanceof InstanceGone) return sandboxNotRunning('Stopping');
-  if (error.name === 'TimeoutError') return endpointTimeout('it takes no connection');
+  if (error.name === 'TimeoutError') return endpointTimeout('it does not accept the connection');
   if (error instanceof Refusal || code === '') return error;
   return endpointUnreachable(
     WORDS[code] ??
-      (code.startsWith('HPE_') ? 'what it says is not valid HTTP' : 'the connection broke'),
+      (code.startsWith('HPE_') ? 'its answer is not valid HTTP' : 'the connection broke'),
   );
 };
 

@@ -249,7 +249,7 @@ const stillWanted = async (
 };
 
 const proven = (target: EndpointTarget | undefined): EndpointTarget => {
-  if (!target) throw new Error('a request came to the gateway that is none of its own');
+  if (!target) throw new Error('the request is not for an endpoint');
   return target;
 };
 

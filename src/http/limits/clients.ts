@@ -106,7 +106,7 @@ export const clientsOf = ({
 /** With both, the caller would be ambiguous. */
 export const refuseKeyBesideSession = (request: IncomingMessage): void => {
   if (request.headers['service-api-key'] !== undefined && hasSessionCookie(request))
-    throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');
+    throw invalidArgument('SERVICE-API-KEY', 'must not be sent with the cookie of a session');
 };
 
 const TOLD_BEFORE_MS = 14 * 24 * 60 * 60_000;

@@ -56,6 +56,7 @@ export const wasCutShort = (response: ServerResponse): boolean => cut.has(respon
 
 const STOPPED = prepared(
   unavailable(
-    'the daemon stops; it is not known whether this took effect: look before you repeat it',
+    'the daemon is stopping, and the outcome is unknown; check the result before you repeat ' +
+      'the request',
   ),
 );

@@ -5,7 +5,7 @@ import { unavailable, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 export const overloaded = (): Refusal =>
-  unavailable('too many requests are under way; try again shortly');
+  unavailable('too many requests are in progress; try again shortly');
 
 /**
  * One tenant may use half of the slots, and a quarter for one kind of operation. Operations that

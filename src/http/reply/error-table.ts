@@ -113,16 +113,19 @@ const row =
  * daemon; most mean that the client may retry.
  */
 const FAILURES: readonly FailureRow[] = [
-  row(OutcomeUnknown, () => 'it is not known whether this took effect; look before you repeat it'),
+  row(
+    OutcomeUnknown,
+    () => 'the outcome is unknown; check the result before you repeat the request',
+  ),
   (error) =>
     error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined,
   row(NotJoinable, ({ message }) => message),
-  row(RecordConflict, () => 'it was changed meanwhile; try again'),
-  row(RecordExists, () => 'it was made meanwhile; try again'),
-  row(LeaseLost, () => 'another replica does this now; try again'),
+  row(RecordConflict, () => 'another request changed it; try again'),
+  row(RecordExists, () => 'another request created it; try again'),
+  row(LeaseLost, () => 'another replica is responsible for this now; try again'),
   row(NoPlace, ({ message }) => message),
   row(ContainerGone, ({ message }) => message),
-  row(InstanceGone, () => 'the sandbox ended meanwhile; look again'),
+  row(InstanceGone, () => 'the sandbox has ended'),
   row(LogsGone, ({ message }) => message),
   row(PortUnreachable, ({ message }) => message),
   row(DefinitionRefused, ({ message }) => message),

@@ -51,7 +51,7 @@ export const inNamespace = (row: Route): Route => {
 const queryWith = ({ query, operationId }: Route): z.ZodType => {
   if (query === undefined) return z.object(NAMESPACE);
   if (query instanceof z.ZodObject) return query.extend(NAMESPACE);
-  throw new Error(`the query of ${operationId} is no object`);
+  throw new Error(`the query of ${operationId} is not an object`);
 };
 
 const paramsWith = (params: NonNullable<Route['params']>): NonNullable<Route['params']> => {
@@ -83,7 +83,7 @@ const moved = (row: Route, request: Request): Request => {
   if (row.params && named !== undefined && caller.role !== 'admin')
     throw row.params.otherwise({ ...params });
   if (named !== undefined && named !== namespace)
-    throw invalidArgument('namespace', `is another than that of ${named}/${name}`);
+    throw invalidArgument('namespace', `must be ${named}, as in ${named}/${name}`);
   return {
     ...request,
     query,

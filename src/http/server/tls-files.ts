@@ -9,7 +9,8 @@ import type { TlsIdentity } from './listener.ts';
 const LOOK_EVERY_MS = 10_000;
 /** Public: file and cause go only to the log. */
 const NOT_USED =
-  'the new certificate and its key can not be used, so the one before is served: see the log';
+  'the new certificate and its key cannot be used, and the previous certificate is still ' +
+  'served; see the log';
 
 export interface TlsFilesDeps {
   readonly certFile: string;

@@ -189,7 +189,7 @@ class ProcessWire {
     const refusal = refusalOf(error);
     const told = {
       type: 'error',
-      error: refusal?.message ?? 'it could not be done',
+      error: refusal?.message ?? 'the operation failed',
       errorCode: refusal?.code ?? 'INTERNAL',
     };
     this.#stream.push(frameOf('message', '', Buffer.from(JSON.stringify(told))));

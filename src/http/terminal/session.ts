@@ -292,11 +292,11 @@ const readControlFrame = (
   of: 'shell' | 'process' = 'shell',
 ): ControlFrame | { readonly problem: string } => {
   if (bytes.length > MAX_CONTROL_BYTES)
-    return { problem: `a text frame holds at most ${MAX_CONTROL_BYTES} bytes of JSON` };
+    return { problem: `a text frame has at most ${MAX_CONTROL_BYTES} bytes of JSON` };
   const fields = parseObject(bytes.toString('utf8'));
   if (!fields)
     return {
-      problem: 'a text frame must be a JSON object; bytes for the terminal go in binary frames',
+      problem: 'a text frame must be a JSON object; input for the terminal goes in binary frames',
     };
   const { type, cols, rows, name } = fields;
   if (type === 'resize') {

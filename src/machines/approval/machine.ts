@@ -64,12 +64,12 @@ export const approvalMachine = setup({
       on: { DEADLINE: { guard: 'due', actions: ['askExpire', 'arm'] } },
     },
     approved: {
-      description: 'granted, and not used yet, or good for a session',
+      description: 'granted and not used yet, or valid for a session',
       entry: 'arm',
       on: { DEADLINE: { guard: 'due', actions: ['askExpire', 'arm'] } },
     },
     consuming: {
-      description: 'used, and it is not known yet what came of it: a repetition finds out',
+      description: 'used, and its outcome is not known yet; a repeated request finds it out',
       entry: 'arm',
       on: { DEADLINE: { guard: 'due', actions: ['askSettle', 'arm'] } },
     },

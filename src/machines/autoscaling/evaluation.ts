@@ -177,7 +177,7 @@ const demandWords = (
   { scaleUpPolicy: { mode } }: AutoscalingGroup,
   buffer: number,
 ): string =>
-  `${running} running, ${idle} idle, ${starting} starting, ${pending} asked for; ${mode} ` +
+  `${running} running, ${idle} idle, ${starting} starting, ${pending} requested; ${mode} ` +
   `wants ${buffer} idle`;
 
 const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
@@ -227,7 +227,10 @@ const shrunk = (
   const excess = desired - Math.max(target, wanted, boundsOf(slots, group).least);
   if (excess <= 0) return { slots, limitedBy: [] };
   if (memory.grewAt > 0 && now - memory.grewAt < protectionWindowSeconds * 1_000) {
-    return { slots, limitedBy: [`nothing goes for ${protectionWindowSeconds} s after a scale-up`] };
+    return {
+      slots,
+      limitedBy: [`no scale-down for ${protectionWindowSeconds} s after a scale-up`],
+    };
   }
   const fewer = cut(slots, excess, spareOf);
   const kept = excess - (desired - sumOf(fewer, ({ to }) => to));
@@ -235,7 +238,10 @@ const shrunk = (
     slots: fewer,
     limitedBy:
       kept > 0
-        ? [`${kept} more are younger than ${protectionWindowSeconds} s, or their member's least`]
+        ? [
+            `${kept} more instances are younger than ${protectionWindowSeconds} s, or within a ` +
+              "member's minimum",
+          ]
         : [],
   };
 };

@@ -100,22 +100,22 @@ const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly 
   const holds: Hold[] = [];
   if (mode === 'Conservative' && seen.starting > 0)
     holds.push({
-      why: `Conservative waits for ${seen.starting} that are starting`,
+      why: `Conservative waits for ${seen.starting} starting instances`,
       until: undefined,
     });
   if (now < patientUntil)
     holds.push({
-      why: `too few are idle for less than ${idleThresholdSeconds} s`,
+      why: `too few instances are idle, for less than ${idleThresholdSeconds} s`,
       until: patientUntil,
     });
   if (isQuiet(seen, moment))
     holds.push({
-      why: `none is idle, and no claim came for ${idleZeroQuietWindowSeconds} s`,
+      why: `no instance is idle, and no claim came for ${idleZeroQuietWindowSeconds} s`,
       until: undefined,
     });
   if (now < coolUntil)
     holds.push({
-      why: `cooldown: ${inSeconds(coolUntil - now)} are left of ${cooldownSeconds} s`,
+      why: `cooldown: ${inSeconds(coolUntil - now)} left of ${cooldownSeconds} s`,
       until: coolUntil,
     });
   return holds;
@@ -146,16 +146,13 @@ const boundsLeft = (
   return [
     {
       most: most - seen.desired,
-      why: `the group's most is ${most}`,
-      limits: [{ reason: 'MaxReplicasReached', message: `the group's most is ${most}` }],
+      why: `the group's maximum is ${most}`,
+      limits: [{ reason: 'MaxReplicasReached', message: `the group's maximum is ${most}` }],
     },
     { most: quota, why: NO_QUOTA.message, limits: [NO_QUOTA] },
     {
       most: sumOf(slots, roomOf),
-      why:
-        refusals.length > 0
-          ? refusals.map(({ why }) => why).join('; ')
-          : 'no member has room for more',
+      why: refusals.length > 0 ? refusals.map(({ why }) => why).join('; ') : 'no member can grow',
       limits: refusals.map(({ limit }) => limit),
     },
   ];
@@ -173,7 +170,7 @@ const quotaOf = (slots: readonly Slot[]): number => {
   return left.length === 0 ? Number.MAX_SAFE_INTEGER : left.reduce((sum, each) => sum + each, 0);
 };
 
-const NO_QUOTA: GrowthLimit = { reason: 'QuotaReached', message: 'the quota allows no more' };
+const NO_QUOTA: GrowthLimit = { reason: 'QuotaReached', message: 'the quota is used up' };
 
 interface Refusal {
   readonly why: string;
@@ -183,15 +180,15 @@ interface Refusal {
 const refusalOf = (slot: Slot, memory: GroupMemory, now: number): Refusal | undefined => {
   const { name, seen, ceiling, to } = slot;
   const saturation = getOwn(memory.saturated, name);
-  if (!seen.reachable) return refused('MemberUnreachable', `${name} is out of reach`);
+  if (!seen.reachable) return refused('MemberUnreachable', `${name} cannot be reached`);
   if (saturation)
     return {
       why: `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`,
       limit: SATURATED[saturation.reason](name),
     };
-  if (to >= ceiling) return refused('MaxReplicasReached', `${name} has its most, ${ceiling}`);
+  if (to >= ceiling) return refused('MaxReplicasReached', `${name} has its maximum, ${ceiling}`);
   if (seen.quota !== undefined && to - seen.desired >= seen.quota)
-    return { why: `${name}: the quota allows no more`, limit: NO_QUOTA };
+    return { why: `${name}: the quota is used up`, limit: NO_QUOTA };
   return undefined;
 };
 
@@ -204,7 +201,7 @@ const SATURATED: Readonly<Record<TroubleReason, (member: string) => GrowthLimit>
   quota: () => NO_QUOTA,
   unschedulable: (member) => ({
     reason: 'MemberUnschedulable',
-    message: `there is no place for instances of ${member}`,
+    message: `no capacity for instances of ${member}`,
   }),
   'start failures': (member) => ({
     reason: 'MemberStartFailures',

@@ -108,7 +108,7 @@ export const envMemberMachine = setup({
           ],
         },
         settled: {
-          description: 'its pool is as its env asks, or nothing can be done for it from here',
+          description: 'its pool matches its env, or this replica can do nothing for it',
           entry: 'lookAgain',
           on: {
             FACT: { target: 'deciding', actions: 'keepFact' },
@@ -116,7 +116,9 @@ export const envMemberMachine = setup({
           },
         },
         pausing: {
-          description: 'what it lacks is not asked for yet: it was a moment ago, or just failed',
+          description:
+            'it waits before it requests the next change: it has just requested one, or a ' +
+            'request failed',
           entry: 'lookAgain',
           on: {
             FACT: { target: 'deciding', actions: 'keepFact' },
@@ -124,7 +126,7 @@ export const envMemberMachine = setup({
           },
         },
         asking: {
-          description: 'what it lacks was asked for, and the answer is awaited',
+          description: 'a change was requested, and its answer is awaited',
           entry: ['ask', 'lookWhenGrowing'],
           on: {
             CARRIED_OUT: { target: 'deciding', actions: 'noteDone' },

@@ -329,7 +329,7 @@ const HELD: Word = {
   type: 'Progressing',
   status: 'False',
   reason: 'UpdateHeld',
-  message: 'autoUpdate is off: what changed waits for sync-template',
+  message: 'autoUpdate is off: changes wait for sync-template',
 };
 const AS_EXPECTED: Word = { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '' };
 
@@ -350,8 +350,8 @@ const progressOf = ({ rollout, breaker, updateRevision, proven, held }: Conditio
         status: 'True',
         reason: 'RollingOut',
         message:
-          'instances are replaced by such of revision ' +
-          `${updateRevision}${proven ? '' : ', of which the first are to show that they live'}`,
+          `instances are being replaced with revision ${updateRevision}` +
+          (proven ? '' : '; the first of them must become ready'),
       };
     case 'blocked':
       return {
@@ -359,8 +359,8 @@ const progressOf = ({ rollout, breaker, updateRevision, proven, held }: Conditio
         status: 'False',
         reason: 'RolloutBlocked',
         message:
-          `revision ${updateRevision} does not start, what is left of older instances ` +
-          `stays: ${breaker.reason}`,
+          `revision ${updateRevision} does not start, and older instances remain: ` +
+          breaker.reason,
       };
   }
 };

@@ -15,7 +15,7 @@ const claiming = sandboxSetup.createStateConfig({
   },
   states: {
     writing: {
-      description: 'a claim of it is being written',
+      description: 'a claim is being written',
       entry: 'claim',
       on: {
         // Once another claim won, ours cannot succeed.
@@ -54,7 +54,7 @@ const claiming = sandboxSetup.createStateConfig({
     },
     /** Repeats the conditional write, which succeeds once or never. */
     retrying: {
-      description: 'a claim has not landed; it is written once more',
+      description: 'a claim was not written; it is written again',
       entry: 'awaitRepeat',
       on: {
         FACT: { target: 'deciding', actions: 'learn' },
@@ -128,7 +128,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
       },
       states: {
         available: {
-          description: 'it is ready, and nobody has claimed it',
+          description: 'it is ready and unclaimed',
           always: { guard: 'unavailable', target: 'unavailable' },
           on: {
             CLAIM: [
@@ -143,14 +143,14 @@ export const sandboxMachine = sandboxSetup.createMachine({
         },
         unavailable: {
           tags: ['notReady'],
-          description: 'it was ready before, and is not claimable now',
+          description: 'it was ready before, and cannot be claimed now',
           always: { guard: 'available', target: 'available' },
         },
       },
     },
     claiming,
     running: {
-      description: 'it is claimed; it ends when its owner or a timeout says so, or when it dies',
+      description: 'it is claimed, until its owner deletes it, a timeout ends it, or it dies',
       entry: 'awaitExpiry',
       always: [
         { guard: 'gone', target: 'stopping.releasing', actions: 'died' },

@@ -17,7 +17,7 @@ export const starting = sandboxSetup.createStateConfig({
       initial: 'launching',
       states: {
         launching: {
-          description: 'its launch was asked for, and is not answered yet',
+          description: 'its launch was requested, and is not answered yet',
           entry: ['awaitLaunch', 'launch'],
           on: {
             LAUNCH_UNKNOWN: { target: 'uncertain' },
@@ -27,14 +27,15 @@ export const starting = sandboxSetup.createStateConfig({
           },
         },
         uncertain: {
-          description: 'nobody knows whether its launch landed; it is repeated under the same id',
+          description:
+            'the outcome of its launch is unknown; the launch is repeated with the same id',
           entry: 'awaitRetry',
           on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
         },
         /** Another replica leads: continue only if the launch took effect. */
         abandoned: {
           description:
-            'another replica leads its pool now; it is gone on with only if its launch landed',
+            'another replica leads its pool now; it continues only if its launch succeeded',
           entry: ['awaitRetry', 'look'],
           on: {
             FACT: [
@@ -51,7 +52,8 @@ export const starting = sandboxSetup.createStateConfig({
         },
         /** An earlier attempt may have succeeded; the record decides. */
         refused: {
-          description: 'its launch was refused; its record tells whether an earlier attempt landed',
+          description:
+            'its launch was refused; its record shows whether an earlier attempt succeeded',
           entry: ['awaitRetry', 'look'],
           on: {
             FACT: [
@@ -78,7 +80,7 @@ export const starting = sandboxSetup.createStateConfig({
     },
     booting: {
       tags: ['awaited', 'notReady'],
-      description: 'it was launched, and is awaited to become ready',
+      description: 'it was launched, and is not ready yet',
       entry: 'awaitStart',
       always: [
         { guard: 'ending', target: '#sandbox.stopping' },

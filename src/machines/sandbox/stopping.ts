@@ -18,7 +18,7 @@ export const stopping = sandboxSetup.createStateConfig({
       ],
     },
     retiring: {
-      description: 'nobody needs it; its record is being deleted, unless somebody claims it first',
+      description: 'it is not needed; its record is being deleted, unless it is claimed first',
       tags: ['endUnderWay', 'endNotDurable'],
       entry: ['awaitRetry', 'retire'],
       on: {
@@ -36,7 +36,7 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     verifying: {
-      description: 'it is not known whether its record was deleted; it is being read',
+      description: 'its record may have been deleted; it is being read',
       tags: ['endFailed', 'endNotDurable'],
       entry: ['awaitRetry', 'look'],
       on: {
@@ -49,7 +49,7 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     retireFailed: {
-      description: 'its record could not be deleted; that is tried again',
+      description: 'its record could not be deleted; trying again',
       tags: ['endFailed', 'endNotDurable'],
       entry: 'awaitRetry',
       on: {
@@ -67,7 +67,7 @@ export const stopping = sandboxSetup.createStateConfig({
     },
     /** Saves the end first; later failures cannot undo it. */
     releasing: {
-      description: 'that it ends is being written',
+      description: 'its end is being written',
       tags: ['endUnderWay', 'endNotDurable'],
       entry: ['awaitRetry', 'release'],
       on: {
@@ -79,14 +79,14 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     releaseFailed: {
-      description: 'that it ends could not be written; that is tried again',
+      description: 'its end could not be written; trying again',
       tags: ['endFailed', 'endNotDurable'],
       entry: 'awaitRetry',
       on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
     },
     /** The leader checks only if no fact comes in time. */
     waiting: {
-      description: 'that it ends is durable; nothing of it must run any more before it is closed',
+      description: 'its end is durable; its processes must end before it is closed',
       tags: ['endDurable'],
       entry: 'awaitGone',
       always: { guard: 'goneEntirely', target: 'closing' },
@@ -97,7 +97,7 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     awaitingLeader: {
-      description: "what is left to do is the leader's; what that did comes as a fact",
+      description: 'the leader does the rest; its results arrive as facts',
       entry: 'awaitLeader',
       always: { guard: 'forgottenAndGone', target: '#sandbox.completed' },
       on: {
@@ -121,7 +121,7 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     closeFailed: {
-      description: 'its history, quota and record could not be closed; that is tried again',
+      description: 'its history, quota and record could not be closed; trying again',
       tags: ['endDurable'],
       entry: 'awaitRetry',
       on: {

@@ -31,7 +31,7 @@ export const decidedThere = (body: object, clusterId: string): object => {
   const hint = isHeld
     ? `nothing was done; a rule of the cluster ${clusterId} holds it: an operator of that ` +
       `cluster decides, in its own console, at /console/approvals; ${THEN}`
-    : `it is the cluster ${clusterId} that denies it, by its own rules`;
+    : `a rule of the cluster ${clusterId} denies it`;
   return { ...body, detail: { ...said, clusterID: clusterId, hint } };
 };
 
@@ -44,19 +44,19 @@ export const approvalDenied = (
         detail: {
           approvalId: denied.id,
           ...(denied.reason === undefined ? {} : { reason: denied.reason }),
-          hint: 'it can be asked for again later, or in another form',
+          hint: 'the request can be sent again later, or changed',
         },
       })
     : new Refusal(
         'APPROVAL_DENIED',
         'the policy of this deployment denies such requests; no approval can allow them',
-        { detail: { hint: 'sandpool approvals explain says which rule does' } },
+        { detail: { hint: '`sandpool approvals explain` shows the rule' } },
       );
 
 /** A connection, or a call of another protocol, can't wait. */
 export const heldOneByOne = (operation: string): Refusal =>
-  new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
-    detail: { hint: 'a connection can not wait; send the requests one by one at the REST API' },
+  new Refusal('APPROVAL_DENIED', `a rule requires a person to approve ${operation}`, {
+    detail: { hint: 'a connection cannot wait for approval; send single requests to the REST API' },
   });
 
 export const consoleSessionRequired = (): Refusal =>
@@ -75,12 +75,12 @@ export const logInAgain = (): Refusal =>
 export const ownApproval = (): Refusal =>
   new Refusal(
     'FORBIDDEN',
-    'you asked for this yourself, with a key of yours or one that it made; ' +
-      'another operator decides',
+    'you sent this request, with your own key or a key that it created; another operator ' +
+      'must decide',
   );
 
 export const alreadyDecided = (status: string): Refusal =>
-  new Refusal('ALREADY_DECIDED', 'this approval is decided, and that is final', {
+  new Refusal('ALREADY_DECIDED', 'this approval was decided, and decisions are final', {
     detail: { status },
   });
 
@@ -90,37 +90,39 @@ export const approvalNotFound = (): Refusal =>
 export const tooManyPending = (limit: number): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    `you have ${limit} requests that wait for a person, which is the most; wait for a decision`,
+    `${limit} of your requests wait for approval, which is the maximum; wait for a decision`,
     { retryAfter: 30 },
   );
 
 export const tooManyOpen = (): Refusal =>
-  new Refusal('UNAVAILABLE', 'too many requests wait for a person; try again later', {
+  new Refusal('UNAVAILABLE', 'too many requests wait for approval; try again later', {
     retryAfter: 30,
   });
 
 export const tooManyWait = (limit: number): Refusal =>
   new Refusal(
     'TOO_MANY_WAITING',
-    `${limit} of your requests wait for a decision already; ask without waitApprovalSeconds`,
+    `${limit} of your requests are already waiting for a decision; send this one without ` +
+      'waitApprovalSeconds',
     { retryAfter: 5 },
   );
 
 export const tooLargeToApprove = (limit: number): Refusal =>
   new Refusal(
     'PAYLOAD_TOO_LARGE',
-    `a request that waits for a person has a body of at most ${limit} bytes`,
+    `a request that needs approval can have a body of at most ${limit} bytes`,
   );
 
 /** Another object has the approval's name now. */
 export const madeAnew = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'what this request names was made anew while it waited; nothing was done, ask again',
+    'the resource was recreated while the request waited for approval; nothing was done. ' +
+      'Send the request again',
   );
 
 export const sessionOver = (id: string): Refusal =>
-  new Refusal('CONFLICT', 'what was approved for this session is over; ask again', {
+  new Refusal('CONFLICT', 'the approval for this session has ended; send the request again', {
     detail: { approvalId: id },
   });
 
@@ -128,7 +130,7 @@ export class ApprovalUsed extends Refusal {
   constructor(id: string) {
     super(
       'CONFLICT',
-      'this was approved and used a moment ago; look what came of it before you ask again',
+      'the approval was just used; check the result before you send the request again',
       { detail: { approvalId: id } },
     );
   }
@@ -139,7 +141,8 @@ export class EffectIsOver extends Refusal {
   constructor() {
     super(
       'CONFLICT',
-      'what was approved was done, and is over by now; nothing was done again, ask anew',
+      'the approved request was carried out, and its result is gone; nothing was done ' +
+        'again. Send the request again for a new approval',
       { detail: { outcome: IS_OVER } },
     );
   }

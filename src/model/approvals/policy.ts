@@ -76,7 +76,7 @@ export const parseRule = (text: string): PolicyRule | string => {
   const found = conditionsIn(text, parts);
   if (typeof found === 'string') return found;
   const { given, body, onceOnly } = found;
-  if (onceOnly && verdict !== 'require') return `"${text}": once is for require alone`;
+  if (onceOnly && verdict !== 'require') return `"${text}": once can only be used with require`;
   const [key] = given.get('key') ?? [];
   const rule: PolicyRule = {
     text: [verdict, ...parts].join(' '),
@@ -139,14 +139,14 @@ const faultAmong = (rule: PolicyRule): string | undefined => {
     ...(rule.operations?.filter((name) => !Object.hasOwn(HELD_OPERATIONS, name)) ?? []),
     ...(rule.paths?.filter((pattern) => !all.some(({ path }) => reaches(pattern, path))) ?? []),
   ];
-  if (unknown.length > 0) return `"${rule.text}" names what no request is: ${unknown.join(', ')}`;
+  if (unknown.length > 0) return `"${rule.text}" matches no request with ${unknown.join(', ')}`;
   const holdsForAny = all.some(
     (each) =>
       mayConcern(rule, each) &&
       (!rule.body || WITH_BODY.has(each.method)) &&
       (rule.paths?.some((path) => reaches(path, each.path)) ?? true),
   );
-  return holdsForAny ? undefined : `"${rule.text}" holds for no operation`;
+  return holdsForAny ? undefined : `"${rule.text}" matches no operation`;
 };
 
 export const mayConcern = (
@@ -245,7 +245,7 @@ const faultOf = (name: (typeof CONDITIONS)[number], value: string): string | und
         ? undefined
         : 'must be a path such as /sandboxpools/* or /admin/**, without /v1, query and host';
     default:
-      return /^[A-Za-z0-9.-]{1,128}$/.test(value) ? undefined : 'must be names, with | between';
+      return /^[A-Za-z0-9.-]{1,128}$/.test(value) ? undefined : 'must be names, separated by |';
   }
 };
 

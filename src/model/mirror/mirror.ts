@@ -138,8 +138,8 @@ export class Mirror<T> {
       }
       if (found && !before && this.#isUnreported(found, passed))
         this.#wentBack(
-          `${key} is of revision ${found.revision}, and the watch, which had passed ` +
-            `${passed}, did not tell of it`,
+          `${key} has revision ${found.revision}, which the watch did not report although ` +
+            `it had passed ${passed}`,
         );
       if (found) return this.#put(found, 'ahead');
       const known = this.#entries.get(key);
@@ -152,7 +152,7 @@ export class Mirror<T> {
     const [before, epoch] = [this.#revision, this.#epoch];
     return (made) => {
       if (before !== '' && epoch === this.#epoch && isNewer(before, made.revision))
-        this.#wentBack(`what was made after revision ${before} has revision ${made.revision}`);
+        this.#wentBack(`an object created after revision ${before} has revision ${made.revision}`);
       this.#put(made, 'ahead');
     };
   }

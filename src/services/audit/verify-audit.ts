@@ -83,7 +83,8 @@ class Verifier {
       this.#afterGarbage = true;
       return;
     }
-    if (!ended) this.#find('cut', 'the last line of the file has no line break');
+    if (!ended)
+      this.#find('cut', 'the last line of the file is incomplete: it ends without a line break');
     if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash differs`);
     this.#place(line);
     this.#checkKnown(line);

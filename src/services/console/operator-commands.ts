@@ -73,8 +73,8 @@ export class OperatorCommands {
     if (!change)
       throw new Refusal(
         'FEATURE_DISABLED',
-        'operators are kept in operators.json of the Secret; `sandpool operators entry` makes ' +
-          'an entry for it, and its "locked" is a list of identities',
+        'operators are stored in operators.json of the Secret: create an entry with ' +
+          '`sandpool operators entry`, and list locked identities under "locked"',
       );
     return change;
   }

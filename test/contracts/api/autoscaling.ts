@@ -110,7 +110,7 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
       await untilAnswered(200, () =>
         ask().put(`/envs/${env}/autoscaling/groups/${member}`, { ...SHORT, maxReplicas: 0 }),
       );
-      const most = "the group's most is 0";
+      const most = "the group's maximum is 0";
       const limited = async (): Promise<unknown> =>
         conditionIn((await untilAnswered(200, () => ask().get(`/envs/${env}`))).text);
       const refused = async (): Promise<void> => {

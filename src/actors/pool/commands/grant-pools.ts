@@ -132,14 +132,13 @@ class PoolGrant implements Grant<PoolRecord> {
     const { owner } = this.#pool;
     const { team, user } = owner;
     const used = await this.#deps.coordination.used(owner).catch(() => undefined);
-    const taken = used ? `, ${inWords(resource, used[resource])} of them are used` : '';
+    const taken = used ? `, ${inWords(resource, used[resource])} are used` : '';
     return {
       reason: 'QuotaExceeded',
       message:
         `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and ` +
-        `this takes ${inWords(resource, more)} more; ` +
-        `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ` +
-        `${user} --admin`,
+        `this needs ${inWords(resource, more)} more; request less, free some, or let an admin ` +
+        `raise the limit: sandpool quotas set ${team} ${user} --admin`,
     };
   }
 }

@@ -185,7 +185,7 @@ const entryLeaf = (action: Action): Command =>
 const withRole = (command: Command): Command =>
   command
     .addOption(
-      new Option('--role <role>', 'what the operator may do')
+      new Option('--role <role>', 'permissions of the operator')
         .choices(['viewer', 'operator', 'admin'])
         .default('operator'),
     )

@@ -98,7 +98,8 @@ const admitted = (
   if (endsAt !== undefined)
     context.set(
       'Warning',
-      `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`,
+      `299 - "this API key expires at ${new Date(endsAt).toISOString()}; create another key ` +
+        'in time"',
     );
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;

@@ -29,7 +29,7 @@ export const namedCluster = ({ row, request, context, clusterId }: Named): strin
   if (whyHere !== undefined && (asked ?? clusterId) !== clusterId)
     throw invalidArgument('clusterID', whyHere);
   if (asked !== undefined && (poolsCluster(request.query) ?? asked) !== asked)
-    throw invalidArgument('clusterID', 'is another one than that of poolName');
+    throw invalidArgument('clusterID', 'must be the cluster of poolName');
   return asked === clusterId ? undefined : asked;
 };
 
@@ -46,10 +46,11 @@ const poolsCluster = (query: unknown): string | undefined => {
   return typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
 };
 
-const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';
-/** They create only on this cluster. */
+const KEY_IS_MADE_HERE =
+  'must be this cluster, which stores the key; promote the key to use it on other clusters';
+/** They create only on this cluster; with the message for another one. */
 const MADE_HERE: Readonly<Record<string, string>> = {
-  createEnv: 'must be this cluster, which keeps the env; its members have a clusterID each',
+  createEnv: 'must be this cluster, which stores the env; each of its members has a clusterID',
   createApiKey: KEY_IS_MADE_HERE,
   createApiKeyForTenant: KEY_IS_MADE_HERE,
 };
@@ -65,6 +66,6 @@ const namedByBody = (
   if (clusterID === undefined || !querystring.includes('clusterID')) return clusterID;
   const others = new URLSearchParams(querystring).getAll('clusterID');
   if (others.some((other) => other !== clusterID))
-    throw invalidArgument('clusterID', 'is another one in the query');
+    throw invalidArgument('clusterID', 'must be the same as in the query');
   return clusterID;
 };

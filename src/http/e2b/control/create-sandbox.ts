@@ -94,11 +94,11 @@ const missingPool = async (
   );
   const isOfInterpreter = name === INTERPRETER;
   const template = hasTemplate || isOfInterpreter ? name : 'default';
-  const line = `make it: sandpool pools create ${name} --template ${template}`;
+  const line = `create it: sandpool pools create ${name} --template ${template}`;
   return new Refusal(
     'POOL_NOT_FOUND',
     isOfInterpreter && !hasTemplate
-      ? `${what}, nor its template; an admin makes that first: ${OF_INTERPRETER}; then ${line}`
+      ? `${what}, and no template; an admin creates the template: ${OF_INTERPRETER}; then ${line}`
       : `${what}; ${line}`,
   );
 };
@@ -133,7 +133,7 @@ const namedBy = (
   if (image === '' || image.length > MAX_REFERENCE)
     throw invalidArgument('templateID', `its image must have 1 to ${MAX_REFERENCE} characters`);
   if (terms.images.length === 0 || !isAllowed(image, terms.images))
-    throw invalidArgument('templateID', 'its image is not one of those that may be named here');
+    throw invalidArgument('templateID', 'its image is not one of the allowed images');
   return { name: poolNameOf(template.slice(0, at), terms), image };
 };
 
@@ -142,14 +142,14 @@ const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
   for (const field of ['volumeMounts', 'mcp', 'iam'] as const)
     if (!isEmpty(body[field])) throw invalidArgument(field, INSTEAD[field]);
   if (body.autoPause && body.autoPauseMemory === false)
-    throw featureDisabled('autoPauseMemory', 'pause that keeps files alone');
+    throw featureDisabled('autoPauseMemory', 'pauses that keep only files');
 };
 
 const INSTEAD = {
   volumeMounts: "is not possible here: a sandbox has the volumes of its pool's template",
   mcp:
-    'is not possible here: no MCP gateway starts in a sandbox, and getMcpToken gets no token; ' +
-    'start a server of your own, and reach its port by getHost',
+    'is not possible here: sandboxes have no MCP gateway, and getMcpToken returns no token; ' +
+    'start your own server, and reach its port with getHost',
   iam: 'is not possible here: sandboxes get no identity tokens',
 } as const;
 
@@ -165,8 +165,8 @@ const fieldThatClosesNetwork = (
   if (wrong !== undefined)
     throw invalidArgument(
       `network.${wrong}`.slice(0, 64),
-      'is not possible here: a sandbox has the network of its pool, the whole one of its host or ' +
-        'none',
+      'is not possible here: a sandbox has the network of its pool, which is all of the ' +
+        "host's network or none",
     );
   if (typeof allowPublicTraffic === 'boolean' && allowPublicTraffic !== openPorts)
     throw invalidArgument('network.allowPublicTraffic', openPorts ? ARE_OPEN : ARE_CLOSED);
@@ -175,10 +175,10 @@ const fieldThatClosesNetwork = (
 };
 
 const ARE_OPEN =
-  'must be true here: ports of sandboxes are open to everyone who knows an id ' +
+  "must be true here: everyone who knows a sandbox's id can reach its ports " +
   '(compatibleApi.openPorts: on)';
 const ARE_CLOSED =
-  'must be false here: ports of sandboxes ask for the header E2B-Traffic-Access-Token ' +
+  'must be false here: ports of sandboxes require the header E2B-Traffic-Access-Token ' +
   '(compatibleApi.openPorts: off)';
 
 const isEmpty = (value: unknown): boolean =>

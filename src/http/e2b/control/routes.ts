@@ -300,7 +300,7 @@ const connection = (deps: ControlDeps, path: string): Route =>
 const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
 
 const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
-  if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');
+  if (memory === false) throw featureDisabled('memory', 'pauses that keep only files');
 };
 
 const showTerms = (

@@ -91,7 +91,7 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
         return await conduct.around(sandbox, 'writeFile', () =>
           writeFiles({ operations, homes }, exchange, sandbox),
         );
-      throw new Refusal('METHOD_NOT_ALLOWED', 'files are read by GET and written by POST');
+      throw new Refusal('METHOD_NOT_ALLOWED', 'use GET to read files, and POST to write them');
     }
     if (!rpc.takes(path)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
     await rpc.answer(request, response, sandbox);

@@ -7,8 +7,8 @@ export const requireUser = (name: string): void => {
   if (!NAMES.has(name))
     throw invalidArgument(
       'user',
-      `no calls are made as ${JSON.stringify(name.slice(0, 64))} here; ` +
-        "leave it out: all is done as the sandbox's own user",
+      `calls as ${JSON.stringify(name.slice(0, 64))} are not possible here; omit the user: ` +
+        "everything runs as the sandbox's own user",
     );
 };
 

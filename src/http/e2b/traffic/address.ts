@@ -33,9 +33,9 @@ export const addressOf = ({ headers }: IncomingMessage): Address => {
   const sandbox = textOf(headers['e2b-sandbox-id'], 'E2b-Sandbox-Id');
   const port = textOf(headers['e2b-sandbox-port'], 'E2b-Sandbox-Port');
   if (sandbox !== undefined && hostSandbox !== undefined && sandbox !== hostSandbox)
-    throw invalidArgument('E2b-Sandbox-Id', 'names another sandbox than the host does');
+    throw invalidArgument('E2b-Sandbox-Id', 'must name the same sandbox as the host');
   if (port !== undefined && hostPort !== undefined && port !== hostPort)
-    throw invalidArgument('E2b-Sandbox-Port', 'names another port than the host does');
+    throw invalidArgument('E2b-Sandbox-Port', 'must name the same port as the host');
   const number = port ?? hostPort ?? String(SERVICES_PORT);
   if (!/^[0-9]{1,5}$/.test(number) || Number(number) < 1 || Number(number) > 65_535)
     throw invalidArgument('E2b-Sandbox-Port', 'must be a port from 1 to 65535');

@@ -43,7 +43,7 @@ export const writeConditions = (
   const match = header('if-match');
   const none = header('if-none-match');
   if (none !== undefined && none.trim() !== '*')
-    throw invalidArgument('If-None-Match', 'of a PUT can only be *');
+    throw invalidArgument('If-None-Match', 'can only be * with PUT');
   return {
     overwrite: none === undefined ? (overwrite ? 'allowed' : 'refused') : 'condition',
     ifMatch: match === undefined ? undefined : versionsOf(match),

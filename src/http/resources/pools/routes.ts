@@ -232,7 +232,7 @@ const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
     ...rest
   } = body;
   if (rest.templateName !== undefined && rest.template !== undefined)
-    throw invalidArgument('template', 'can not stand beside templateName');
+    throw invalidArgument('template', 'cannot be combined with templateName');
   const { imagePullSecret, imagePullSecretConfigured: _, ...others } = overrides ?? {};
   const source = sourceOf({ ...rest, ...(overrides ? { overrides: others } : {}) });
   return {

@@ -216,7 +216,7 @@ type Body = ReturnType<typeof ProcessBody.parse>;
 const startRequest = (body: Body, key: string | undefined): StartProcessRequest => {
   const { command, cwd, env, tty = false, cols, rows, stdin = false } = body;
   if (!tty && (cols ?? rows) !== undefined)
-    throw invalidArgument(cols === undefined ? 'rows' : 'cols', 'goes with tty alone');
+    throw invalidArgument(cols === undefined ? 'rows' : 'cols', 'is only allowed with tty');
   return {
     argv: typeof command === 'string' ? ['/bin/sh', '-c', command] : command,
     cwd,
@@ -237,6 +237,6 @@ const inputOf = (data: string, encoding: 'utf8' | 'base64'): Buffer => {
     throw invalidArgument('data', 'is not base64');
   const bytes = Buffer.from(data, encoding);
   if (bytes.length > INPUT_BYTES)
-    throw invalidArgument('data', `must hold at most ${INPUT_BYTES} bytes`);
+    throw invalidArgument('data', `must have at most ${INPUT_BYTES} bytes`);
   return bytes;
 };

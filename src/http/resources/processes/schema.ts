@@ -77,7 +77,7 @@ export const StdinBody = z.object({
   data: maybe(
     z
       .string()
-      .refine((data) => data.length <= 2 * INPUT_BYTES, `must hold at most ${INPUT_BYTES} bytes`)
+      .refine((data) => data.length <= 2 * INPUT_BYTES, `must have at most ${INPUT_BYTES} bytes`)
       .meta({ maxLength: 2 * INPUT_BYTES }),
   ).describe('At most 64 KiB, in the form that `encoding` names.'),
   encoding: maybe(z.enum(['utf8', 'base64'])).describe('Encoding of `data`. Default: `utf8`.'),

@@ -74,7 +74,8 @@ export class Entries {
       });
       if (next !== undefined)
         throw new ConnectError(
-          `${place.shown} has over ${MOST_ENTRIES} entries, or too long ones; list less of it`,
+          `${place.shown} has more than ${MOST_ENTRIES} entries, or their names are too ` +
+            'long; list a smaller part of it',
           Code.OutOfRange,
         );
       return entries;

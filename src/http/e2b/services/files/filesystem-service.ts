@@ -68,7 +68,7 @@ export const filesystemService = (
       const { stat, created } = await asFolder(place, () =>
         operations.makeFolder(sandbox.caller, target, request),
       );
-      if (!created) throw new ConnectError(`${place.shown} is there already`, Code.AlreadyExists);
+      if (!created) throw new ConnectError(`${place.shown} already exists`, Code.AlreadyExists);
       return { entry: entries.shown(place, stat) };
     },
     move: async ({ source, destination }, context) => {

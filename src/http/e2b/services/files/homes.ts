@@ -36,7 +36,7 @@ export class Homes {
   async place(sandbox: AddressedSandbox, text: string): Promise<Place> {
     if (!text.isWellFormed()) throw invalidArgument('path', 'is not well-formed Unicode');
     if (/^~[^/]/.test(text))
-      throw invalidArgument('path', 'leads to the home of another user; there is none');
+      throw invalidArgument('path', 'leads to the home of another user, who does not exist');
     const rest = text.startsWith('/') ? undefined : text.replace(/^~/, '');
     const asked = posix.normalize(rest === undefined ? text : `/${rest}`);
     const shown = asked.length > 1 ? asked.replace(/\/$/, '') : asked;
@@ -68,7 +68,7 @@ export class Homes {
     const { stdout } = await this.#operations
       .execInSandbox(caller, sandboxId, { request, signal })
       .catch((error: unknown) => {
-        throw signal.aborted ? unavailable('the sandbox does not say where its home is') : error;
+        throw signal.aborted ? unavailable('the sandbox did not report its home folder') : error;
       });
     const [home = '', theirs] = stdout.toString('utf8').split('\0');
     const path = home.startsWith('/') ? posix.normalize(home) : '/';

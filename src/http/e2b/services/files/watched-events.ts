@@ -51,7 +51,10 @@ export const watchedEvents = async (
         for (const event of batch) {
           if (event.type === 'gone') return;
           if (event.type === 'overflow')
-            throw new ConnectError('changes were missed; look, and watch again', Code.Aborted);
+            throw new ConnectError(
+              'changes were missed; list the folder, and watch it again',
+              Code.Aborted,
+            );
           const name = event.path.toString('utf8');
           for (const type of typesOf(event)) {
             const wanted = includeEntry && type !== EventType.REMOVE;

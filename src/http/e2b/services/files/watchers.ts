@@ -137,14 +137,14 @@ export class Watchers {
       for await (const event of events) {
         watcher.bytes += EVENT_BYTES + 4 * (event.name?.length ?? 0);
         if (watcher.bytes > MOST_BYTES)
-          throw new ConnectError('more happened than is kept; watch again', Code.Aborted);
+          throw new ConnectError('too many changes were waiting; watch again', Code.Aborted);
         watcher.events.push(event);
         watcher.wake();
       }
       watcher.failure = notFound('the folder is gone');
     } catch (error) {
       watcher.failure =
-        rpcErrorOf(error) ?? new ConnectError('it can be watched no further', Code.Aborted);
+        rpcErrorOf(error) ?? new ConnectError('it cannot be watched any longer', Code.Aborted);
     } finally {
       watcher.wake();
       watcher.close();

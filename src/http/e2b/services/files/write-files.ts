@@ -82,13 +82,13 @@ const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
     const value = rawHeaders[at + 1] ?? '';
     const key = name.slice(METADATA.length);
     if (!name.startsWith(METADATA) || kept.has(key)) continue;
-    if (!KEY.test(key)) throw invalidArgument(name, 'has a key that is empty, or over 246 bytes');
+    if (!KEY.test(key)) throw invalidArgument(name, 'must have a key of 1 to 246 bytes');
     if (!VALUE.test(value)) throw invalidArgument(name, 'must be printable ASCII');
     bytes += BEFORE_KEY + key.length + value.length;
     if (bytes > MOST_METADATA)
       throw invalidArgument(
         name,
-        `makes more than ${MOST_METADATA} bytes of metadata, of which each key takes ${BEFORE_KEY}`,
+        `exceeds ${MOST_METADATA} bytes of metadata, with ${BEFORE_KEY} bytes for each key`,
       );
     kept.set(key, value);
   }
@@ -141,7 +141,7 @@ const malformed = (error: unknown): unknown => {
   if (error instanceof Refusal || error instanceof ClientGone || !(error instanceof Error))
     return error;
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (code.startsWith('Z_')) return invalidArgument('body', 'is not gzip, or cut short');
+  if (code.startsWith('Z_')) return invalidArgument('body', 'is not gzip, or ends too early');
   return FORM_FAULT.test(error.message) ? invalidArgument('body', error.message) : error;
 };
 
@@ -179,7 +179,10 @@ const writeForm = async (
       if (failure !== undefined) return void content.destroy();
       try {
         if (path !== '' && written.length > 0)
-          throw invalidArgument('path', 'is for one file, and the form has more');
+          throw invalidArgument(
+            'path',
+            'is only allowed for a single file, and the form has several',
+          );
         const to = path === '' ? nameOf(filename) : path;
         written.push(await writeOne(deps, { path: to, content, metadata }, sandbox));
       } catch (error) {
@@ -190,7 +193,8 @@ const writeForm = async (
   form.on('file', (_field, content, { filename }) => take(content, filename));
   form.on('field', (field, text, { valueTruncated }) => {
     if (field !== FILE) return;
-    if (valueTruncated) fail(invalidArgument('file', `has no name, and over ${MOST_TEXT} bytes`));
+    if (valueTruncated)
+      fail(invalidArgument('file', `must have a file name, or at most ${MOST_TEXT} bytes`));
     else take(Readable.from([Buffer.from(text)]), undefined);
   });
   const tooMany = (): void => fail(invalidArgument('body', `has more than ${MOST_FILES} files`));
@@ -202,7 +206,7 @@ const writeForm = async (
   }
   await turn;
   if (failure !== undefined) throw asError(failure);
-  if (written.length === 0) throw invalidArgument('body', 'has no file');
+  if (written.length === 0) throw invalidArgument('body', 'must have a file');
   return written;
 };
 
@@ -211,7 +215,7 @@ const asError = (failure: unknown): Error =>
 
 /** Contrary to the types, a part may lack a file name. */
 const nameOf = (filename: string | undefined): string => {
-  if (!filename) throw invalidArgument('path', 'is required, as each file has no name');
+  if (!filename) throw invalidArgument('path', 'is required, because the files have no names');
   return filename;
 };
 

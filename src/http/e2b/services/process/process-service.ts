@@ -164,7 +164,10 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
       const sandbox = sandboxOf(context);
       const { processId, tty } = await find(callOf(context), process);
       if (tty)
-        throw new ConnectError('a terminal is not closed; write Ctrl-D', Code.FailedPrecondition);
+        throw new ConnectError(
+          'the input of a terminal cannot be closed; write Ctrl-D',
+          Code.FailedPrecondition,
+        );
       const input = { processId, bytes: Buffer.alloc(0), last: true };
       await operations.giveInput(sandbox.caller, sandbox.sandboxId, input);
       return {};

@@ -19,7 +19,7 @@ export const boundValues = (body: Buffer, isFramed: boolean): void => {
   let left = MOST_VALUES;
   for (const message of isFramed ? messagesOf(body) : [body]) {
     left -= commasIn(message, left);
-    if (left < 0) throw invalidArgument('body', `must hold at most ${MOST_VALUES} values`);
+    if (left < 0) throw invalidArgument('body', `must have at most ${MOST_VALUES} values`);
   }
 };
 

@@ -96,7 +96,7 @@ export const guardCalls =
     const call = request.contextValues.get(CALL);
     const operation = OPERATIONS[request.method.name];
     if (!call || !operation)
-      throw new ConnectError(`${request.method.name} is not served here`, Code.Unimplemented);
+      throw new ConnectError(`${request.method.name} is not supported here`, Code.Unimplemented);
     const guarded = new GuardedCall(deps, call, operation);
     /** Audits success at the first message. */
     async function* each<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {

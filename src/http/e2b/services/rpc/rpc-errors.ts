@@ -37,7 +37,7 @@ export const rpcErrorOf = (error: unknown): ConnectError | undefined => {
   if (error instanceof ConnectError) return error;
   if (isGone(error)) return new ConnectError('the sandbox is gone', Code.Unavailable);
   if (error instanceof ClientGone || (error instanceof Error && error.name === 'AbortError'))
-    return new ConnectError('this ended here; connect again', Code.Unavailable);
+    return new ConnectError('the call was interrupted; connect again', Code.Unavailable);
   const refusal = refusalOf(error);
   if (!refusal) return undefined;
   const code = CODES[refusal.code] ?? BY_STATUS[statusOf(refusal.code)] ?? Code.FailedPrecondition;

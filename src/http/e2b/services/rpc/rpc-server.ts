@@ -100,7 +100,7 @@ export const rpcServer = (
       if (!handler) throw new Error(`no such call: ${pathOf(request)}`);
       const type = request.headers['content-type'] ?? '';
       if (!JSON_TYPE.test(type))
-        throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
+        throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers must be JSON');
       const stream = plain.get(pathOf(request));
       const asked = { handler, stream, request, response, sandbox };
       if (!STREAM_TYPE.test(type)) return await serveCall(asked);
