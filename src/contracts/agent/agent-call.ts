@@ -277,7 +277,9 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'not-empty': 'the folder is not empty',
   denied: "the sandbox's user does not have permission",
   'no-space': 'the sandbox has no space left',
-  'cannot-move': 'it cannot be moved there: the target is on another file system, or inside it',
+  'cannot-move':
+    'it cannot be moved there: the target is inside it, or it is a folder and the target is on ' +
+    'another file system',
   busy: 'it is in use',
   'bad-path': 'the path is too long, or has too many links',
   'bad-range': 'the range begins after the end of the file',

@@ -85,7 +85,7 @@ const readiness = (child: ChildProcess, served: string): Promise<void> =>
     const complaint = complaintOf(child);
     const fail = (reason: string): void => {
       callOff();
-      reject(new Error(`the sandbox's ${served} cannot be reached: ${complaint.trim() || reason}`));
+      reject(new Error(`the sandbox's ${served} cannot be reached: ${complaint() || reason}`));
     };
     const callOff = afterReading(READY_WITHIN_MS, () => fail('it takes too long'));
     child.stdout?.on('data', (bytes: Buffer) => {

@@ -178,8 +178,9 @@ export class Holders {
   #logFailure(id: string, child: ChildProcess, holder: Holder): void {
     const complaint = complaintOf(child);
     child.once('close', () => {
-      holder.started.catch((failure) => {
-        if (complaint() !== '' && this.#refusalOf(id, failure).kind === 'not-joinable')
+      holder.started.catch((failure: unknown) => {
+        const hasRefusal = failure instanceof NotStarted && failure.refusal !== '';
+        if (complaint() !== '' && !hasRefusal && !this.#isOver(id))
           this.#deps.log.warn('process-not-started', { id, error: complaint() });
       });
     });
@@ -334,8 +335,8 @@ const NOT_RUNNING: ProcessRefusal = {
 const noFolder = (path: string): ProcessRefusal => ({
   kind: 'refused',
   field: 'cwd',
-  message: 'the folder does not exist in the sandbox, or its user cannot open it',
-};
+  message: `the folder ${path} does not exist in the sandbox, or its user cannot open it`,
+});
 const NO_TERMINAL: ProcessRefusal = {
   kind: 'refused',
   field: 'tty',
