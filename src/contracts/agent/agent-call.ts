@@ -42,8 +42,8 @@ export class AgentAway extends Error {
 export class AgentSilent extends NotJoinable {}
 
 /**
- * One request to a sandbox's agent, as native/README.md describes. The agent is not trusted: it
- * runs among the sandbox's own processes.
+ * One request to a sandbox's agent or to the holder of a process; native/README.md describes the
+ * protocol. The answers are not trusted: an agent runs among the sandbox's own processes.
  */
 export class AgentCall {
   readonly content: Readable;
@@ -163,7 +163,7 @@ export class AgentCall {
   }
 
   #greet(code: number): void {
-    if (code !== 0) return this.#fail(tooMany());
+    if (code !== 0) return this.#fail(this.#refusal(TOO_MANY));
     this.#greeted = true;
   }
 
@@ -219,7 +219,7 @@ export class AgentCall {
 
   #broke(error?: NodeJS.ErrnoException): void {
     // Too many connections already wait for it.
-    if (error?.code === 'EAGAIN') return this.#fail(tooMany());
+    if (error?.code === 'EAGAIN') return this.#fail(this.#refusal(TOO_MANY));
     this.#fail(
       this.#greeted
         ? new OutcomeUnknown('the connection to the agent was lost', { cause: error })
@@ -246,8 +246,7 @@ export class AgentCall {
   }
 }
 
-const tooMany = (): FileRefused =>
-  new FileRefused('too-many', 'too many file operations of this sandbox are in progress');
+const TOO_MANY = Buffer.from('too-many');
 
 const lengthOf = (bytes: number): Buffer => {
   const length = Buffer.allocUnsafe(4);

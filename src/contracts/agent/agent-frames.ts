@@ -14,7 +14,7 @@ export interface FrameEvents {
   readonly malformed: () => void;
 }
 
-/** Accepts pieces of any size, and buffers at most 64 KiB. */
+/** Parses the messages of an agent or holder, in pieces of any size. Buffers at most 64 KiB. */
 export class AgentFrames {
   readonly #events: FrameEvents;
   #greeted = false;

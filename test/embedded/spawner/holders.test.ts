@@ -13,9 +13,10 @@ import {
   rmSync,
 } from 'node:fs';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { v7 } from 'uuid';
 import { ProcessesFull, type ProcessOrder } from '../../../src/contracts/processes.ts';
 import { EmbeddedProcesses } from '../../../src/embedded/driver/processes.ts';
@@ -321,6 +322,27 @@ describe('holders of processes on one machine', () => {
     await eventually(() => bare.lost.length > 0, 'the loss is reported');
     await eventually(() => readProcessStat(fact.pid)?.state !== 'S', 'its process is killed');
     expect(await bare.processes.list(SANDBOX)).to.deep.equal([]);
+  });
+
+  it('refuse calls while too many wait for them', async () => {
+    const fact = await start('exec sleep 1000');
+    const holder = holderOf(fact);
+    process.kill(holder, 'SIGSTOP');
+    const folder = join(bare.folder, SANDBOX);
+    let isFull = false;
+    const callers: Socket[] = [];
+    while (!isFull) {
+      const caller = connectHolder(folder, fact.processId).on('error', () => {
+        isFull = true;
+      });
+      callers.push(caller);
+      await setImmediate();
+    }
+    const error = await rejection(bare.processes.find(SANDBOX, fact.processId));
+    for (const socket of callers) socket.destroy();
+    process.kill(holder, 'SIGCONT');
+
+    expect(error).to.be.instanceOf(NotJoinable);
   });
 
   it('hang up a bound terminal once its reader leaves, and kill processes that ignore it', async () => {
