@@ -17,7 +17,7 @@ export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string):
 const FIXED_BYTES = 17;
 const RUNNING = 'R'.charCodeAt(0);
 const OUT_OF_MEMORY = 'M'.charCodeAt(0);
-const ID = /^\.?[\w-]{1,64}$/;
+export const PROCESS_ID = /^\.?[\w-]{1,64}$/;
 const TIMED_OUT = 124;
 const MOST_CODE = 255;
 /** Latest time that a Date can represent. */
@@ -29,7 +29,7 @@ export const readProcess = (record: Buffer): ProcessFact | undefined => {
   if (record.length < FIXED_BYTES || end < 0) return undefined;
   const processId = record.toString('latin1', FIXED_BYTES, end);
   const told = readTold(toldIn(record));
-  if (!told || !ID.test(processId)) return undefined;
+  if (!told || !PROCESS_ID.test(processId)) return undefined;
   const { argv, startedAt, tag, tty, stdin } = told;
   const fact = { processId, pid: record.readUInt32BE(1), argv, startedAt, tag, tty, stdin };
   const state = record.readUInt8(0);

@@ -95,11 +95,10 @@ export class CommandLink {
       if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
   }
 
-  /** Takes the output of a command. Returns false if the frame is not for a running command. */
-  output({ kind, channel, payload }: Frame): boolean {
+  /** Drops the output of a command that no longer runs. */
+  output({ kind, channel, payload }: Frame): void {
     const running = this.#running.get(channel);
     if (running) gather(running, kind, payload);
-    return running !== undefined;
   }
 
   refused(channel: number, error: Error): void {

@@ -7,7 +7,7 @@ import {
   listOf,
   requireWithoutNul,
 } from '../../contracts/agent/agent-processes.ts';
-import { toldOf } from '../../contracts/agent/process-record.ts';
+import { PROCESS_ID, toldOf } from '../../contracts/agent/process-record.ts';
 import type { AgentWay, ProcessPlace } from '../../contracts/agent/process-calls.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import {
@@ -170,8 +170,6 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
 interface BoundOrder extends ProcessOrder {
   readonly bound?: true;
 }
-
-const PROCESS_ID = /^\.?[\w-]{1,64}$/;
 
 const wayTo = (
   folder: string,

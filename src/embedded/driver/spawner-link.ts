@@ -105,12 +105,11 @@ export class SpawnerLink {
     this.lost = new Promise((resolve) => {
       this.#tellLost = resolve;
     });
-    const sending = {
+    this.#commands = new CommandLink({
       clock,
       number: () => this.#number(),
-      send: (message: DaemonMessage) => this.#send(message),
-    };
-    this.#commands = new CommandLink(sending);
+      send: (message) => this.#send(message),
+    });
     this.#heartbeat = new Heartbeat(clock, {
       ask: () => this.#send({ type: 'beat' }),
       silent: () => events.silent(),

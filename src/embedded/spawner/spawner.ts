@@ -270,7 +270,6 @@ export class Spawner {
     this.#endOrphans(rootfs, watcher);
     await this.#instances.adopt();
     await this.#holders.adopt(this.#instances.ids);
-    for (const [id, why] of this.#notes.takeEnded()) this.#instances.noteProgramsEnded(id, why);
     return this.#settled;
   }
 

@@ -1,12 +1,4 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -82,19 +74,6 @@ export class Notes {
     await rm(join(this.#folder, id), { recursive: true, force: true });
   }
 
-  /**
-   * Takes the reasons of ended processes, by instance, from a spawner before protocol version 14.
-   */
-  takeEnded(): ReadonlyMap<string, string> {
-    const folder = join(this.#folder, '..', 'programs');
-    const left = new Map<string, string>();
-    if (!existsSync(folder)) return left;
-    for (const id of readdirSync(folder))
-      left.set(id, readFileSync(join(folder, id), 'utf8').slice(0, MOST_CHARACTERS));
-    rmSync(folder, { recursive: true, force: true });
-    return left;
-  }
-
   get none(): boolean {
     return readdirSync(this.#folder).length === 0;
   }
@@ -103,8 +82,6 @@ export class Notes {
     return readdirSync(this.#folder).map((id) => readNote(join(this.#folder, id), id));
   }
 }
-
-const MOST_CHARACTERS = 200;
 
 export const readNote = (path: string, id: string): FoundNote => {
   let lines: readonly string[] = [];
