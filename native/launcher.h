@@ -113,7 +113,7 @@ int listen_outside(const char *folder, const char *name, int flags);
 
 /* join.c */
 
-/* Parses the bytes as a join's order, and finds the sandbox. Exits on failure. */
+/* Parses the bytes as a join's order. Exits on failure. */
 void read_joining(char *bytes, size_t length);
 const struct order *joining(void);
 /* Runs a sealed copy of this file as MODE, if the sandbox could write to the file. */

@@ -82,7 +82,7 @@ struct holding {
   long long timeout_ms; /* 0: no timeout */
   int listener, starter;
   bool follows, paces; /* the starter also reads the output */
-  bool bound;          /* ends when its first reader disconnects */
+  bool bound;          /* is hung up when its last follower disconnects, or if none connects in time */
   const struct outside *outside; /* NULL in a Pod: the holder is in the sandbox */
 };
 

@@ -6,7 +6,10 @@ import { INPUT_BYTES, PROCESS_SIGNALS, type ProcessFact } from '../../model/proc
 
 export interface HolderTerminalDeps {
   readonly processes: Pick<ProcessDriver, 'write' | 'resize' | 'signal'>;
-  /** Hangs up the terminal. Resolves after processes that ignored the hangup are killed. */
+  /**
+   * Hangs up the terminal. A command that still runs after 500 ms is killed with the foreground
+   * group. Resolves when the command's group has ended, 5 s after the command at the latest.
+   */
   readonly hangUp: () => Promise<void>;
   readonly id: InstanceId;
   readonly reading: StartedReading;
