@@ -7,7 +7,7 @@ import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiUnreachable, notFound } from './api-errors.ts';
 import { identityOf, resourceVersionOf, versionOf } from './api-objects.ts';
-import { Slices } from '../../lib/loop-slices.ts';
+import { Slices } from '../../lib/slices.ts';
 import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { Waiters } from './reflector-waiters.ts';
 import { CatchUp } from './catch-up.ts';

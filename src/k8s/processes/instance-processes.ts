@@ -1,4 +1,4 @@
-import { Slices } from '../../lib/loop-slices.ts';
+import { Slices } from '../../lib/slices.ts';
 import {
   AgentProcesses,
   listOf,

@@ -4,7 +4,7 @@ import type { InstanceFact } from '../../model/sandbox.ts';
 import { PodMirrors } from './pods/pod-mirrors.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
-import { Slices } from '../../lib/loop-slices.ts';
+import { Slices } from '../../lib/slices.ts';
 import type { LaterSandbox } from './later-sandbox.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 import { vitalsOfEntry } from './shown-vitals.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { FileEntry, FileKind, FileStat } from '../../../../contracts/files.ts';
-import { Slices } from '../../../../lib/loop-slices.ts';
+import { Slices } from '../../../../lib/slices.ts';
 import { Refusal } from '../../../../model/refusals.ts';
 import type { Operations } from '../../../../services/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';

@@ -3,7 +3,7 @@ import { create, toJsonString, type MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { FileKind, FileStat } from '../../../../contracts/files.ts';
 import { jsonLength } from '../../../../lib/json-text.ts';
-import { Slices } from '../../../../lib/loop-slices.ts';
+import { Slices } from '../../../../lib/slices.ts';
 import { EntryInfoSchema, FileType } from '../generated/filesystem.ts';
 
 export type EntryInit = MessageInitShape<typeof EntryInfoSchema>;
