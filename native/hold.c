@@ -152,7 +152,7 @@ static void forget(void) {
 
 int run_hold(void) {
   static struct outside outside = {.begin = begin, .signal = signal_joined, .out_of_memory = out_of_memory, .forget = forget};
-  leave_own_file("hold", NULL);
+  leave_own_file("hold");
   take_order();
   close_from(STARTER_FD + 1);
   reset_process();

@@ -45,18 +45,17 @@ static struct {
 static const int stdio[3] = {0, 1, 2};
 
 static int join_with(void);
-static void read_join_order(const char *file);
+static void read_join_order(void);
 static void require_order(void);
-static void block_signals(void);
 _Noreturn static void enter(void);
 _Noreturn static void become_command(void);
 _Noreturn static void stand_by(void);
 
-int run_join(const char *file) {
+int run_join(void) {
   /* Ends with the caller. Set before the order is read: an order from a caller that died earlier lacks its `go`. */
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
-  leave_own_file("join", file);
-  read_join_order(file);
+  leave_own_file("join");
+  read_join_order();
   close_from(ORDER_FD);
   return join_with();
 }
@@ -64,7 +63,7 @@ int run_join(const char *file) {
 int run_files(void) {
   unsigned long long idle = AGENT_IDLE_SECONDS;
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
-  read_join_order(NULL);
+  read_join_order();
   const struct list *args = &join.order.args;
   if (args->count < 2 || args->count > 3) fail("the order names no folder and socket", 0);
   if (args->count == 3 && !parse_number(args->items[2], MOST_IDLE_SECONDS, &idle)) fail("the order has a malformed time", 0);
@@ -83,7 +82,10 @@ static int join_with(void) {
   if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
   find_sandbox();
   hand_over(stdio);
-  block_signals();
+  sigemptyset(&join.signals);
+  sigaddset(&join.signals, SIGCHLD);
+  sigaddset(&join.signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &join.signals, NULL);
   if (join_sandbox(stdio, -1) <= 0) _exit(EXIT_COULD_NOT);
   stand_by();
 }
@@ -109,14 +111,8 @@ const struct order *joining(void) {
   return &join.order;
 }
 
-static void read_join_order(const char *file) {
-  int fd = ORDER_FD;
-  if (file) {
-    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-    if (fd < 0) fail("open the order", errno);
-    unlink(file);
-  }
-  read_order(fd, &join.order);
+static void read_join_order(void) {
+  read_order(ORDER_FD, &join.order);
   require_order();
 }
 
@@ -132,7 +128,7 @@ static void require_order(void) {
  * Runs a sealed copy in memory in place of this file, unless we are root. A sandbox of the caller's own uid could open this file for
  * writing, through a script whose interpreter is /proc/self/exe. A sandbox with its own uid may not write it.
  */
-void leave_own_file(const char *mode, const char *file) {
+void leave_own_file(const char *mode) {
   if (geteuid() == 0) return;
   int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   struct stat found;
@@ -150,7 +146,7 @@ void leave_own_file(const char *mode, const char *file) {
     left -= put;
   }
   if (fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) fail("seal", errno);
-  char *const argv[] = {"launcher", (char *)mode, (char *)file, NULL};
+  char *const argv[] = {"launcher", (char *)mode, NULL};
   char *const no_environment[] = {NULL};
   fexecve(copy, argv, no_environment);
   fail("exec the launcher's copy", errno);
@@ -196,22 +192,6 @@ void hand_over(const int streams[3]) {
         if (fchown(fd, sandbox.st_uid, sandbox.st_gid) < 0) complain("fchown", errno);
     }
   }
-  /* Gives up the terminal, so that the command's session can take it. The kernel sends a SIGHUP for that. */
-  if (join.terminal && streams == stdio) {
-    signal(SIGHUP, SIG_IGN);
-    ioctl(0, TIOCNOTTY);
-    signal(SIGHUP, SIG_DFL);
-  }
-}
-
-static void block_signals(void) {
-  static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT,   SIGHUP,  SIGQUIT, SIGTSTP,
-                                SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2};
-  sigemptyset(&join.signals);
-  for (size_t i = 0; i < LENGTH(numbers); i++) sigaddset(&join.signals, numbers[i]);
-  sigaddset(&join.signals, SIGRTMIN);
-  sigaddset(&join.signals, SIGRTMIN + 1);
-  sigprocmask(SIG_BLOCK, &join.signals, NULL);
 }
 
 static void drop_privileges(void) {
@@ -348,24 +328,12 @@ void signal_joined(int number) {
   else signal_command(number);
 }
 
-static void forward(int number) {
-  if (number == SIGTERM) {
-    signal_joined(SIGKILL);
-    signal_command(SIGKILL);
-    return;
-  }
-  if (number == SIGRTMIN) number = SIGKILL;
-  if (number == SIGRTMIN + 1) number = SIGTERM;
-  signal_joined(number);
-}
-
 static void stand_by(void) {
   close_from(ORDER_FD);
   for (;;) {
     int status;
     if (waitpid(join.command, &status, WNOHANG) == join.command)
       _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    int number = sigwaitinfo(&join.signals, NULL);
-    if (number > 0 && number != SIGCHLD) forward(number);
+    if (sigwaitinfo(&join.signals, NULL) == SIGTERM) signal_command(SIGKILL);
   }
 }

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "start") == 0 && argc == 2) return run_start();
   if (strcmp(mode, "init") == 0) return run_init(argv + 2);
-  if (strcmp(mode, "join") == 0 && argc <= 3) return run_join(argv[2]);
+  if (strcmp(mode, "join") == 0 && argc == 2) return run_join();
   if (strcmp(mode, "hold") == 0 && argc == 2) return run_hold();
   if (strcmp(mode, "files") == 0 && argc == 2) return run_files();
   if (strcmp(mode, "call") == 0 && argc == 2) return run_call();
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "watch") == 0 && argc == 2) return run_watch();
   if (strcmp(mode, "logs") == 0 && argc == 6) return run_logs(argv + 2);
   if (strcmp(mode, "forward") == 0 && argc == 2) return run_forward();
-  fail("called as: launcher start | init [ARGV...] | join [FILE] | hold | files | call | run BYTES | terminal BYTES ARGV... | signal PID NUMBER | end PID NUMBER | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
+  fail("called as: launcher start | init [ARGV...] | join | hold | files | call | run BYTES | terminal BYTES ARGV... | signal PID NUMBER | end PID NUMBER | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
 }
 
 void complain(const char *what, int error) {

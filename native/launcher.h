@@ -117,7 +117,7 @@ int listen_outside(const char *folder, const char *name, int flags);
 void read_joining(char *bytes, size_t length);
 const struct order *joining(void);
 /* Runs a sealed copy of this file as MODE, if the sandbox could write to the file. */
-void leave_own_file(const char *mode, const char *file);
+void leave_own_file(const char *mode);
 /* Returns a pidfd of the sandbox's first process. */
 int find_sandbox(void);
 /* Gives the ends of a terminal or of pipes to the sandbox's user. */
@@ -166,7 +166,7 @@ int whose_port(sa_family_t family, unsigned port, uid_t uid);
 
 int run_start(void);
 int run_init(char **argv);
-int run_join(const char *file);
+int run_join(void);
 int run_hold(void);
 int run_files(void);
 int run_call(void);

@@ -9,7 +9,6 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
-  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -413,13 +412,6 @@ export function readable(child: ChildProcess, fd: number): Readable {
   const stream = child.stdio[fd];
   if (!stream || !('read' in stream)) throw new Error(`no pipe on ${fd}`);
   return stream;
-}
-
-/** A file with the order, for `launcher join FILE`. */
-export function orderFile(folder: string, tokens: OrderTokens): string {
-  const file = join(mkdtempSync(join(folder, 'order-')), 'order');
-  writeFileSync(file, orderText(tokens), { mode: 0o600 });
-  return file;
 }
 
 export async function text(stream: Readable): Promise<string> {

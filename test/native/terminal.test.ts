@@ -1,20 +1,26 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { spawn as spawnTerminal, type IPty } from 'node-pty';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { v7 } from 'uuid';
+import type { ProcessFact } from '../../src/model/process.ts';
+import { EmbeddedProcesses } from '../../src/embedded/driver/processes.ts';
+import { LauncherPool } from '../../src/embedded/spawner/launcher-pool.ts';
+import { Holders } from '../../src/embedded/spawner/processes/holders.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { OutputReading } from '../support/harness/output-reading.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import {
   asRoot,
   commandLine,
-  joinOrder,
+  insideUid,
   openWorkshop,
-  orderFile,
   processesIn,
   startSandbox,
   startTimeOf,
   statusOf,
-  within,
   type Sandbox,
   type Workshop,
 } from './support.ts';
@@ -49,135 +55,95 @@ const strangerWith = (pid: number): ChildProcess | undefined => {
   return undefined;
 };
 
-describe('launcher join on a terminal', function () {
+const SANDBOX = 'box';
+
+describe('processes on a terminal', function () {
   let workshop: Workshop;
   let sandbox: Sandbox;
+  let launchers: LauncherPool;
+  let processes: EmbeddedProcesses;
 
   before(async () => {
     workshop = openWorkshop();
     sandbox = await startSandbox(workshop, { command: ['sleep', '600'] });
+    const folder = mkdtempSync(join(workshop.folder, 'holders-'));
+    launchers = new LauncherPool(() => workshop.launcher, 'hold');
+    const holders = new Holders({
+      launchers,
+      placeOf: () => ({
+        init: { pid: sandbox.pid, startTime: sandbox.startTime },
+        user: { uid: insideUid, gid: insideUid },
+        cgroups: [],
+        env: { PATH: '/usr/bin:/bin' },
+        workingDir: '/work',
+        bare: undefined,
+      }),
+      folder,
+      lost: () => {},
+      log: { warn: () => {} },
+    });
+    processes = new EmbeddedProcesses({
+      spawner: {
+        hold: async (id, order) => {
+          await holders.start(id, order);
+          return undefined;
+        },
+      },
+      isRunning: () => true,
+      folder,
+      clock: systemClock(),
+    });
   });
   after(async () => {
+    launchers.stop();
     await sandbox.stop();
     workshop.close();
   });
 
-  it("makes the terminal the command's controlling terminal, in a session of its own", async () => {
-    const terminal = open([
-      'sh',
-      '-c',
-      'echo typed by name >/dev/tty; echo also >/dev/stderr; cut -d" " -f1,5,6,8 /proc/$$/stat; read -r _',
-    ]);
+  it("are the terminal's session leaders", async () => {
+    const terminal = await open(['sh', '-c', 'cut -d" " -f1,5,6,8 /proc/$$/stat']);
+    const { pid } = await terminal.reading.end();
 
-    // node-pty may lose what it has not read at the end
-    await eventually(() => /\d\r\n$/.test(terminal.shown()), 'all is shown');
-    terminal.pty.write('\n');
-    await terminal.ended;
-
-    const [, , ids = ''] = terminal.shown().trim().split('\r\n');
-    const [pid, ...others] = ids.split(' ');
-    expect(terminal.shown()).to.include('typed by name\r\nalso\r\n');
-    expect(others).to.deep.equal([pid, pid, pid]);
+    expect(terminal.reading.text('stdout')).to.equal(`${Array(4).fill(pid).join(' ')}\r\n`);
   });
 
-  it('hardens the command like any joined one', async () => {
-    const terminal = open(['sleep', '71']);
-    const command = await commandOf(terminal.pty, 'sleep');
+  it('are hardened like the main process', async () => {
+    const terminal = await open(['sleep', '71']);
+    const standing = (pid: number): unknown =>
+      ['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => statusOf(pid).get(name));
 
-    expect(
-      Object.fromEntries(
-        ['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [
-          name,
-          statusOf(command).get(name),
-        ]),
-      ),
-    ).to.deep.equal(
-      Object.fromEntries(
-        ['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [
-          name,
-          statusOf(sandbox.pid).get(name),
-        ]),
-      ),
-    );
-    terminal.pty.kill('SIGTERM');
-    await terminal.ended;
+    expect(standing(await runs('sleep 71'))).to.deep.equal(standing(sandbox.pid));
+    await terminal.remove();
   });
 
-  it('sets the size of the terminal, and each change of it', async () => {
-    const terminal = open([
-      'sh',
-      '-c',
-      'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 60 & wait $!; done',
-    ]);
-    await terminal.shows('24 80');
+  it('are interrupted in the foreground when ^C is typed, but not the shell', async () => {
+    const terminal = await open(['bash', '--norc', '-i']);
+    await terminal.type('PS1=p@; sleep 72\n');
+    await runs('sleep 72');
 
-    terminal.pty.resize(101, 43);
-
-    await terminal.shows('43 101');
-    await terminal.ended;
-  });
-
-  it('interrupts the foreground when ^C is typed, but not the shell', async () => {
-    const terminal = open(['bash', '--norc', '-i']);
-    terminal.pty.write('PS1=p@; sleep 72\n');
-    await runsLine('sleep 72');
-
-    terminal.pty.write('\x03');
-    terminal.pty.write('echo $((40+2)) $?\n');
-
+    await terminal.type('\x03');
+    await terminal.type('echo $((40+2)) $?\n');
     await terminal.shows('42 130');
-    terminal.pty.write('exit 5\n');
-    expect((await terminal.ended).exitCode).to.equal(5);
+    await terminal.type('exit 5\n');
+    expect((await terminal.reading.end()).exitCode).to.equal(5);
   });
 
-  it('passes signals on to the foreground, but not to the shell', async () => {
-    const terminal = open(['bash', '--norc', '-i']);
-    terminal.pty.write('PS1=p@; sleep 73; echo ended $?\n');
-    await runsLine('sleep 73');
+  it('are killed when the shell is removed, also in the foreground', async () => {
+    const terminal = await open(['bash', '--norc', '-i']);
+    await terminal.type('trap "" TERM HUP; exec -a shell bash -c "sleep 75; :"\n');
+    const pids = [await runs('sleep 75'), await runs('shell -c sleep 75; :')];
 
-    process.kill(terminal.pty.pid, 34);
-    await terminal.shows('ended 137');
+    await terminal.remove();
 
-    terminal.pty.write('sleep 74; echo ended $?\n');
-    await runsLine('sleep 74');
-    process.kill(terminal.pty.pid, 35);
-    await terminal.shows('ended 143');
-    terminal.pty.write('exit\n');
-    await terminal.ended;
+    await eventually(() => pids.every((pid) => startTimeOf(pid) === undefined), 'all are dead');
   });
 
-  it('kills shell and foreground at SIGTERM', async () => {
-    const terminal = open(['bash', '--norc', '-i']);
-    terminal.pty.write('trap "" TERM HUP; sleep 75\n');
-    const sleeping = await runsLine('sleep 75');
-    const shell = await commandOf(terminal.pty, 'bash');
-
-    process.kill(terminal.pty.pid, 'SIGTERM');
-
-    expect((await terminal.ended).exitCode).to.equal(137);
-    await eventually(
-      () => startTimeOf(sleeping) === undefined && startTimeOf(shell) === undefined,
-      'both are dead',
-    );
-  });
-
-  it('hangs up the command when the terminal is closed', async () => {
-    const terminal = open(['sleep', '76']);
-    const command = await commandOf(terminal.pty, 'sleep');
-
-    // node-pty's destroy() closes the master; its kill() would send SIGHUP to the parent half by
-    // itself.
-    Reflect.get(terminal.pty, 'destroy').call(terminal.pty);
-
-    await eventually(() => startTimeOf(command) === undefined, 'the command is dead');
-  });
-
-  it('never signals a foreign group that reuses the number of an ended foreground', async function () {
+  it('never signal a foreign group that reuses the number of an ended foreground', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     if (!existsSync(LAST_PID)) skipBecause(this, 'this kernel does not let the next pid be chosen');
-    const terminal = open(['perl', '-e', STALE_FOREGROUND]);
+    const terminal = await open(['perl', '-e', STALE_FOREGROUND]);
     await terminal.shows('stale');
-    const shell = await commandOf(terminal.pty, 'perl');
+    const shell = await runs(`perl -e ${STALE_FOREGROUND}`);
     const stale = Number(
       /\) \S (?:\S+ ){4}(\S+)/.exec(readFileSync(`/proc/${shell}/stat`, 'latin1'))?.[1],
     );
@@ -185,64 +151,50 @@ describe('launcher join on a terminal', function () {
     const stranger =
       strangerWith(stale) ?? skipBecause(this, 'another process was quicker to take the number');
 
-    process.kill(terminal.pty.pid, 34);
-    process.kill(terminal.pty.pid, 'SIGTERM');
-    await terminal.ended;
+    const exited = once(stranger, 'exit');
+    await terminal.kill();
+    await terminal.remove();
 
-    expect(startTimeOf(stale) === undefined ? 'dead' : statusOf(stale).get('State')).to.match(
-      /^[RSD] /,
-    ); // a dead one that nobody waited for is a zombie
-    stranger.kill('SIGKILL');
+    stranger.kill('SIGTERM');
+    expect(await exited).to.deep.equal([null, 'SIGTERM']);
   });
 
   interface Terminal {
-    readonly pty: IPty;
-    readonly ended: Promise<{ exitCode: number }>;
-    shown(): string;
+    readonly reading: OutputReading;
+    type(words: string): Promise<void>;
     shows(words: string): Promise<void>;
+    kill(): Promise<void>;
+    remove(): Promise<void>;
   }
 
-  function open(command: readonly string[]): Terminal {
-    const file = orderFile(
-      workshop.folder,
-      joinOrder(sandbox, { command, env: { PATH: '/usr/bin:/bin', TERM: 'dumb' } }),
+  async function open(argv: readonly string[]): Promise<Terminal> {
+    const { processId }: ProcessFact = await processes.start(SANDBOX, {
+      processId: v7(),
+      tenant: 'blue',
+      argv,
+      stdin: true,
+      tty: { cols: 80, rows: 24 },
+    });
+    const { signal } = new AbortController();
+    const reading = new OutputReading((left) =>
+      processes.output(SANDBOX, processId, { pace: false, signal: left }),
     );
-    const pty = spawnTerminal(workshop.launcher, ['join', file], { cols: 80, rows: 24, env: {} });
-    let shown = '';
-    pty.onData((chunk) => (shown += chunk));
-    const ended = new Promise<{ exitCode: number }>((resolve) => pty.onExit(resolve));
     return {
-      pty,
-      get ended() {
-        return within(ended, 'the terminal ends');
-      },
-      shown: () => shown,
-      shows: (words) =>
-        eventually(() => shown.includes(words), `${words} in ${JSON.stringify(shown)}`),
+      reading,
+      type: (words) => processes.write(SANDBOX, processId, { bytes: Buffer.from(words), signal }),
+      shows: (words) => eventually(() => reading.text('stdout').includes(words), words),
+      kill: () => processes.signal(SANDBOX, processId, 'KILL'),
+      remove: () => processes.remove(SANDBOX, processId),
     };
   }
 
-  async function commandOf(pty: IPty, name: string): Promise<number> {
-    return runs(
-      (pid) => statusOf(pid).get('PPid') === String(pty.pid) && statusOf(pid).get('Name') === name,
-      name,
-    );
-  }
-
-  /** By all of its words: what an earlier test left may be about to end. */
-  async function runsLine(line: string): Promise<number> {
-    return runs((pid) => commandLine(pid) === line, line);
-  }
-
-  async function runs(isIt: (pid: number) => boolean, name: string): Promise<number> {
+  /** The pid of the process with this command line, once it runs. */
+  async function runs(line: string): Promise<number> {
     let found: number | undefined;
-    await eventually(
-      () =>
-        (found = processesIn(sandbox).find(
-          (pid) => startTimeOf(pid) !== undefined && isIt(pid),
-        )) !== undefined,
-      `${name} runs`,
-    );
+    await eventually(() => {
+      found = processesIn(sandbox).find((pid) => commandLine(pid) === line);
+      return found !== undefined;
+    }, `${line} runs`);
     return found ?? 0;
   }
 });
