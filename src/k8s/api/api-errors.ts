@@ -57,7 +57,6 @@ export const isAbsent = (error: unknown, kind?: string): boolean =>
   error.missing !== undefined &&
   error.missing.kind === (kind ?? error.missing.kind);
 
-/** Rethrows other errors. */
 export const notFound = (error: unknown): undefined => {
   if (isAbsent(error)) return undefined;
   throw error;

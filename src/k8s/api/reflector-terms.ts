@@ -3,7 +3,6 @@ import type { Log } from '../../contracts/log.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
 
 export interface ReflectorDeps<T> {
-  /** Such as `/api/v1/pods`. */
   readonly path: string;
   readonly mirror: Mirror<T>;
   /**
@@ -12,7 +11,6 @@ export interface ReflectorDeps<T> {
   readonly trim: (object: unknown) => T | undefined;
   readonly log: Log;
   readonly api: Pick<ApiClient, 'list' | 'get'>;
-  /** Has its own connection. */
   readonly watches: ApiClient;
   readonly labelSelector?: string;
   readonly failed?: (error: unknown) => void;
@@ -49,7 +47,6 @@ export const TIMINGS: ReflectorTimings = {
 export interface ReflectorCounters {
   lists: number;
   relists: number;
-  /** Watches that ended early. */
   restarts: number;
   events: number;
   mishaps: number;

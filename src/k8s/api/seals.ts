@@ -17,9 +17,9 @@ export interface SealsDeps {
 }
 
 /**
- * Seals the daemon's content of objects that others may write too: the HMAC-SHA-256 of kind,
- * namespace, name, uid and whole content. Detects content that was copied to another object, or to
- * a recreated one. Cannot detect that somebody restored an earlier content of the same object.
+ * Seals content of objects that others may write too: the HMAC-SHA-256 of kind, namespace, name,
+ * uid and content. Detects content that was copied to another object, or to a recreated one, but
+ * not an earlier content of the same object.
  */
 export class Seals {
   readonly #deps: SealsDeps;

@@ -1,10 +1,9 @@
 import type { Clock } from '../../contracts/clock.ts';
 
 /**
- * The API server's time, advanced by the machine's monotonic clock. An answer's `Date` has a
- * resolution of one second; many answers narrow the estimate to some milliseconds. Corrections run
- * up to a tenth faster or slower, so the clock never runs backwards and never jumps, even if the
- * server's time does. Whole milliseconds.
+ * The API server's time, advanced by the machine's monotonic clock. Many answers narrow the
+ * estimate from one second to some milliseconds. Corrections run up to a tenth faster or slower, so
+ * the clock never runs backwards and never jumps. Whole milliseconds.
  */
 export class ServerClock implements Clock {
   readonly #monotonic: () => number;
@@ -74,7 +73,6 @@ export class ServerClock implements Clock {
 
 /** A broken clock's drift against another machine's: 200 ppm. */
 const DRIFT = 200e-6;
-/** Largest change of speed. */
 const SLEW = 0.1;
 /** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -60,8 +60,8 @@ const CHECK_MS = 15_000;
 
 /**
  * Compares a mirror with the store by a few uncached reads. After a restore from an older copy, a
- * watch from a revision ahead of the store reports nothing. Once the store has passed that
- * revision, the watch misses the changes in between; `by: objects` detects this too.
+ * watch from a later revision reports nothing, and then misses the changes in between; `by:
+ * objects` detects this too.
  */
 export const checked = async <T>(
   mirror: Mirror<T>,

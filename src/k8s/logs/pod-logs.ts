@@ -43,9 +43,8 @@ const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MS = 20_000;
 
 /**
- * Reads the logs of Pods through the API server. A kubelet keeps a log as long as the Pod, and of a
- * busy Pod only the last file (10 MiB by default). Reports rotated lines if this replica had read
- * before them.
+ * A kubelet keeps a log as long as the Pod, and of a busy Pod only the last file (10 MiB by
+ * default). Reports rotated lines if this replica had read before them.
  */
 export class PodLogs {
   readonly #api: ApiClient;

@@ -37,9 +37,9 @@ const SEAL_AFTER_MS = 5_000;
 const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
 
 /**
- * Completes objects that are made or edited by hand, and writes the reason on unusable ones. Every
- * replica does this after a short random delay; writes are conditional, so the first wins. Retries
- * failures after half a minute, and denials sooner at first.
+ * Completes objects that are made or edited by hand. Every replica does this after a short random
+ * delay; writes are conditional, so the first wins. Retries failures after half a minute, and
+ * denials sooner at first.
  */
 export class ResourceInitializer<T> {
   readonly #deps: ResourceInitializerDeps<T>;

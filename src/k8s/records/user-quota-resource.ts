@@ -11,7 +11,6 @@ import { FORMAT } from '../api/resource.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();
 
-/** A Kubernetes quantity. */
 const sizeLimit = (resource: 'cpu' | 'memory') =>
   z
     .string()

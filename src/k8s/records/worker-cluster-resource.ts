@@ -7,9 +7,8 @@ import type { Seals } from '../api/seals.ts';
 const moment = z.iso.datetime();
 
 /**
- * Named by the cluster's id: which clusters may link to this manager. A worker's own object says
- * since when it has cut off its managers. Only daemons write it. Of a join token it has only the
- * hash.
+ * Says which clusters may link to this manager; a worker's own object, since when it has cut off
+ * its managers. Only daemons write it. Holds only the hash of a join token.
  */
 export const WorkerClusterSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),

@@ -57,9 +57,9 @@ export interface KubernetesDriverDeps {
 }
 
 /**
- * Runs instances as Pods. Each has its own `Sandbox` record, which is written first and owns the
- * Pod. A claim is a conditional PUT of the record, and a retirement a conditional DELETE, so the
- * API server decides which came first.
+ * Each instance has its own `Sandbox` record, which is written first and owns the Pod. A claim is a
+ * conditional PUT of the record, and a retirement a conditional DELETE, so the API server decides
+ * which came first.
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
   readonly files: InstanceAccess['files'];

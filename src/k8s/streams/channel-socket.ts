@@ -17,7 +17,6 @@ export interface ChannelSocketTerms {
   readonly agent: string;
   /** Pings, and checks for their answers; 10 s by default. */
   readonly pingEveryMs?: number;
-  /** 10 s by default. */
   readonly openWithinMs?: number;
 }
 

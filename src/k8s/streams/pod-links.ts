@@ -12,10 +12,8 @@ export interface PodLinksDeps {
   readonly api: ApiClient;
   readonly log: Log;
   readonly agent: string;
-  /** See ChannelSocketTerms. */
   readonly pingEveryMs?: number;
   readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
-  /** See `PortStreamTerms`. */
   readonly answerWithinMs?: number;
 }
 

@@ -44,7 +44,6 @@ export class PodStreams {
     return execInPod(this.#links, meant(pod, request.container), { request, signal });
   }
 
-  /** Rejects as `AgentStream.open`. */
   openAgent(pod: PodTarget): Promise<AgentStream> {
     return AgentStream.open(this.#links, pod);
   }

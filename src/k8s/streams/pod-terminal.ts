@@ -44,8 +44,7 @@ const SIGNALS: ReadonlySet<string> = new Set(PROCESS_SIGNALS);
 
 /**
  * Opens a terminal, as `SandboxDriver.attach` promises. Hazard: argv is in the URL, so also in
- * audit logs. Each signal or hang-up is a separate command, which takes about ten milliseconds; a
- * signal goes to the foreground process group at that time.
+ * audit logs. Each signal or hang-up is a separate command, which takes about ten milliseconds.
  */
 export const attachToPod = async (
   links: PodLinks,

@@ -63,7 +63,6 @@ export class PodProbes {
     this.#deps = deps;
   }
 
-  /** Rejects as `SandboxDriver.probe` does. */
   run(target: PodTarget): Promise<readonly ProbeOutcome[]> {
     const known = this.#running.get(target.uid);
     if (known) return known;

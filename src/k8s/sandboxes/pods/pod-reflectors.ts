@@ -33,8 +33,7 @@ const MOST_NAMED = 10;
 
 /**
  * Follows the Pods of each namespace with records by its own watch, so the daemon needs no right to
- * read other Pods. Retries a namespace with unreadable Pods forever, without delaying others. Stops
- * a minute or two after the last record.
+ * read other Pods. Retries unreadable ones forever. Stops a minute or two after the last record.
  */
 export class PodReflectors {
   readonly #deps: PodReflectorsDeps;

@@ -10,7 +10,7 @@ export interface PlacedProbe {
 /**
  * A kubelet runs one readiness probe per container; the container's own comes first. An endpoint's
  * probe goes to the container that names its port, or to any free one, since a Pod's containers
- * share their ports. A command goes to the first container.
+ * share their ports.
  */
 export const placedProbes = ({
   containers,
