@@ -1,6 +1,6 @@
 /**
- * A person who is logged in at the console. A session has none of an API key's rights, but may
- * decide approvals.
+ * A person who is logged in at the console. A session lacks an API key's rights, but may decide
+ * approvals.
  */
 export interface ConsoleSession {
   readonly kind: 'session';

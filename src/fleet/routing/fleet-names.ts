@@ -79,7 +79,7 @@ export const actorInFleet = (clusterId: string, actor: object): object => {
 const showsNames = (path: string): boolean =>
   /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !hasOwnContent(path);
 
-/** Content of a sandbox has no names to rewrite. */
+/** Content of a sandbox is not rewritten. */
 export const hasOwnContent = (path: string): boolean =>
   /\/(?:exec|processes|files)(?:\/|$)/.test(path);
 

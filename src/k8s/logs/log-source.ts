@@ -33,7 +33,7 @@ export class LogSource {
   }
 
   /**
-   * A followed log may be quiet for hours, so it has no deadline. Rejects with ApiRefused, or with
+   * Sets no deadline, since a followed log may be quiet for hours. Rejects with ApiRefused, or with
    * another error if the answer breaks off.
    */
   async *read(

@@ -49,7 +49,7 @@ export const workerClusterResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // Link keys are bound to the object's uid, so a new object has none. Content that grants
+    // A new object lacks link keys, which are bound to the object's uid. Content that grants
     // nothing, such as a cut-off of managers, stays valid with another pepper.
     const lets = spec.publicKey !== undefined || spec.joinHash !== undefined;
     if (verdict === 'bound' || !lets || (verdict === 'unbound' && spec.publicKey === undefined))

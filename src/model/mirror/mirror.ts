@@ -22,7 +22,7 @@ const MOST_DEAD = 8_192;
 export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
   readonly #entries = new Map<string, Entry<T>>();
-  /** By uid: number of lists that had begun at that time. */
+  /** Number of lists begun before, by uid. */
   readonly #dead = new Map<string, number>();
   readonly #doubted = new Set<string>();
   #revision = '';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Kubernetes' field names, defaults and bounds. There is no `host`: a probe only queries the
- * sandbox itself.
+ * Kubernetes' field names, defaults and bounds, without `host`: a probe only queries the sandbox
+ * itself.
  */
 
 const ASKED =

@@ -20,9 +20,9 @@ const MOST_OF_CLUSTER = 1_000_000_000;
 
 /**
  * Newest first. `total` is exact for the clusters that answered; `incomplete` and a Warning header
- * name others. With many clusters, each is first asked for a bit more than its share, since the
- * newest items are seldom all on one; a cluster whose items are all on the page is then asked for a
- * whole page.
+ * name others. Many clusters are first asked for a bit more than their share, since the newest
+ * items are seldom all on one. A cluster whose items are all on the page is then asked for a whole
+ * page.
  */
 export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { limit, offset } = terms.request.query as {

@@ -55,7 +55,7 @@ const Quotas = z.object({
     .max(QUOTA_RESOURCES.length),
 });
 
-/** Each cluster keeps its own quotas. A resource that one cluster does not limit has no sum. */
+/** Each cluster keeps its own quotas. Leaves out a resource that one cluster does not limit. */
 export const mergedQuotas = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { parts, incomplete } = await gather(
     deps,
