@@ -126,7 +126,7 @@ const operationText = (row: Route): string => {
   ].join('\n\n');
 };
 
-/** What the page says once, under errors. */
+/** The page lists these once, under errors. */
 const OF_ANY: ReadonlySet<ErrorCode> = new Set([
   'REQUEST_TIMEOUT',
   'REQUEST_HEADERS_TOO_LARGE',

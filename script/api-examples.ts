@@ -26,7 +26,7 @@ const FILE = fileURLToPath(new URL('../src/http/openapi/examples.json', import.m
 interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** Its body, where that is JSON. */
+  /** Empty if the body is not JSON. */
   readonly request: string;
   readonly status: number;
   readonly type: string;

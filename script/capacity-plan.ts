@@ -1,7 +1,4 @@
-/**
- * What a fleet needs for so many sandboxes: plain arithmetic over costs that `script/bench`
- * measured.
- */
+/** Computes the size of a fleet from costs that `script/bench` measured. */
 
 /**
  * Measured costs, the slowest machine's; processor time in ms, memory in KiB, of Kubernetes unless
@@ -69,7 +66,7 @@ export interface Plan {
   /** Until a replica that is started serves (s). */
   readonly start: number;
   readonly redisMemory: number;
-  /** What does not fit; empty: all does. */
+  /** Empty if everything fits. */
   readonly misfits: readonly string[];
 }
 

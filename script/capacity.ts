@@ -1,5 +1,5 @@
 /**
- * Prints what a fleet needs for so many sandboxes, and makes the table of docs/capacity.md
+ * Prints the size of a fleet for a number of sandboxes, and makes the table of docs/capacity.md
  * (script/generate capacity).
  */
 import { readFileSync } from 'node:fs';

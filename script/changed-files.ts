@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The test files of a change: those that it touches, and the suites that mirror the folders of src/
- * that it touches. A change is what differs from where this branch left `main`, or on `main` from
- * the last commit.
+ * Lists the test files that a change touches, and the suites that mirror its folders of src/. A
+ * change begins where this branch left `main`, or on `main` at the last commit.
  */
 export const changedFiles = (all: readonly string[]): readonly string[] => {
   const base = git('merge-base', 'HEAD', 'main')[0] ?? 'HEAD';
@@ -15,7 +14,7 @@ export const changedFiles = (all: readonly string[]): readonly string[] => {
     ...git('ls-files', '-o', '--exclude-standard'),
   ];
   const touched = new Set(changed.map((file) => file.replace(/^test\//, '')));
-  // What the files of a suite share, such as a builder, is part of all of them.
+  // Shared files of a suite, such as a builder, belong to all its tests.
   const suites = new Set(
     changed
       .filter((file) => /^(src|test)\//.test(file) && !file.endsWith('.test.ts'))

@@ -1,7 +1,7 @@
 /**
- * A chaos run in legs: each is a process of its own with a cluster, a seed and a verdict of its
- * own, so that memory and disk stay bounded however long it is. The folder has what each leg came
- * to; with the same folder and seed it goes on after the last one.
+ * Runs chaos in legs. Each leg is a process with its own cluster, seed and verdict, so memory and
+ * disk stay bounded. The folder keeps each leg's result; a run with the same folder and seed
+ * continues.
  */
 import { fork } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ process.once('SIGINT', () => {
     );
   enough.abort();
 });
-/** A leg is told so by what started it, too: the signal may have been for that alone. */
+/** A signal may have reached only the parent, which then sends this message. */
 process.on('message', () => {
   enough.abort();
 });

@@ -1,6 +1,6 @@
 /**
- * Prints the files of src/ that one claim passes, from its request to its answer: those with a
- * function that ran in each of several claims of an embedded daemon in this process.
+ * Prints the files of src/ that one claim passes: those with a function that ran in each of several
+ * claims.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';

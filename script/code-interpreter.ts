@@ -40,7 +40,7 @@ const program = (): string => {
   return `LOADER = ${JSON.stringify(LOADER)}\nSOURCES = ${JSON.stringify(sources)}\n${begun}`;
 };
 
-/** The command that runs it where there is a python3, whatever else there is. */
+/** Runs the interpreter if the image has python3. */
 const packed = (): readonly string[] => {
   const text = deflateSync(program(), { level: 9 }).toString('base64');
   const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
@@ -73,7 +73,7 @@ const templateOf = (command: readonly string[]) => ({
   },
 });
 
-/** The command as the chart has it. */
+/** The chart's form of the command. */
 export const interpreterOfChart = (): readonly string[] =>
   JSON.parse(readFileSync(ROOT + OF_CHART, 'utf8')) as readonly string[];
 

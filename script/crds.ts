@@ -52,10 +52,10 @@ interface Kind {
   readonly scope: 'Cluster' | 'Namespaced';
   readonly description: string;
   readonly spec: Structural;
-  /** What daemons fill in; an object may be made without. */
+  /** Daemons fill this in. */
   readonly resolved?: Structural;
   readonly conditions: boolean;
-  /** What its status has beside conditions. */
+  /** Excludes conditions. */
   readonly status?: Structural;
   /** `kubectl scale` can change its size. */
   readonly scale?: boolean;
@@ -84,7 +84,7 @@ const KEEPS_RESOLVED: Rule = {
   rule: '!has(oldSelf.resolved) || has(self.resolved)',
   message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace',
 };
-/** An object without its seal would be no record any more. */
+/** Without its seal, an object would lose its record. */
 const KEEPS_SEAL: Rule = {
   rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))',
   message: 'resolved.seal is filled in by Sandpool and must stay',

@@ -28,7 +28,9 @@ const widthOf = (sources: readonly Source[]): string => {
   return (filled.reduce((sum, line) => sum + line.length, 0) / filled.length).toFixed(1);
 };
 
-/** Whatever ends with a semicolon, comments and strings aside: members of types are such, too. */
+/**
+ * Counts everything that ends with a semicolon outside comments and strings, also members of types.
+ */
 const statementsOf = (sources: readonly Source[]): number =>
   sources.reduce(
     (sum, { lines }) => sum + scanCode(lines.join('\n')).codeOnly.split(';').length - 1,
@@ -48,7 +50,7 @@ const fullest = (sources: readonly Source[]): readonly [string, number] => {
   return [...counts].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
 };
 
-/** Kilobytes of TypeScript that a program wrote, and that is kept in git. */
+/** Kilobytes of generated TypeScript in git. */
 const generatedKilobytes = (): number =>
   Math.round(
     execFileSync('git', ['ls-files', 'src/**/generated/*.ts'], { encoding: 'utf8' })

@@ -1,6 +1,6 @@
 /**
- * Tries how good the tests are: changes one thing in the code, a mutant, and looks whether a test
- * fails. What `script/mutants` runs; its --help says how.
+ * Tests the tests: changes one thing in the code, a mutant, and checks that a test fails. See
+ * `script/mutants --help`.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -87,7 +87,10 @@ const main = async (): Promise<void> => {
 const isCode = (file: string): boolean => file.endsWith('.ts');
 const isScript = (file: string): boolean => file.endsWith('.lua');
 
-/** The sample, or those of a file of results; `gone`: changes of that file which the code lacks. */
+/**
+ * The sample, or the mutants of a file of results; `gone`: changes that the code no longer
+ * contains.
+ */
 const chosenOf = (
   all: readonly Mutant[],
 ): { readonly sample: readonly Mutant[]; readonly gone: readonly Change[] } => {
@@ -101,7 +104,7 @@ const chosenOf = (
   };
 };
 
-/** What was begun goes on only with the same sample, sources and tests. */
+/** A run continues only with the same sample, sources and tests. */
 const isOfTheseSources = (sample: readonly Mutant[]): void => {
   const hash = createHash('sha256').update(process.env['TEST_RUNS'] ?? '1');
   for (const mutant of sample) hash.update(keyOf(mutant));

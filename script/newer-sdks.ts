@@ -26,7 +26,7 @@ const SUITES_MS = 900_000;
 
 const [OLDEST] = [...SDKS.keys()];
 const PINNED = [...SDKS.keys()].at(-1) ?? '';
-/** What suites import, and what they are given. */
+/** Imports of the suites and their replacements. */
 const IN_PLACE = {
   [`e2b-${PINNED.replaceAll('.', '-')}`]: 'e2b',
   '@e2b/code-interpreter': '@e2b/code-interpreter',
@@ -73,7 +73,7 @@ const versionOfPip = (name: string): string => {
 const ofNpm = (name: string): string => `${name} ${versionOfNpm(name)} (npm)`;
 const ofPip = (name: string): string => `${name} ${versionOfPip(name)} (pip)`;
 
-/** Fails where the suites would be given what is pinned after all. */
+/** Fails if the suites would still import the pinned versions. */
 const requireInPlace = (env: NodeJS.ProcessEnv): void => {
   for (const name of Object.keys(IN_PLACE)) {
     const program = `console.log(import.meta.resolve('${name}'))`;
@@ -83,7 +83,7 @@ const requireInPlace = (env: NodeJS.ProcessEnv): void => {
   }
 };
 
-/** Says whether the suites pass; they tell what does not themselves. */
+/** Failed suites report their failures themselves. */
 const suitesPass = (): boolean => {
   const ofPinned = `${PINNED.replaceAll('.', '\\.')}|every method`;
   const hook = pathToFileURL(join(FOLDER, 'in-place.mjs')).href;

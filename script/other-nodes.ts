@@ -10,10 +10,9 @@ export const OTHER_NODES: readonly number[] = [20, 22, 24].filter(
 );
 
 /**
- * What runs on the other Nodes too: tests of code that stands on Node's own modules (sockets,
- * streams, HTTP, TLS, files, processes, SQLite's binding), and of a whole daemon. What the
- * language alone decides, or what takes minutes, runs on the Node at hand. Each is the beginning
- * of paths below test/.
+ * Tests that also run on the other Nodes: of code on Node's own modules (sockets, streams, HTTP,
+ * TLS, files, processes, SQLite's binding), and of a whole daemon. Each entry is the beginning of a
+ * path below test/.
  */
 export const ON_OTHER_NODES: readonly string[] = [
   'audit/',

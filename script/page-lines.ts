@@ -6,12 +6,9 @@
 export interface PageLine {
   /** As typed; a line that ends with a backslash goes on. */
   readonly command: string;
-  /** What stands beneath it, up to the next prompt. */
+  /** Lines of output up to the next prompt. */
   readonly shows: readonly string[];
-  /**
-   * What is then typed into the program itself, at a prompt of its own (`bash-5.2$ `), each with
-   * what it shows.
-   */
+  /** Lines typed at the program's own prompt (`bash-5.2$ `), each with its output. */
   readonly inside: readonly { readonly typed: string; readonly shows: readonly string[] }[];
   /** In the page, from 1. */
   readonly at: number;
@@ -39,7 +36,7 @@ export const pageLines = (page: string): readonly PageLine[] => {
   return found;
 };
 
-/** The page with what its commands show written anew, in their order. */
+/** Returns the page with the new output of its commands, in order. */
 export const withShown = (page: string, shown: readonly string[]): string => {
   const lines = page.split('\n');
   const commands = pageLines(page);

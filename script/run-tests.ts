@@ -34,7 +34,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TESTS = join(ROOT, 'test/');
 /** A cluster's processes take a core each. */
 const LANES = 2;
-/** Suites on daemons wait for half of their time. A third lane takes the two cores meanwhile. */
+/** Suites with daemons wait for half of their time, so a third lane fits on two cores. */
 const LANES_THAT_WAIT = 3;
 /** An emergency brake for one command, or one slice: some times its budget. */
 const RUN_DEADLINE_MS = 60 * 60_000;
@@ -63,7 +63,7 @@ const CHECKS: readonly Check[] = [
   { name: 'format', command: [process.execPath, program('oxfmt/bin/oxfmt'), '--check'] },
 ];
 
-/** What one command, or one slice of the long suites, runs. */
+/** One command's work, or a slice of the long suites. */
 interface Plan {
   readonly title: string;
   readonly units: readonly Unit[];

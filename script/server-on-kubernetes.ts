@@ -1,8 +1,7 @@
 /**
- * What `script/server --kubernetes` runs: a simulated cluster and Redis on this machine, three
- * replicas of the built daemon, and a balancer before them. Where TEST_REAL_NODE names what
- * script/real-node made, the cluster has a real node instead of simulated ones. All of it ends with
- * this process, however that ends, and nothing is kept.
+ * Runs a simulated cluster, Redis, three replicas of the built daemon, and a balancer, for
+ * `script/server --kubernetes`. With TEST_REAL_NODE, the cluster has the real node of
+ * script/real-node instead. Everything ends with this process, and nothing is kept.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

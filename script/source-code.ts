@@ -9,7 +9,7 @@ export interface ScannedCode {
 
 type Mode = 'code' | 'line comment' | 'block comment' | "'" | '"' | '`' | 'regex';
 
-/** Line and column stay where they are. The code inside a template's `${…}` counts as code. */
+/** Keeps lines and columns. The code inside a template's `${…}` counts as code. */
 export const scanCode = (source: string): ScannedCode => {
   let withStrings = '';
   let codeOnly = '';
@@ -77,7 +77,7 @@ const beginsRegex = (before: string): boolean => {
   );
 };
 
-/** What a file imports, re-exports or loads lazily, as written. */
+/** Includes re-exports and lazy imports, as written. */
 export const importsOf = ({ withStrings }: ScannedCode): readonly string[] =>
   [...withStrings.matchAll(/(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*'([^']+)'/g)].map(
     ([, specifier]) => specifier ?? '',

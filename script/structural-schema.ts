@@ -1,15 +1,14 @@
 import { z } from 'zod';
 
-/** A part of a structural schema, as a CustomResourceDefinition has it. */
+/** A part of a CustomResourceDefinition's structural schema. */
 export interface Structural {
   [keyword: string]: unknown;
 }
 
 /**
- * The structural schema of what a zod schema takes: the same types, bounds and defaults, in the
- * words that Kubernetes knows. Throws at a keyword that it would lose. Left out is what the API
- * server does by itself: unknown fields are refused or pruned, keys are text. What zod checks by
- * code alone has to be said by a rule.
+ * Converts a zod schema: the same types, bounds and defaults in Kubernetes' keywords. Throws at a
+ * keyword that it would lose. Leaves out what the API server does itself: unknown fields are
+ * refused or pruned, keys are text. Checks by code need a rule.
  */
 export const structuralOf = (schema: z.ZodType): Structural =>
   convert(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), '');
@@ -81,7 +80,11 @@ const PORT_RULE = {
   message: 'must be a port from 1 to 65535, or the name of a port of the container',
 };
 
-/** Go's regular expressions have no \u. */
+/**
+ * Go's regular expressions lack
+ *
+ * u.
+ */
 const asRe2 = (pattern: string): string => pattern.replaceAll('\\u0000', '\\x00');
 
 /** They lead into docs/. */

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
 
-/** What one mocha process runs, and how. */
+/** The work of one mocha process. */
 export interface SuiteOrder {
   readonly name: string;
   readonly files: readonly string[];
@@ -23,7 +23,7 @@ export interface SuiteOrder {
   readonly grep?: string;
   /** Is the tests' TMPDIR; what is left there afterwards counts as left behind. */
   readonly folder: string;
-  /** Shows every test as it ends; otherwise failures alone are shown, at the end. */
+  /** Shows every test as it ends; otherwise only failures, at the end. */
   readonly isLive: boolean;
 }
 

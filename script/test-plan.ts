@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ON_OTHER_NODES, OTHER_NODES } from './other-nodes.ts';
 
-/** Test files that one mocha process runs, and what is special about that process. */
+/** Test files of one mocha process, with its special needs. */
 export interface Unit {
   readonly name: string;
   readonly files: readonly string[];
@@ -151,28 +151,25 @@ const onlyIn = (slice: Slice, file: string): boolean => {
   return longest(slice) > 0 && SLICES.every((other) => longest(other) <= longest(slice));
 };
 
-/** What `script/test` runs: all files but those below. */
 export const usualFiles = (files = testFiles()): readonly string[] =>
   files.filter((file) => !isLong(file) && !startsWithOne(file, ON_KUBERNETES));
 
-/** What `script/test kubernetes` runs. */
 export const kubernetesFiles = (files = testFiles()): readonly string[] =>
   files.filter((file) => !isLong(file) && startsWithOne(file, ON_KUBERNETES));
 
 const isLong = (file: string): boolean => SLICES.some((slice) => onlyIn(slice, file));
 
-/** What a slice runs. */
 export const filesOf = (slice: Slice, files = testFiles()): readonly string[] =>
   files.filter((file) => onlyIn(slice, file) || startsWithOne(file, slice.again ?? []));
 
-/** The slice of a day, which is the same everywhere on earth at that moment. */
+/** The day is the same everywhere on earth at that moment. */
 export const sliceOf = (day: Date): Slice => {
   const newYear = Date.UTC(day.getUTCFullYear(), 0, 1);
   const dayOfYear = Math.floor((day.getTime() - newYear) / 86_400_000);
   return SLICES[dayOfYear % SLICES.length]!; // the remainder is an index of it
 };
 
-/** Puts files into units, the suites that take longest first, so that both lanes end together. */
+/** Starts the longest suites first, so that both lanes end together. */
 export const unitsOf = (
   files: readonly string[],
   more: Pick<Unit, 'env' | 'node'> = {},

@@ -1,7 +1,6 @@
 /**
- * Prepares a process of tests. What they write goes to a folder of their own. tsx has begun before:
- * it keeps compiled files in the machine's temporary folder, where all suites and later runs find
- * them.
+ * Prepares a process of tests. Their files go to a folder of their own. tsx has begun before, so
+ * its compiled files stay in the machine's temporary folder for later runs.
  */
 const own = process.env['TEST_TMPDIR'];
 if (own !== undefined) process.env['TMPDIR'] = own;

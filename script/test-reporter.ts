@@ -10,7 +10,7 @@ import { beginFile, beginTest, lastLines } from '../local-cluster/started-proces
 import { longTimers } from './test-process.ts';
 import { processorSeconds } from './test-usage.ts';
 
-/** What one test file took, in seconds. */
+/** In seconds. */
 export interface FileTime {
   readonly file: string;
   readonly clock: number;
@@ -19,15 +19,15 @@ export interface FileTime {
 }
 
 /**
- * What one mocha process found; written at its orderly end, and once more with `open` where it
- * lives on. A skip without a cause counts as failed.
+ * One mocha process's result; written at its orderly end, and once more with `open` if the process
+ * stays alive. A skip without a cause counts as failed.
  */
 export interface SuiteResult {
   readonly passed: number;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
   readonly files: readonly FileTime[];
-  /** What still keeps the process alive a while after its last test. */
+  /** Keeps the process alive for a while after its last test. */
   readonly open?: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export default class TestReporter extends mocha.reporters.Base {
       if (cause === undefined) causeless.push(`${test.fullTitle()} (skipped without a cause)`);
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
-    // Where the run is cut before its end, this is all that is known.
+    // This is all that remains if the run is cut.
     runner.on(EVENT_TEST_FAIL, (test, error: Error) => {
       say(`      ${test.fullTitle()}\n      ${firstLinesOf(error)}\n      ${runAgain(test)}`);
       for (const line of [...lastAnswers(), ...lastLines(LAST_LINES)]) say(`        ${line}`);
@@ -127,8 +127,8 @@ const timesOf = (runner: Mocha.Runner): (() => readonly FileTime[]) => {
 };
 
 /**
- * Enough to know the cause, or to repeat it, where the last lines of a run are all that there is:
- * of a property's failure the seed stands in the second.
+ * The last lines of a run must show the cause, and how to repeat it: a property's seed is in the
+ * second line.
  */
 const firstLinesOf = (error: Error | undefined): string =>
   (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);

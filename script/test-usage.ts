@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** What a run took, in seconds. */
+/** In seconds. */
 export interface Usage {
   readonly clock: number;
-  /** Of this process and of all that it started and that has ended. */
+  /** Includes all processes that it started and that have ended. */
   readonly processor: number;
   /** Of everything else on the machine, its hypervisor's other guests among it. */
   readonly others: number;

@@ -2,11 +2,11 @@ import { type Mutant } from './mutant.ts';
 import { blockAt } from './lua-mutants.ts';
 import { runTests } from './test-run.ts';
 
-/** What one test file meets when nothing is changed. A line of the coverage's file. */
+/** One test file's coverage of the unchanged code; a line of the coverage file. */
 export interface FileCoverage {
   readonly file: string;
   readonly tests: readonly TestCoverage[];
-  /** Files of src/ whose code that is no function's ran, or ran in hooks. */
+  /** Files of src/ that ran code outside functions, or in hooks. */
   readonly loaded: readonly string[];
   /** Mutants of the sample that were met before all tests of a suite. */
   readonly inHooks: readonly string[];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { blockStarts, closeOf, endOfBlock, type Token, tokensOf } from './lua-tokens.ts';
 import { type Mutant, mutantsAt } from './mutant.ts';
 
-/** What becomes of an operator: as in Stryker, whose mutators the names are of. */
+/** Replacements of an operator, with the names of Stryker's mutators. */
 const OPERATORS: Readonly<Record<string, readonly [string, readonly string[]]>> = {
   '==': ['EqualityOperator', ['~=']],
   '~=': ['EqualityOperator', ['==']],
@@ -107,7 +107,7 @@ const swapped = (tokens: readonly Token[], at: number): readonly Found[] => {
   return replacements.map((replacement) => ({ ...spanOf(token), mutator, replacement }));
 };
 
-/** A loop that never ends is no mutant: Redis would stand still. */
+/** Excludes endless loops, which would block Redis. */
 const conditions = (tokens: readonly Token[], at: number): readonly Found[] => {
   const token = tokens[at];
   const first = tokens[at + 1];

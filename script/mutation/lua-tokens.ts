@@ -18,8 +18,8 @@ export const tokensOf = (text: string): readonly Token[] =>
   );
 
 /**
- * Where blocks begin: after `then`, `do`, `else`, `repeat` and a function's parameters, and before
- * the first token of all.
+ * Blocks begin after `then`, `do`, `else`, `repeat` and a function's parameters, and before the
+ * first token.
  */
 export const blockStarts = (tokens: readonly Token[]): readonly number[] => {
   const starts = tokens[0] ? [tokens[0].start] : [];

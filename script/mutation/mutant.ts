@@ -1,7 +1,7 @@
 /** The folders whose mutants are counted. */
 export const FOLDERS = ['src/machines', 'src/actors/claim', 'src/redis/lua'] as const;
 
-/** What a mutant is in any checkout: the change, and the line that it changes. */
+/** Identifies a mutant in any checkout. */
 export interface Change {
   /** From the root of the checkout. */
   readonly file: string;
@@ -9,7 +9,7 @@ export interface Change {
   readonly mutator: string;
   readonly original: string;
   readonly replacement: string;
-  /** The line where the change begins, without the blanks around it. */
+  /** First changed line, trimmed. */
   readonly text: string;
   /** Which of the equal changes of the file, from 0 on. */
   readonly nth: number;

@@ -38,7 +38,7 @@ export interface Result {
 
 export interface Failure {
   readonly title: string;
-  /** The test that the hook was for, where a hook failed. */
+  /** Set if a hook failed: the test that it ran for. */
   readonly test?: string;
   readonly error: string;
   readonly late: boolean;

@@ -11,16 +11,15 @@ import {
 import { dirname, join } from 'node:path';
 import { marked } from './lua-mutants.ts';
 
-/** What git does not keep, and tests need. */
+/** Tests need these, but git ignores them. */
 const MADE = ['src/cli/client/generated', 'native/build-output'];
 const RUNNER = 'script/mutation/tests-in-tree.ts';
 const CONFIG = 'tsconfig.mutants.json';
 const COMPILED = ['src', 'test', 'local-cluster', 'script', 'bench', 'simulation'];
 
 /**
- * A copy of a checkout with sources in place of some of its own, compiled beside them: Node alone
- * loads that in a third of the time that tsx takes. Processes that tests start by tsx run the
- * TypeScript.
+ * Copies a checkout, replaces some sources and compiles them, since Node starts three times as fast
+ * as tsx. Processes that tests start by tsx run the TypeScript.
  */
 export const makeTree = (
   root: string,
@@ -67,7 +66,7 @@ const compile = (folder: string): void => {
   const compilerOptions = {
     noEmit: false,
     noCheck: true,
-    // what another tree was compiled to says nothing of this one
+    // another tree's build info is not valid here
     incremental: false,
     tsBuildInfoFile: null,
     allowImportingTsExtensions: false,

@@ -8,13 +8,13 @@ import type { Failure, Order } from './tests-in-tree.ts';
 export type Status = 'caught' | 'survived' | 'timed out' | 'no coverage';
 export interface Verdict {
   readonly status: Status;
-  /** The test that noticed it, or how many let it pass. */
+  /** Names the failed test, or counts the tests that passed. */
   readonly by: string;
   /** It survived the quick tests; others were not tried. */
   readonly quick?: true;
 }
 
-/** Where mutants are tried: a checkout, a tree made of it, and what its tests meet. */
+/** A checkout, a tree made of it, and the coverage of its tests. */
 export interface Ground {
   readonly root: string;
   readonly tree: string;
@@ -107,10 +107,7 @@ const tryStage = async (
   return undefined;
 };
 
-/**
- * Whether the failure is the mutant's: the test passes on its own with nothing changed, and, where
- * it was late, is late again.
- */
+/** True if the test passes without the mutant, and a late test is late again. */
 const holdsAlone = async (
   { title, test = title, late }: Failure,
   stage: readonly Covering[],

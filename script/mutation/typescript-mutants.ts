@@ -32,8 +32,8 @@ interface Instrumenter {
 }
 
 /**
- * The mutants of TypeScript files by Stryker, and the files with all of them in place: which one is
- * active, `__stryker__.activeMutant` decides, and `__stryker__.mutantCoverage` counts which are met.
+ * Stryker's mutants of TypeScript files, and the files with all of them. `__stryker__.activeMutant`
+ * selects one, and `__stryker__.mutantCoverage` counts those that ran.
  */
 export const typescriptMutants = async (
   root: string,
