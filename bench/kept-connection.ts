@@ -20,9 +20,9 @@ export interface RawAnswer {
 const ANSWER_WITHIN_MS = 60_000;
 
 /**
- * One HTTP/1.1 connection that is kept, one request at a time. It does as little as it can, so that
- * client and server on one machine measure the server: requests are encoded before, and of an
- * answer only status, length and body are read.
+ * One kept HTTP/1.1 connection, one request at a time. It does little, so that a benchmark on one
+ * machine measures the server: requests are encoded before, and only status, length and body of an
+ * answer are read.
  */
 export class KeptConnection {
   readonly #socket: Socket;

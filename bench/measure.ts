@@ -6,7 +6,7 @@ export interface Measure {
   readonly unit: string;
   /** A value a round. */
   readonly ours: readonly number[];
-  /** The other half of each pair, by round; absent if there is nothing to compare with. */
+  /** The other half of each pair, by round; absent without a comparison. */
   readonly theirs?: readonly number[];
   readonly better: 'less' | 'more';
   /** Of the ratio ours/theirs if there are pairs, else of ours. A row without it is not judged. */
@@ -32,7 +32,7 @@ export const rowOf = <T>(
   ...(theirs && { theirs: theirs.map(of) }),
 });
 
-/** Judges the ratio of each pair, or the values if there are no pairs. */
+/** Judges the ratio of each pair, or single values. */
 const judgedOf = ({ ours, theirs }: Measure): readonly number[] =>
   theirs ? ours.map((value, round) => value / (theirs[round] ?? Number.NaN)) : ours;
 

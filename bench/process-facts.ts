@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What the kernel says of processes. Those that are gone count as nothing. */
+/** Facts about processes from the kernel. Ended processes count as nothing. */
 
 /** Processor time of all its living threads, in milliseconds. */
 export const cpuMsOf = (pid: number): number => {

@@ -71,7 +71,7 @@ export class Service {
     return countsIn(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200));
   }
 
-  /** Resolves when the pool has no instance. */
+  /** Resolves when the pool is empty. */
   async untilNone(name: string): Promise<void> {
     const deadline = performance.now() + FILL_DEADLINE_MS;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The value that this share of the values does not exceed; 0.5 is the median. Throws if there
- * are no values.
+ * Returns the value that this share of the values does not exceed; 0.5 is the median. Throws if the
+ * list is empty.
  */
 export const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);

@@ -32,7 +32,7 @@ export interface BenchCluster {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
   readonly raw: Child<RawOrder, RawResult>;
-  /** Where the raw client may write. */
+  /** The raw client writes here. */
   readonly namespace: string;
   /** Stopped with the cluster. */
   readonly startReplicas: (

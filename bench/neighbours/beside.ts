@@ -19,7 +19,7 @@ export interface Neighbourhood {
 }
 
 const POOL = 'quiet';
-/** Of one sandbox, which the quiet tenant uses a little in that time. */
+/** One sandbox, which the quiet tenant uses a little in that time. */
 const OWN_POOL = 'quiet-own';
 const IDLE = 40;
 /** A claim every so many requests; the pool has more. */

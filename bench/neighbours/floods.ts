@@ -10,7 +10,7 @@ import type { NoisyTenant } from './noisy-tenant.ts';
 /** Goes on until the signal, and then leaves things as they were. */
 export type Worst = (signal: AbortSignal) => Promise<void>;
 
-/** What a tenant may do that others should not feel. */
+/** A tenant may do this, and others should not feel it. */
 export interface Flood {
   readonly name: string;
   readonly about: string;

@@ -10,7 +10,7 @@ export interface NoisyTerms {
   readonly key: string;
   /** A stored template whose sandboxes do nothing. */
   readonly template: string;
-  /** What inline templates name. */
+  /** Inline templates name this image. */
   readonly image: string;
 }
 
@@ -71,7 +71,7 @@ export class NoisyTenant {
     }
   }
 
-  /** So many at a time, each the next as soon as it was answered, until the signal. */
+  /** Keeps this number of requests in progress until the signal. */
   async keepAsking(
     next: (n: number) => NoisyAsk | undefined,
     { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal },
@@ -106,7 +106,7 @@ export class NoisyTenant {
     await this.expect({ method: 'PUT', path: `/sandboxpools/${name}`, body: { replicas } });
   }
 
-  /** Resolves once so many are idle; 0 waits until there are none. */
+  /** Waits for at least this many idle instances; 0 waits until the last is gone. */
   async untilIdle(name: string, count: number): Promise<void> {
     const deadline = performance.now() + PREPARED_WITHIN_MS;
     for (;;) {

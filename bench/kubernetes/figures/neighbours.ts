@@ -3,10 +3,7 @@ import { FLOODS } from '../../neighbours/floods.ts';
 import type { Figure } from '../../figure.ts';
 import { calm, createPool, onACluster, TEMPLATE } from '../cluster.ts';
 
-/**
- * A row of figures for each flood that is not the nodes' to withstand, on a cluster of its own and
- * one replica, which is the only one to withstand it.
- */
+/** Measures each flood that nodes need not withstand, on its own cluster with one replica. */
 export const neighbours: readonly Figure[] = FLOODS.filter(({ where }) => where === 'both').map(
   (flood) =>
     onACluster(
