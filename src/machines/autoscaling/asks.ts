@@ -4,8 +4,8 @@ import type { MemberObservation } from './observation.ts';
 
 /**
  * Sizes that members on other clusters may have from this decision on: for a changed member the
- * larger one, since the smaller may be overtaken; for others the current one, so that no cluster
- * later takes an amount that went elsewhere.
+ * larger one, since the smaller may be overtaken; for others the current one, so that an amount
+ * counts on one cluster only.
  */
 export const asksOf = (
   members: readonly MemberObservation[],

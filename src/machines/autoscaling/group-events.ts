@@ -17,7 +17,7 @@ export interface GroupSpec {
 export type GroupWords = Pick<GroupSpec, 'group' | 'rules'>;
 
 export type GroupEvent =
-  /** The last record is no older than the lease. */
+  /** The last record is at least as new as the lease. */
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
   | ({ readonly type: 'RECORD'; readonly now: number } & GroupSpec)

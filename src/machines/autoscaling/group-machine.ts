@@ -27,7 +27,7 @@ export const STALE_MS = 60_000;
 
 /**
  * One autoscaling group. Saves a decision in the env before it changes anything, so that a
- * successor can finish it; each pool records the last decision in the same conditional write, so
+ * successor can finish it. Each pool records the last decision in the same conditional write, so
  * none is applied twice. Decides only while it leads. The owner's change wins.
  */
 export const autoscalingGroupMachine = setup({

@@ -244,7 +244,7 @@ export const staleOf = (counts: PoolCounts, updated: PoolCounts): number =>
  * Plans which old instances may retire now. Each needs a launch that can follow at once. Retires
  * ready instances while at most `maxUnavailable` of the wanted ones are unusable or unproven, and
  * others while at most that many are being launched. A revision whose starts fail gets one instance
- * after the pause, and no other before that one has proved to live.
+ * after the pause, and the next once that one has proved to live.
  */
 export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPlan => {
   const { counts, updated, ordered, missing, bucket, breaker, now } = input;

@@ -129,7 +129,7 @@ export const replaceableOf = (context: PoolContext, now: number): RolloutPlan =>
   const { proven } = provenIn(context, now);
   const missing = shortageOf(context);
   if (!context.leading || record.deleting !== false || missing < 0) return NONE;
-  // Earlier ones have no replacement yet, for want of a place.
+  // Earlier ones still lack a replacement, for want of a place.
   if (isPaced(context) && missing > counts.retiring) return NONE;
   const wanted = record.replicas - (policy.replicaSemantics === 'total' ? counts.running : 0);
   const bucket = refilled(context.bucket, now, policy.refill);

@@ -24,7 +24,7 @@ export const stopping = sandboxSetup.createStateConfig({
       on: {
         RETIRED: { target: 'waiting', actions: 'dropRecord' },
         RETIRE_OUTCOME_UNKNOWN: { target: 'verifying' },
-        // Nobody else knows of the retirement, so the current leader decides again.
+        // Only this replica saw the retirement, so the current leader decides again.
         NOT_LEADING: [
           { guard: 'asked', target: 'deciding' },
           { guard: 'unfit', target: 'awaitingLeader' },
