@@ -35,7 +35,7 @@ export interface SandboxView {
   readonly idleTimeoutMs: number;
   /** By idle timeout; undefined without one. */
   readonly idleExpiresAt: number | undefined;
-  /** Regardless of activity; undefined if there is none. */
+  /** Regardless of activity; undefined if never. */
   readonly endsAt: number | undefined;
   readonly metadata?: TextPairs;
   readonly paused?: true;

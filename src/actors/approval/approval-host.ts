@@ -28,7 +28,7 @@ const RETENTION_PREFIX = 'r';
 const MOST_REMOVED_AT_ONCE = 50;
 const REMOVE_AGAIN_MS = 1_000;
 
-/** Ended approvals have no actor, only a record. */
+/** An ended approval only has a record. */
 export class ApprovalHost {
   readonly actors: ActorHost<Snapshot, ApprovalEvent, ApprovalIntent, ApprovalInput>;
   readonly #deps: ApprovalHostDeps;

@@ -90,7 +90,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
 
   /**
    * A conditional write, retried with the new record after a conflict. `change` returns undefined
-   * for no change, or throws. Resolves with the final record; undefined if there is none.
+   * for no change, or throws. Resolves with the final record, if any.
    */
   async amend(
     id: string,

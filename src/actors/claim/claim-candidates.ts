@@ -167,8 +167,8 @@ export class ClaimCandidates implements Candidates {
   }
 
   /**
-   * Looks for more than the claim knew when earlier claims had precedence: instances that claims
-   * released, or that the mirror lacks.
+   * Called after earlier claims had precedence: looks for released instances, and for those that
+   * the mirror lacks.
    */
   async #searchForMore(least: number, until: number): Promise<HeldInstance | undefined> {
     const {

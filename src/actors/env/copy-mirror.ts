@@ -29,7 +29,7 @@ export interface CopyMirrorDeps {
 export interface SeenCopy {
   readonly at: number;
   readonly reachable: boolean;
-  /** Undefined if the cluster had no copy. */
+  /** Undefined if the cluster lacked a copy. */
   readonly copy: EnvCopy | undefined;
   /** Whether the observation followed the last known change of its members' requested sizes. */
   readonly current: boolean;

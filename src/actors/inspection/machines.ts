@@ -17,7 +17,7 @@ export interface MachineState {
 }
 
 /**
- * Without `event`, the machine takes it at once if its guard holds. Without `to`, it has no target.
+ * Without `event`, the machine takes it at once if its guard holds. Without `to`, the state stays.
  */
 export interface MachineWay {
   readonly event?: string;

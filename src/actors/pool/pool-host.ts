@@ -32,7 +32,7 @@ export class PoolHost {
   readonly actors: ActorHost<Snapshot, PoolEvent, PoolIntent, PoolInput>;
   readonly #deps: PoolHostDeps;
   readonly #counts = new InstanceCounts();
-  /** Records of pools whose actor threw and has no successor yet. */
+  /** Records of pools whose actor threw and lacks a successor. */
   readonly #unhosted = new Map<string, PoolRecord>();
   #hears = false;
   /** True after the first read of the store: later pools are new. */

@@ -47,7 +47,7 @@ export class ActorRuntime {
     return this.#deadlines.armed;
   }
 
-  /** An ended lease if this replica has none. */
+  /** An ended lease if this replica does not hold it. */
   leaseOf(shard: number): Lease {
     return this.#leases.lease(shard) ?? LOST_LEASE;
   }
@@ -112,9 +112,8 @@ const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One heap with one timer. A deadline that moves later leaves an old entry, which only causes an
- * early check. Due keys come in slices of about 5 ms, so that a thousand don't block the event
- * loop.
+ * One heap with one timer. A deadline that moves later leaves an old entry for an early check. Due
+ * keys come in slices of about 5 ms, so that a thousand don't block the event loop.
  */
 export class Deadlines {
   readonly #clock: Clock;

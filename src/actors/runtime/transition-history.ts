@@ -54,8 +54,7 @@ export interface HistoryPage {
 }
 
 /**
- * `times` alternates time and wording. Each transition replaces the array, so that it has no spare
- * capacity.
+ * `times` alternates time and wording. Each transition replaces the array, without spare capacity.
  */
 interface ActorHistory extends OrderedEntry {
   readonly group: string;

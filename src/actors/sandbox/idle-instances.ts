@@ -284,7 +284,7 @@ class ClaimQueue {
   }
 }
 
-/** `hand` is set while the claim has no candidate. */
+/** `hand` is set while the claim lacks a candidate. */
 interface Standing {
   hand: ((end: HeldInstance | EndOfWaiting) => void) | undefined;
 }

@@ -82,7 +82,7 @@ export class ReservationReconciler {
     await this.#round;
   }
 
-  /** Whoever leads, until its present reservations are old enough. */
+  /** On this replica, even if another one leads, until its present reservations are old enough. */
   note(tenant: Tenant): void {
     const key = tenantKey(tenant);
     if (this.#noted.size < MOST_NOTED || this.#noted.has(key))

@@ -23,7 +23,7 @@ interface UnderWay {
   readonly namespace: string;
 }
 
-/** `failed`: instances whose end was refused or timed out, and that still retry. */
+/** `failed`: instances that still retry after their end was refused or timed out. */
 interface Pause {
   readonly failed: Set<string>;
   ms: number;
@@ -32,8 +32,8 @@ interface Pause {
 
 /**
  * Limits ends that no request waits for: a thousand at once would delay requests and time out.
- * After a failed end its pool pauses, longer each time, and retries only one, so that a namespace
- * that refuses all deletions delays nobody else.
+ * After a failed end its pool pauses, longer each time, and retries only one. So a namespace that
+ * refuses all deletions delays nobody else.
  */
 export class RetirementLimiter {
   readonly #deps: RetirementLimiterDeps;

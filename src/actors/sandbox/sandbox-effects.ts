@@ -24,7 +24,7 @@ export interface SandboxEffectsDeps {
 
 /**
  * Longest delay of a DELETE's answer if the mark can't be written. Without the mark, other replicas
- * trust their mirrors, which usually show the end by then.
+ * trust their mirrors, which usually show the end within this time.
  */
 const MARK_MS = 500;
 
@@ -70,8 +70,8 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => {
 };
 
 /**
- * Only while its reservation holds: another claim may have taken that of a repeated claim, or of a
- * replica that was stopped (SIGSTOP, a paused VM).
+ * Only while its reservation holds: another claim may have taken it from a repeated claim, or from
+ * a stopped replica (SIGSTOP, a paused VM).
  */
 const claim = async (
   { driver, coordination, clock }: SandboxEffectsDeps,

@@ -38,7 +38,7 @@ export class SandboxTruth {
 
   /**
    * The snapshot is then no older than this call. Skips the read under `it runs` if the sandbox
-   * runs and has no end mark. Refuses with `unavailable` if the read fails.
+   * runs without an end mark. Refuses with `unavailable` if the read fails.
    */
   async refresh(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
     const { driver, log } = this.#deps;
@@ -57,8 +57,8 @@ export class SandboxTruth {
   }
 
   /**
-   * If the returned record is idle, no earlier claim can land any more. Undefined if there is no
-   * record and never will be. Rejects if it can't be read or updated.
+   * If the returned record is idle, no earlier claim can land any more. Undefined if the record
+   * does not exist and never will. Rejects if it can't be read or updated.
    */
   async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     const { driver } = this.#deps;

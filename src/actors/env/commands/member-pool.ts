@@ -60,8 +60,8 @@ export const memberPool = async (
 };
 
 /**
- * Undefined if there is no pool. Keeps the definition if the new one can't be rendered or exceeds
- * the owner's quota.
+ * Undefined without a pool. Keeps the definition if the new one can't be rendered or exceeds the
+ * owner's quota.
  */
 export const reconcileMemberPool = async (
   deps: WriteRenewedDeps,

@@ -39,7 +39,7 @@ export const usablePool = async (
   return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
 };
 
-/** Made only from its record if it has no actor. */
+/** Made only from its record if it lacks an actor. */
 export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView => {
   const pool = supervisor.pools.get(record.uid);
   return pool ? viewOfPool(supervisor, pool) : ofRecord(record);

@@ -124,8 +124,8 @@ export class PoolRenewal {
 }
 
 /**
- * Growth beyond the owner's quota keeps the old definition and reports that. Undefined if there is
- * no pool.
+ * Growth beyond the owner's quota keeps the old definition and reports that. Undefined if the pool
+ * is gone.
  */
 export const writeRenewed = async (
   deps: WriteRenewedDeps,
