@@ -30,7 +30,9 @@ export type FileProblem =
   | 'no-metadata'
   /** The sandbox has its maximum of concurrent calls, or no process left for another. */
   | 'too-many'
-  /** This driver has no files, or this container lacks a prerequisite; `message` names it. */
+  /**
+   * This driver does not offer files, or this container lacks a prerequisite; `message` names it.
+   */
   | 'unsupported';
 
 /** `message` explains it to the client, without host paths. */
@@ -47,8 +49,8 @@ export class FileRefused extends Error {
 }
 
 /**
- * `path` is absolute, in the kernel's bytes, 1 to 4,095 of them. The caller has checked that it has
- * no NUL and no part `..`.
+ * `path` is absolute, in the kernel's bytes, 1 to 4,095 of them. The caller has excluded NULs and
+ * parts `..`.
  */
 export interface FilePlace {
   readonly id: InstanceId;
@@ -183,10 +185,10 @@ export interface WrittenTree {
 /**
  * Every operation runs inside the sandbox as its user, beneath its own root; nothing there leads to
  * the host. Devices, fifos and sockets are never opened, even if a name changes during a call.
- * Calls have no time limit; an abort of `signal` ends the work and rejects with its reason, and
+ * Calls may take any time; an abort of `signal` ends the work and rejects with its reason, and
  * completed effects stay. Each call rejects with FileRefused; with InstanceGone, ContainerGone or
  * NotJoinable (nothing was done); or with OutcomeUnknown if the link was lost. These methods
- * neither retry, count nor check access. Deliberately absent: owners, writing in place (a reader
+ * neither retry, count nor check access. Deliberately left out: owners, writing in place (a reader
  * sees a file old or new, never half), and copying.
  */
 export interface SandboxFiles {

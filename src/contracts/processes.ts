@@ -100,7 +100,7 @@ export interface StartedReading {
  * with InstanceGone, with NotJoinable if nothing can run in the instance now, with OutcomeUnknown
  * if it may have taken or may still take effect, or with ProcessesNotProvided. Each settles within
  * about 30 s, also for a frozen instance or a hung node; a start that waits for others may take
- * another 60 s. Deliberately absent: tenants' rights, and whether the instance counts as active.
+ * another 60 s. Deliberately left out: tenants' rights, and whether the instance counts as active.
  */
 export interface ProcessDriver {
   /** Never changes. */
@@ -136,7 +136,7 @@ export interface ProcessDriver {
    */
   closeInput(id: InstanceId, processId: ProcessId): Promise<void>;
   /**
-   * Rejects with ProcessGone, with ProcessEnded, or with ProcessRefused if the process has no
+   * Rejects with ProcessGone, with ProcessEnded, or with ProcessRefused if the process lacks a
    * terminal.
    */
   resize(

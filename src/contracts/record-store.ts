@@ -50,7 +50,7 @@ export interface Records<T extends { readonly revision: Revision }> {
 
 /**
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
- * and its `namespace/shortName`, of which `get` takes either; an approval's `namespace/id`; a
+ * and its `namespace/shortName`, of which `get` takes either. An approval's `namespace/id`; a
  * user's tenantKey; a worker cluster's id. A power failure may lose an approval that was created
  * and not changed since.
  */

@@ -102,7 +102,7 @@ export interface Terminal {
   signal(name: string): void;
   /** Null if the link to the shell was lost. */
   readonly exit: Promise<number | null>;
-  /** The kernel killed the shell because the sandbox had no memory left. */
+  /** The kernel killed the shell because the sandbox was out of memory. */
   readonly outOfMemory?: boolean;
   /** The shell gets SIGHUP, and processes that remain are killed. Idempotent. */
   close(): void;
@@ -182,7 +182,7 @@ export interface InstanceFacts {
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Instances that reports may not have shown yet, from a bounded uncached read that may stop at
+   * Includes instances that reports may not have shown yet: a bounded uncached read, up to
    * `atLeast`. Concurrent callers share a read. Empty if reports never lag.
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
@@ -219,8 +219,8 @@ export interface InstanceWrites {
    */
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**
-   * Changes nothing but the revision of an unclaimed record, so that an earlier write that has not
-   * landed never will. Rejects with RecordConflict or OutcomeUnknown.
+   * Changes nothing but the revision of an unclaimed record, so that an earlier write can no longer
+   * land. Rejects with RecordConflict or OutcomeUnknown.
    */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /**

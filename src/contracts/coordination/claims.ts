@@ -23,7 +23,8 @@ export interface ClaimEntry {
   /** The claimant's maximum of sandboxes. */
   readonly limit: number;
   /**
-   * Idle instances that this replica sees, without those that its other claims try for; at least 1.
+   * Idle instances in the view of this replica, without those that its other claims try for; at
+   * least 1.
    */
   readonly idle: number;
   readonly place?: WaitingPlace;

@@ -15,8 +15,8 @@ export interface LeaseListener {
 }
 
 /**
- * Which replica leads which shard (src/model/shards.ts). A lease avoids duplicate work; safety
- * never depends on it.
+ * One replica leads each shard (src/model/shards.ts). A lease avoids duplicate work; safety never
+ * depends on it.
  */
 export interface Leases {
   /** Undefined if this replica does not hold it. */

@@ -25,7 +25,7 @@ export interface ReservedName {
 /** Time in ms after a reservation in which its write needs no `stillReserved`. */
 export const RESERVATION_MS = 1_000;
 
-/** Time in ms after which a write that was sent has landed, or never will. */
+/** Time in ms after which a sent write has landed, or never will. */
 export const WRITE_MS = 2_000;
 
 export interface Reservation {

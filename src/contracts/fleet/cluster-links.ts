@@ -5,11 +5,11 @@ import type { Caller } from '../../model/tenant.ts';
 export interface LinkedCluster {
   readonly clusterId: string;
   readonly isConnected: boolean;
-  /** In ms; undefined if there was no heartbeat since the manager started. */
+  /** In ms; undefined before the first heartbeat since the manager started. */
   readonly lastHeartbeat: number | undefined;
   /** To this replica of the manager, one per replica of the cluster. */
   readonly links: readonly LinkView[];
-  /** In ms; undefined if there is no daemon on a copy of the cluster's data at present. */
+  /** In ms; undefined unless a daemon runs on a copy of the cluster's data now. */
   readonly copyRefusedAt: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface RoutedRequest {
 }
 
 /**
- * Valid while its link is open. Deliberately absent: requests and answers; the worker's own HTTP
+ * Valid while its link is open. Deliberately left out: requests and answers; the worker's own HTTP
  * server handles them.
  */
 export interface ClusterRoute {

@@ -32,8 +32,8 @@ export interface EnvCopies {
   /** In ms; undefined if no link is open. */
   latencyOf(clusterId: string): number | undefined;
   /**
-   * Undefined if the owner has no env of that name. With `isLook`, does not queue, and refuses with
-   * ClusterBusy.
+   * Undefined if the owner lacks an env of that name. With `isLook`, does not queue, and refuses
+   * with ClusterBusy.
    */
   read(place: CopyPlace, terms?: { readonly isLook?: boolean }): Promise<EnvCopy | undefined>;
   /** Refuses with ALREADY_EXISTS. */

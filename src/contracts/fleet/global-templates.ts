@@ -29,7 +29,7 @@ export interface GlobalTemplateChange {
 
 export interface CopyReport {
   /**
-   * `Conflict`: a template of that name exists that is not the manager's. `Refused`: the cluster
+   * `Conflict`: a template of that name exists, but is not the manager's. `Refused`: the cluster
    * can't run it. `Pending`: not stored or not removed yet. `Absent`: unknown to the cluster.
    */
   readonly state: 'Synced' | 'Pending' | 'Conflict' | 'Refused' | 'Absent';
