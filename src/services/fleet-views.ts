@@ -22,7 +22,7 @@ export interface ManagersOperations {
 export interface TemplateClusterView {
   readonly clusterId: string;
   readonly state: TemplateState;
-  /** Undefined if the cluster has none or does not report it. */
+  /** Undefined if the cluster lacks the template or does not report it. */
   readonly version: string | undefined;
   readonly message: string | undefined;
   /**

@@ -25,7 +25,7 @@ export interface ApprovalOperations {
   /** Refuses with APPROVAL_NOT_FOUND if the approval is missing or belongs to another user. */
   readonly getApproval: (viewer: ApprovalViewer, id: string) => Promise<ApprovalRecord>;
   /**
-   * Byte for byte. Undefined if the approval is over, had no content, or the session may not
+   * Byte for byte. Undefined if the approval is over, lacked content, or the session may not
    * decide: the content may hold secrets.
    */
   readonly approvalContent: (session: ConsoleSession, id: string) => Promise<Buffer | undefined>;

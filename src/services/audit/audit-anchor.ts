@@ -8,7 +8,8 @@ import { withPipes } from '../../lib/processes.ts';
 import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 /**
- * The line has no line end. Rejects on failure. An abort of `signal` ends the program that it runs.
+ * The line comes without its line end. Rejects on failure. An abort of `signal` ends the program
+ * that it runs.
  */
 export type AnchorPlace = (line: string, signal: AbortSignal) => Promise<void>;
 
@@ -26,9 +27,9 @@ const MOST_STDERR = 500;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Reports the end of the audit chain to a destination that the audit's owner chose, so that a later
- * rewrite of the chain shows. A line is `TIME REPLICA NUMBER:HASH`, and its line of the chain is
- * already on disk.
+ * Reports the end of the audit chain to a destination of the audit's owner, so that a later rewrite
+ * of the chain shows. A line is `TIME REPLICA NUMBER:HASH`, and its line of the chain is already on
+ * disk.
  */
 export class AuditAnchor {
   readonly #options: AuditAnchorOptions;

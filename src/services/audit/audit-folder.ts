@@ -38,7 +38,7 @@ export interface AuditTail {
   /** CHAIN_START for an empty audit. */
   readonly end: ChainEnd;
   readonly endKind: string | undefined;
-  /** To continue. Undefined if there is no file, or the last one does not end with `end`. */
+  /** To continue. Undefined without a file, or if the last one does not end with `end`. */
   readonly file: { readonly path: string; readonly bytes: number } | undefined;
   readonly lastFileSeq: number;
   /** Oldest first. */

@@ -22,7 +22,7 @@ export interface AuditReport {
   /** If it is more than 1, earlier lines were rotated away or removed. */
   readonly first?: number;
   readonly last?: ChainEnd;
-  /** Runs without an orderly end: their last actions may have no line. */
+  /** Runs without an orderly end: their last actions may lack a line. */
   readonly crashes: number;
   readonly findings: readonly AuditFinding[];
 }

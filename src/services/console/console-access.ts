@@ -116,7 +116,7 @@ export class ConsoleAccess implements ConsoleOperations {
   readonly loginByLink = async (link: string, terms: LoginTerms): Promise<LoggedIn> => {
     const { operators, tokens, clock, limits } = this.#deps;
     const isGood = await this.isLinkGood(link);
-    // a valid link is no guess, so an attacker at the same address can't lock its owner out
+    // a valid link is not a guess, so an attacker at the same address can't lock its owner out
     if (!isGood) await limits.countLink(terms.from);
     const value = isGood ? await tokens.redeemToken(link) : undefined;
     if (value === undefined) throw this.#refused('link', terms);

@@ -150,7 +150,7 @@ export interface ReflectorsReport {
 }
 
 export interface ReplicaOperations {
-  /** Refuses with FEATURE_DISABLED if there is no audit. */
+  /** Refuses with FEATURE_DISABLED without an audit. */
   readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
   readonly getLogLevel: LogLevels['getLogLevel'];
   readonly setLogLevel: LogLevels['setLogLevel'];

@@ -24,7 +24,7 @@ export interface ApiKeyMirrorDeps {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly clock: Clock;
   readonly revocations: Revocations;
-  /** Absent if there are no copies of promoted keys. */
+  /** Absent without copies of promoted keys. */
   readonly trust?: Pick<PromotedTrust, 'check' | 'endsAt'>;
 }
 

@@ -5,7 +5,7 @@ import type { KeyOperations } from './key-operations.ts';
 
 /**
  * Callers of a port that is open to everyone share one allowance and the tenant's connections. A
- * sandbox on the host's network has no guests, because the host has ports of others.
+ * sandbox on the host's network does not get guests, because the host has ports of others.
  */
 export const guests = ({
   supervisor,

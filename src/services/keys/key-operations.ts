@@ -97,8 +97,8 @@ export interface ApiKeyName {
 
 export interface ApiKeyRequest {
   /**
-   * A secret that only repeats of a request under the same Idempotency-Key share, so that they get
-   * the same key.
+   * A secret shared only by repeats of a request under one Idempotency-Key, so that they get the
+   * same key.
    */
   readonly seed?: Buffer;
   readonly name?: string;

@@ -169,7 +169,7 @@ const nextRecord = (
     if (isChanged) globals?.requireRoom(next);
     return next;
   }
-  // a template file already says that it is global, on a daemon that manages no clusters
+  // a template file may already say so, on a daemon without clusters
   if (syncSource !== 'global' || (!globals && next.sourceHash !== undefined)) return next;
   return { ...ownTemplate(next), ...globalTerms(globals, next, { syncSource }) };
 };
