@@ -332,11 +332,15 @@ describe('escapes from a sandbox of a real daemon', function () {
       .filter((line) => line.includes('='))
       .map((line) => line.split('=')[0]);
     expect([
+      'GOMAXPROCS',
       'HOME',
+      'JAVA_TOOL_OPTIONS',
       'LANG',
       'LOGNAME',
       'OLDPWD',
+      'OMP_NUM_THREADS',
       'PATH',
+      'PIP_BREAK_SYSTEM_PACKAGES',
       'PWD',
       'SHELL',
       'USER',

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { availableParallelism } from 'node:os';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
@@ -101,6 +102,45 @@ describe('what everyday programs find in a sandbox', function () {
       '/etc/fonts/fonts.conf',
     ])
       if (existsSync(path)) expect(await sh(`cat ${path}`)).to.equal(readFileSync(path, 'utf8'));
+  });
+
+  it('finds its own limits, and no others, where runtimes look', async function () {
+    const { isolation } = spawned.driver.describe();
+    if (!isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const [memory, processes] =
+      isolation === 'cgroup-v1'
+        ? ['memory/memory.limit_in_bytes', 'pids/pids.max']
+        : ['memory.max', 'pids.max'];
+
+    expect(await sh(`cd /sys/fs/cgroup && cat ${memory} ${processes}`)).to.equal(
+      `${128 * 2 ** 20}\n64\n`,
+    );
+    expect(
+      await sh('grep -E ":(memory|pids|):" /proc/self/cgroup | cut -d: -f3 | sort -u'),
+    ).to.equal('/\n');
+    expect(await sh('find /sys -writable; find /sys -mindepth 5 -type d')).to.equal('');
+    expect(await sh(`(echo 1 > /sys/fs/cgroup/${processes}) 2>&1`)).to.include('Read-only');
+  });
+
+  it('sizes runtimes by its limits, unless the template does', async () => {
+    const one = await spawned.launched(anOrder(aDefinition({ cpuCores: 0.5 })));
+    const env = { OMP_NUM_THREADS: '7', GOMAXPROCS: '8' };
+    const own = await spawned.launched(anOrder(aDefinition({ cpuCores: 0.5, env })));
+    const threads = availableParallelism() > 1 ? '1 1\n1\n' : ' \n1\n';
+
+    expect(await spawned.sh(one.id, 'echo $OMP_NUM_THREADS $GOMAXPROCS; nproc')).to.equal(threads);
+    expect(await spawned.sh(own.id, 'echo $OMP_NUM_THREADS $GOMAXPROCS')).to.equal('7 8\n');
+  });
+
+  it('gives node and java a heap within its memory', async () => {
+    const big = await spawned.launched(anOrder(aDefinition({ memoryBytes: 512 * 2 ** 20 })));
+    const heap = 'console.log(require("v8").getHeapStatistics().heap_size_limit)';
+    const flags = 'java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -w MaxHeapSize';
+
+    if (existsSync('/usr/bin/java'))
+      expect(Number(/= (\d+)/.exec(await spawned.sh(big.id, flags))?.[1])).to.equal(128 * 2 ** 20);
+    if (existsSync('/usr/bin/node'))
+      expect(Number(await spawned.sh(big.id, `node -e '${heap}'`))).to.be.below(512 * 2 ** 20);
   });
 
   it('runs java if the machine has it', async function () {

@@ -12,6 +12,7 @@ import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './pr
 import type { StartTerms } from '../protocol.ts';
 import { probesOf } from '../probes/readiness.ts';
 import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
+import { limitVariables } from './visible-limits.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
 
@@ -193,9 +194,11 @@ export class Instance {
 
   #start({ tenant, definition, image, mounts = [] }: StartTerms): void {
     const deps = this.#deps;
-    const [container] = definition.containers;
-    if (!container || definition.containers.length !== 1)
+    const [given] = definition.containers;
+    if (!given || definition.containers.length !== 1)
       throw new Error('exactly one container can be run');
+    const env = { ...limitVariables(deps.cgroups.level, given), ...given.env };
+    const container = { ...given, env };
     const uid = this.#held.takeUid();
     this.#cpuCores = container.cpuCores;
     const cgroups = deps.cgroups.create(this.id, tenant, {
@@ -227,8 +230,9 @@ export class Instance {
     };
     this.#note = deps.terms.bare ? this.#held.bareNote(note) : note;
     deps.notes.write(this.#note);
-    const { env, workingDir } = this.#note;
-    const bare = deps.terms.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
+    const bare = deps.terms.bare
+      ? { cwd: this.#note.workingDir, env: environmentOf(this.#note.env) }
+      : undefined;
     launch.order({
       bare,
       definition,

@@ -7,6 +7,7 @@ import { afterReading } from '../after-reading.ts';
 import type { HostMount } from '../protocol.ts';
 import { publicMessage } from '../public-message.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
+import { ownCgroups } from './visible-limits.ts';
 import { bwrapOptions, foldersOf, writableMounts, type Rootfs } from './rootfs.ts';
 
 /**
@@ -99,7 +100,7 @@ export class Launch {
         cgroups: terms.cgroups,
         output: terms.output,
         rlimits: rlimitsOf(terms),
-        options: bwrapOptions(terms),
+        options: [...ownCgroups(terms.level, terms.cgroups), ...bwrapOptions(terms)],
         tmpfs: writableMounts(terms, terms.uid),
         network: hasOwnNetwork(terms),
         folders: foldersOf(terms.mounts),
