@@ -12,15 +12,12 @@ import { signalOf } from '../../lib/signal-names.ts';
 import { publicMessage } from './public-message.ts';
 import { SurplusTurns } from './surplus-turns.ts';
 
-/** Time to read on after the command's end: background children may hold the pipes open. */
+/** Background children may hold the pipes open after the command's end. */
 const DRAIN_MS = 100;
-/** Time from the polite end of a command to its kill. */
 const STUBBORN_MS = 2_000;
-/** The launcher's exit code if it could not join; stderr then has the reason. */
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
 
-/** Schedules reads beyond the output limits for all commands of this process. */
 const SURPLUS = new SurplusTurns();
 
 export interface ExecutionOutcome {
@@ -32,15 +29,14 @@ export interface ExecutionOutcome {
 }
 
 export interface ExecutionEvents {
-  /** Returns false if the daemon reads too slowly: the command then waits until `resume`. */
+  /** Returns false to make the command wait until `resume`. */
   output(kind: FrameKind, bytes: Buffer): boolean;
   /** Called once, after the last output. */
   exited(outcome: ExecutionOutcome): void;
-  /** Called once instead of `exited`, if the launcher could not start. */
+  /** Called instead of `exited` if the launcher could not start. */
   failed(reason: string): void;
 }
 
-/** A command that a launcher runs in a sandbox. */
 export class Execution {
   readonly #child: ChildProcess;
   readonly #order: ExecOrder;
@@ -90,7 +86,6 @@ export class Execution {
     child.stdin?.on('error', () => {}).end(order.stdin);
   }
 
-  /** Continues after the daemon caught up. */
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
@@ -99,7 +94,6 @@ export class Execution {
     if (this.#exitCode !== undefined) this.#awaitPipes();
   }
 
-  /** Kills the command and its process group. */
   close(): void {
     if (this.#over || this.#stubborn) return;
     this.#child.kill('SIGTERM');
@@ -126,10 +120,6 @@ export class Execution {
     });
   }
 
-  /**
-   * Returns a function to call after each chunk beyond the limit. The next chunks are read on the
-   * stream's turn.
-   */
   #surplusOf(stream: Readable): () => void {
     let left = 0;
     let isWaiting = false;

@@ -1,14 +1,12 @@
 /**
- * One socket carries all traffic between daemon and spawner. A frame is the payload's length (u32),
- * a kind (u8) and a channel (u32), all little-endian, then the payload. Frames end by length, so a
- * sandbox's output can't imitate a frame.
+ * A frame is the payload's length (u32), a kind (u8) and a channel (u32), little-endian, then the
+ * payload. Frames end by length, so a sandbox's output can't imitate one.
  */
 export const FRAME_KINDS = { message: 0, output: 1, errors: 2 } as const;
 export type FrameKind = (typeof FRAME_KINDS)[keyof typeof FRAME_KINDS];
 
-/** Maximum payload in bytes; a longer announced length is a protocol error. */
 export const MAX_PAYLOAD = 16 << 20;
-/** Maximum payload of command output in bytes, so that channels take turns. */
+/** Small, so that channels take turns. */
 export const MAX_CHUNK = 64 << 10;
 
 const HEADER = 9;
@@ -28,7 +26,6 @@ export const encodeFrame = (kind: FrameKind, channel: number, payload: Uint8Arra
   return frame;
 };
 
-/** Encodes a frame's header. The caller writes the payload, at most MAX_PAYLOAD bytes. */
 export const encodeHeader = (kind: FrameKind, channel: number, length: number): Buffer => {
   const header = Buffer.allocUnsafe(HEADER);
   writeHeader(header, { kind, channel, length });
@@ -47,14 +44,12 @@ const writeHeader = (
 export const encodeMessage = (message: object): Buffer =>
   encodeFrame(FRAME_KINDS.message, 0, Buffer.from(JSON.stringify(message)));
 
-/**
- * Cuts a byte stream into frames. Throws on a malformed frame; the stream is unusable after that.
- */
+/** Throws on a malformed frame; the stream is unusable after that. */
 export class FrameReader {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  /** Yields the frames that this chunk completes. Payloads may share its memory. */
+  /** Payloads may share the chunk's memory. */
   *feed(chunk: Buffer): Generator<Frame> {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
@@ -73,7 +68,6 @@ export class FrameReader {
     }
   }
 
-  /** Returns at least `size` bytes in one piece. Joins pieces only if the first is too short. */
   #front(size: number): Buffer {
     const [first] = this.#chunks;
     if (first && first.length >= size) return first;

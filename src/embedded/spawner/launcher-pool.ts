@@ -1,13 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { withPipes } from '../../lib/processes.ts';
 
-/** The later role of a launcher: the outer half of a command, or the holder of a process. */
 export type LauncherKind = 'join' | 'hold';
 
 /**
- * Launchers that join sandboxes for commands or processes. After the first command, one idle
- * launcher is always started in advance, so a command need not wait for it. The idle launcher
- * belongs to no sandbox before its order, and ends with the spawner.
+ * Starts one idle launcher in advance, so a command need not wait. It belongs to no sandbox before
+ * its order, and ends with the spawner.
  */
 export class LauncherPool {
   readonly #launcherPath: () => string;
@@ -20,9 +18,7 @@ export class LauncherPool {
     this.#kind = kind;
   }
 
-  /**
-   * Takes a launcher; the caller writes the order to descriptor 3. Throws if no process can start.
-   */
+  /** The caller writes the order to descriptor 3. Throws if no process can start. */
   take(options: { readonly withInput: boolean }): ChildProcess {
     if (options.withInput) return begin(this.#launcherPath(), this.#kind, 'pipe');
     const waiting = this.#waiting;

@@ -3,8 +3,8 @@ import { pathsOf } from './protocol.ts';
 import { Spawner } from './spawner.ts';
 
 /**
- * The spawner's process: `main DATA_DIR`, started through `flock`, whose lock descriptor it
- * inherits. Writes `ready` to standard output as soon as a daemon can connect.
+ * Run as `main DATA_DIR` through `flock`, whose lock descriptor it inherits. Writes `ready` when a
+ * daemon can connect.
  */
 const main = async (dataDir: string | undefined): Promise<void> => {
   if (!dataDir) throw new Error('usage: main DATA_DIR');
@@ -19,7 +19,7 @@ const main = async (dataDir: string | undefined): Promise<void> => {
   process.on('SIGTERM', () => spawner.stop());
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   await spawner.start();
-  // The daemon may have stopped reading after its deadline; it can still connect next time.
+  // The daemon may have stopped reading after its deadline.
   process.stdout.on('error', () => {});
   process.stdout.end('ready\n');
 };

@@ -3,33 +3,30 @@ import type { ProcessIdentity } from './sandbox/process-identity.ts';
 import type { InsideIds } from './protocol.ts';
 import { INSIDE_ID, LAUNCHER_INSIDE } from './sandbox/rootfs.ts';
 
-/** Orders to the launcher (native/README.md): NUL-terminated tokens, the last of which is `go`. */
+/** Orders to the launcher; see native/README.md. */
 
 export interface StartOrder {
   readonly bwrap: string;
-  /** Host uid of the sandbox; by default the spawner's own. */
+  /** By default the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** Path of the fifo for the output; if absent, no fifo is made. */
   readonly output?: string;
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
-  /** Folders in memory that the options bind, with mount options; see writableMounts. */
+  /** See `writableMounts`. */
   readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
   /** Whether the launcher makes the sandbox's own network; needs root. */
   readonly network?: boolean;
-  /** Folders of volumes that the options bind by descriptor; see `foldersOf`. */
+  /** See `foldersOf`. */
   readonly folders?: readonly (readonly [volume: string, path: string])[];
-  /** If given, runs without bubblewrap and its options. */
+  /** Runs without bubblewrap. */
   readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
   readonly argv: readonly string[];
 }
 
 export interface JoinOrder {
   readonly init: ProcessIdentity;
-  /** User inside the sandbox; defaults to the user of a sandbox without image. */
   readonly user?: InsideIds;
-  /** If given, the sandbox is not isolated. */
   readonly bare?: Bare;
   readonly cgroups: readonly string[];
   readonly cwd: string;
@@ -38,27 +35,22 @@ export interface JoinOrder {
 }
 
 export interface HoldOrder extends JoinOrder {
-  /** Folder of the holder's socket. The process id is the socket's name. */
   readonly folder: string;
   readonly processId: string;
   /** Returned with the process's record. */
   readonly told: string;
-  /** Keeps the input open. */
   readonly input: boolean;
-  /** If given, runs the process on a terminal of this size. */
   readonly tty?: { readonly cols: number; readonly rows: number };
   readonly timeoutMs?: number;
-  /** Hangs up the terminal when its first reader disconnects. */
+  /** Hangs up when its first reader disconnects. */
   readonly bound?: true;
 }
 
 export interface AgentOrder {
   readonly init: ProcessIdentity;
-  /** User inside the sandbox; defaults to the user of a sandbox without image. */
   readonly user?: InsideIds;
   readonly bare?: Bare;
   readonly cgroups: readonly string[];
-  /** Folder of the agent's socket. */
   readonly folder: string;
   readonly name: string;
 }
@@ -133,7 +125,6 @@ export const forwardOrder = (order: AgentOrder): Buffer =>
     ...each('arg', [order.folder, order.name]),
   ]);
 
-/** In a bare sandbox, the home replaces /home/sandbox. */
 export const filesOrder = (order: AgentOrder): Buffer =>
   encode([
     ...(order.bare ? ['bare', 'cwd', order.bare.home] : []),
@@ -146,7 +137,6 @@ export const filesOrder = (order: AgentOrder): Buffer =>
     ...each('arg', [order.folder, order.name]),
   ]);
 
-/** A bare sandbox has host ids. */
 const insideIds = ({ bare, user }: Pick<JoinOrder, 'bare' | 'user'>): readonly string[] => {
   const uid = bare?.uid ?? user?.uid ?? INSIDE_ID;
   const gid = bare
@@ -166,7 +156,7 @@ const environment = (env: Readonly<Record<string, string>>): readonly string[] =
 const each = (keyword: string, values: readonly string[]): readonly string[] =>
   values.flatMap((value) => [keyword, value]);
 
-/** Refuses NUL in a token: the rest of the token would be read as further tokens. */
+/** The rest of a token after a NUL would be read as further tokens. */
 const encode = (tokens: readonly string[]): Buffer => {
   if (tokens.some((token) => token.includes('\0')))
     throw new Error('an order must not contain a NUL');

@@ -5,10 +5,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENFILE: 'too many descriptors are open',
 };
 
-/**
- * The reason of a failed start, for a tenant. Contains no path of the host, whatever the error
- * says.
- */
+/** For a tenant: never contains a path of the host. */
 export const publicMessage = (error: unknown): string => {
   if (!(error instanceof Error)) return 'it could not be started';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
@@ -17,8 +14,8 @@ export const publicMessage = (error: unknown): string => {
 };
 
 /**
- * The reason of a failed start, for the sandbox's tenant. Our own messages name only paths inside
- * the sandbox; system messages are dropped because they may name host paths.
+ * For a tenant. Our own messages name only paths inside; messages of the system may name host
+ * paths.
  */
 export const startFailure = (error: unknown): string =>
   error instanceof Error && !('code' in error) ? error.message : publicMessage(error);

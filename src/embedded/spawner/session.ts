@@ -36,30 +36,24 @@ export interface SessionDeps {
   readonly launcherPath: () => string;
 }
 
-/** Receives the events of a daemon's connection. */
 export interface DaemonListener {
-  /**
-   * Returns the answer to the daemon's hello after former instances are adopted. Throws if the
-   * configuration can't be used.
-   */
+  /** Resolves after former instances are adopted. Throws if the configuration can't be used. */
   readonly accept: (
     session: Session,
     hello: Extract<DaemonMessage, { type: 'hello' }>,
   ) => Promise<SpawnerMessage>;
   readonly leave: () => void;
-  /** The daemon's configuration was refused, and the connection is closed. */
   readonly refused: () => void;
-  /** The connection and its commands have ended. */
   readonly ended: (session: Session) => void;
 }
 
-/** Maximum commands at a time, to bound memory. */
+/** Bounds memory. */
 const CHANNEL_LIMIT = 4_096;
 
-/** Messages that a daemon may send before its hello is accepted. */
+/** Before its hello is accepted. */
 const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'hello']);
 
-/** One daemon's connection. Its commands end with it. */
+/** Commands end with their daemon's connection. */
 export class Session {
   readonly #socket: Socket;
   readonly #deps: SessionDeps;

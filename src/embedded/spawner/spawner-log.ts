@@ -1,6 +1,6 @@
 import type { LogEventCode } from '../../contracts/log-events.ts';
 
-/** Sends events to the log of the connected daemon; without a daemon, drops them. */
+/** Drops events while no daemon is connected. */
 export interface SpawnerLog {
   info(event: LogEventCode, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: LogEventCode, fields?: Readonly<Record<string, unknown>>): void;

@@ -31,7 +31,7 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-const LONELY_MS = 30_000; // Time to wait for a daemon in ms.
+const LONELY_MS = 30_000; // In ms.
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -41,19 +41,16 @@ interface Settled {
 }
 
 export interface SpawnerOptions {
-  /** Absolute path. This process holds its lock. */
+  /** This process holds its lock. */
   readonly dataDir: string;
   readonly now: () => number;
   /** 0 to 1. */
   readonly random: () => number;
-  /** The spawner is done: end the process. */
+  /** To end the process. */
   readonly over: () => void;
 }
 
-/**
- * Owns the sandboxes of one data folder, for the connected daemon. The sandboxes outlive both the
- * spawner and the daemon.
- */
+/** Owns the sandboxes of a data folder. They outlive spawner and daemon. */
 export class Spawner {
   readonly #options: SpawnerOptions;
   readonly #paths: SpawnerPaths;
@@ -162,7 +159,6 @@ export class Spawner {
     });
   }
 
-  /** Resolves when a daemon can connect. */
   async start(): Promise<void> {
     const { socketFolder, socket } = this.#paths;
     makePrivate(socketFolder);
@@ -177,7 +173,7 @@ export class Spawner {
     this.#awaitDaemon();
   }
 
-  /** Ends commands. Sandboxes, their processes and terminals stay. */
+  /** Sandboxes, their processes and terminals stay. */
   stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;
@@ -236,7 +232,6 @@ export class Spawner {
     return { ...answer, warnings: [...warnings, ...this.#cgroups.warnings] };
   }
 
-  /** Adopts former instances first if this is the first daemon. */
   async #settle(config: SpawnerConfig, before: Settled | undefined): Promise<Settled> {
     const prepared = prepareRootfs(this.#paths.rootfs, config.launcherPath);
     this.#uids?.useRange(config.uidRange);
@@ -273,7 +268,7 @@ export class Spawner {
     return this.#settled;
   }
 
-  /** Kills commands of a former spawner: no daemon waits for them any more. */
+  /** No daemon waits for commands of a former spawner. */
   #endOrphans(rootfs: Rootfs, watcher: Watcher): void {
     for (const orphan of processesOf(rootfs.launcher, 'join')) {
       const key = `orphan/${orphan.pid}`;
@@ -282,7 +277,6 @@ export class Spawner {
     }
   }
 
-  /** Stops a spawner that never had a daemon: it has adopted nothing. */
   #refused(): void {
     if (!this.#settled) this.stop();
   }
@@ -309,10 +303,7 @@ export class Spawner {
     this.#session?.send({ type: 'fact', id, vitals });
   }
 
-  /**
-   * Notes that the instance was ready. Without the note, the next spawner probes it as if it were
-   * new.
-   */
+  /** Otherwise the next spawner probes it as if it were new. */
   #noteReady(id: string): void {
     try {
       this.#notes.writeReady(id);
@@ -343,10 +334,7 @@ export class Spawner {
   }
 }
 
-/**
- * Creates the folder. Throws if it belongs to somebody else: access to the socket in it is as good
- * as root.
- */
+/** Throws if the folder belongs to somebody else: access to its socket is as good as root. */
 const makePrivate = (folder: string): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

@@ -1,24 +1,20 @@
-/** Chunks of 64 KiB that all streams together read in a turn, and the interval of turns in ms. */
+/** All streams together; a chunk is 64 KiB. */
 export const CHUNKS_PER_TURN = 8;
 const TURN_MS = 4;
 
-/** Called when a stream may read this many chunks. */
 export type ReadSurplus = (chunks: number) => void;
 
 /**
- * Schedules reads of command output beyond the limits. The output must be read, or the command
- * would never end. But endless output must not take the time of starts and of other commands.
- *
- * All streams together read 128 MiB per second. Tenants take turns, and the streams of a tenant
- * keep their order.
+ * Output beyond the limit must be read, or the command would never end, but must not take the time
+ * of others: 128 MiB per second for all. Tenants take turns.
  */
 export class SurplusTurns {
-  /** By tenant, longest wait first. No list is empty. */
+  /** By tenant, longest wait first. */
   readonly #waiting = new Map<string, ReadSurplus[]>();
   readonly #later: (turn: () => void) => void;
   #isTurnDue = false;
 
-  /** `later` calls back after a moment; by default after 4 ms. */
+  /** By default after 4 ms. */
   constructor(later: (turn: () => void) => void = (turn) => void setTimeout(turn, TURN_MS)) {
     this.#later = later;
   }

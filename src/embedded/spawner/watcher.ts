@@ -11,9 +11,8 @@ interface Watched {
 const RESTART_PAUSE_MS = 100;
 
 /**
- * Reports the end of processes, even of processes that are not our children, and kills them. It
- * uses `launcher watch`, which holds a pidfd of each, so a reused pid is never signalled. If that
- * process ends, another takes over all watches.
+ * Watches and kills processes by `launcher watch`, whose pidfds never signal a reused pid. If it
+ * ends, another takes over.
  */
 export class Watcher {
   readonly #launcherPath: string;
@@ -36,7 +35,7 @@ export class Watcher {
     });
     this.#process = child;
     child.once('error', (error) => this.#ended(child, error.message));
-    // descriptors ran out: an error follows, and another try
+    // descriptors ran out: an error follows
     if (child.stdio === undefined) return;
     child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
     let rest = '';
@@ -55,15 +54,11 @@ export class Watcher {
     this.#process?.stdin?.end();
   }
 
-  /** Pid of the watching process, if it lives. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /**
-   * Calls `gone` once, even if the process is already absent. Keys contain no blanks. A known key
-   * keeps its process.
-   */
+  /** Calls `gone` once. Keys contain no blanks. A known key keeps its process. */
   watch(key: string, identity: ProcessIdentity, gone: () => void): void {
     if (this.#watched.has(key)) return;
     const watched = { identity, gone, killed: false };
@@ -71,7 +66,7 @@ export class Watcher {
     this.#tell(key, watched);
   }
 
-  /** Sends SIGKILL to the key's process; does nothing for an unknown key. */
+  /** Ignores an unknown key. */
   kill(key: string): void {
     const watched = this.#watched.get(key);
     if (!watched) return;
@@ -89,7 +84,7 @@ export class Watcher {
     );
   }
 
-  /** Sends a line to the process. If it has just ended, the next process gets it again. */
+  /** If it has just ended, the next process gets the line. */
   #say(text: string): void {
     this.#process?.stdin?.write(text);
   }

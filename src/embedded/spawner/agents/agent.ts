@@ -10,14 +10,13 @@ import { withPipes } from '../../../lib/processes.ts';
 const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
 
-/** The service of an agent: the ports of a sandbox, or its files. */
 export type AgentKind = 'forward' | 'files';
 
 export interface AgentTerms {
   readonly kind: AgentKind;
   readonly launcherPath: string;
   readonly place: JoinPlace;
-  /** Folder of the agent's socket. Only the spawner may enter it. */
+  /** Only the spawner may enter it. */
   readonly folder: string;
   readonly name: string;
 }
@@ -26,15 +25,13 @@ const ORDERS = { forward: forwardOrder, files: filesOrder };
 const SERVED: Readonly<Record<AgentKind, string>> = { forward: 'ports', files: 'files' };
 
 /**
- * A `launcher forward` or `launcher files` process: a Unix socket that leads to the ports or files
- * of one sandbox (protocol in native/README.md). It ends with the sandbox and with this process. An
- * agent for files also ends after a minute without use.
+ * A `launcher forward` or `launcher files` process, which ends with the sandbox and with this
+ * process (native/README.md).
  */
 export class Agent {
   readonly socket: string;
-  /** Resolves after the socket takes connections; rejects if it never does. */
   readonly ready: Promise<void>;
-  /** Settles after the process and its socket are gone. */
+  /** Settles after process and socket are gone. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
 

@@ -3,12 +3,11 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { Agent, type AgentKind } from './agent.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 
-/** The instance does not run. */
 export class NothingThere extends Error {
   override readonly name = 'NothingThere';
 }
 
-/** Agents of one kind for all sandboxes: at most one per sandbox, started on its first use. */
+/** Agents of one kind: at most one per sandbox, started on first use. */
 export class Agents {
   readonly #kind: AgentKind;
   readonly #folder: string;
@@ -28,16 +27,12 @@ export class Agents {
     this.#placeOf = options.placeOf;
   }
 
-  /** Removes sockets of a former process. */
   prepare(): void {
     rmSync(this.#folder, { recursive: true, force: true });
     mkdirSync(this.#folder, { mode: 0o700 });
   }
 
-  /**
-   * Returns the socket of an agent that takes connections, never `stale`. Rejects with NothingThere
-   * unless the instance runs.
-   */
+  /** Never returns `stale`. Rejects with NothingThere unless the instance runs. */
   async socketOf(id: string, stale?: string): Promise<string> {
     let agent = this.#agents.get(id);
     if (agent && agent.socket === stale) {
@@ -63,7 +58,7 @@ export class Agents {
   }
 
   #start(id: string, place: JoinPlace): Agent {
-    // Random and never reused, so a stale path never leads to another sandbox.
+    // Never reused: a stale path never leads to another sandbox.
     const name = randomBytes(6).toString('base64url');
     const agent = new Agent({
       kind: this.#kind,

@@ -1,9 +1,8 @@
 import { portSocket, type Failure, type PortSocket } from './port-socket.ts';
 
 /**
- * Connects to a port through a forwarder's socket. Resolves after the port took the connection, or
- * with undefined if no forwarder listens. Rejects with the reason of a failure, or the signal's
- * reason.
+ * Resolves with undefined if no forwarder listens. Rejects with the reason of a failure, or the
+ * signal's reason.
  */
 export const dialPort = async (
   path: string,
@@ -17,10 +16,7 @@ export const dialPort = async (
   return socket;
 };
 
-/**
- * Connects to a forwarder before a port is chosen. Resolves with undefined if no forwarder listens;
- * rejects with a failure, or the signal's reason.
- */
+/** Connects before a port is chosen. Resolves with undefined if no forwarder listens. */
 export const openWay = (
   path: string,
   signal: AbortSignal,

@@ -1,19 +1,19 @@
 import { connect, type Socket } from 'node:net';
 import type { PortTraits, Taker } from '../../../contracts/sandbox-driver.ts';
 
-/** A connection to a forwarder. The client chooses a port once; then the connection leads to it. */
+/** Leads to a port after `choose`. */
 export type PortSocket = Socket &
   PortTraits & {
     /**
-     * Sends the port, once. The forwarder holds further data until the port has taken the
-     * connection. If that fails, the stream fails with the reason, or with the signal's reason.
+     * To be called once. Data waits until the port has taken the connection. On failure the stream
+     * fails with the reason.
      */
     readonly choose: (port: number, signal: AbortSignal) => void;
   };
 
 export type Failure = (why: string) => Error;
 
-/** Messages for the forwarder's exit codes that have a known cause; see native/README.md. */
+/** By the forwarder's exit codes; see native/README.md. */
 const REASONS: Readonly<Record<number, string>> = {
   11: 'too many connections to the sandbox are open',
   13: "the port is held by a process that is not the sandbox's",
@@ -22,13 +22,11 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * All connections read into this buffer and copy at once: a buffer per read would burden the
- * garbage collector.
+ * Shared by all connections, which copy at once: a buffer per read burdens the garbage collector.
  */
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 const DIVERTED_BYTES = 256 * 1024;
 
-/** Begins to connect to the forwarder. Failures need no listener; `failure` makes their errors. */
 export const portSocket = (path: string, failure: Failure): PortSocket => {
   const reading = new Reading();
   let answered: ((code: number) => void) | undefined;
@@ -79,7 +77,6 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
     socket.once('end', closed).once('close', closed);
-    // Sends the port in one piece with the first data.
     socket.cork();
     socket.write(Buffer.from([port >> 8, port & 0xff]));
     setImmediate(() => socket.uncork());
@@ -88,7 +85,6 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
   return Object.assign(socket, { taken, choose, divert });
 };
 
-/** The buffer of a connection's reads, and the optional taker of its data without a copy. */
 class Reading {
   memory = SHARED;
   #taker: Taker | undefined;
@@ -98,7 +94,7 @@ class Reading {
     this.memory = Buffer.allocUnsafeSlow(DIVERTED_BYTES);
   }
 
-  /** Returns false to stop reading until a consumer resumes. */
+  /** Returns false to stop reading. */
   pass(bytes: Buffer, socket: Socket): boolean {
     let done: boolean | undefined;
     const took =

@@ -7,29 +7,24 @@ import type { JoinPlace } from '../sandbox/join-place.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { dialPort } from '../ports/port-dialling.ts';
 
-/** Concurrent probes of all tenants and of one tenant; others wait in a queue. */
 const AT_ONCE = 32;
 const AT_ONCE_OF_TENANT = 8;
-/** Bounds for queued probes. Each probe of an instance is queued at most once. */
+/** Each probe of an instance is queued at most once. */
 const MOST_WAITING = 65_536;
 const MOST_WAITING_OF_TENANT = 16_384;
-/** Maximum duration of a probe. */
 const LONGEST_MS = 30_000;
-/** Bytes of a probe command's output that are kept for the failure message. */
+/** Kept for the failure message. */
 const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {
   readonly forwarders: Agents;
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
-  /** Upper bound for a probe's duration, whatever its template says; 30 s by default. */
+  /** 30 s by default. */
   readonly longestMs?: number;
 }
 
-/**
- * Runs readiness probes inside their sandboxes: commands, and connections to the sandbox's own
- * loopback only.
- */
+/** Runs commands inside the sandbox, and connects to its own loopback only. */
 export class ProbeRunner {
   readonly #deps: ProbeRunnerDeps;
   readonly #turns = new FairSlots({
@@ -44,8 +39,8 @@ export class ProbeRunner {
   }
 
   /**
-   * Resolves with the reason of a failure; undefined if the probe passes. Never rejects. The
-   * timeout starts when the probe leaves the queue.
+   * Resolves with the reason of a failure. Never rejects. The timeout starts when the probe leaves
+   * the queue.
    */
   async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
     const turn = await this.#turn(tenant);
@@ -67,7 +62,6 @@ export class ProbeRunner {
     }
   }
 
-  /** Resolves with undefined if the queue is full. */
   async #turn(tenant: string): Promise<{ readonly release: () => void } | undefined> {
     return await new Promise((resolve) => {
       if (!this.#turns.request(tenant, (release) => resolve({ release }))) resolve(undefined);
@@ -79,7 +73,6 @@ export class ProbeRunner {
     if (!place) return Promise.resolve(NOT_RUNNING);
     return new Promise((resolve) => {
       let said = '';
-      // Throws if no process can start.
       new Execution(
         this.#deps.launchers,
         { place, order: { argv, timeoutMs, outputLimit: SAID_BYTES } },
@@ -123,13 +116,12 @@ const tooLong = (timeoutMs: number): string => `it took longer than ${timeoutMs 
 
 const MAX_HEADER_BYTES = 16_384;
 
-/** Passes on a status from 200 to 399; ignores the rest of the answer. */
 const get = async (
   socket: Socket,
   { port, path, secure, headers }: Extract<ProbeAction, { kind: 'http' }>,
   signal: AbortSignal,
 ): Promise<string | undefined> => {
-  // Loaded on first use: a spawner without HTTP probes does not pay for the modules.
+  // A spawner without HTTP probes does not pay for these modules.
   const [{ request }, { connect }] = await Promise.all([import('node:http'), import('node:tls')]);
   const stream = secure
     ? connect({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })

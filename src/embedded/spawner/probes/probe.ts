@@ -19,10 +19,7 @@ interface ProbeTerms {
   readonly bare: boolean;
 }
 
-/**
- * Finds out which sandboxes this machine can make. If mounts beside bubblewrap are not allowed,
- * drops them. Throws the reason if no sandbox can be made.
- */
+/** Finds out which sandboxes this machine can make. Throws the reason if none. */
 export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs> => {
   const { writable, ...plain } = rootfs;
   if (
@@ -58,9 +55,6 @@ const DEFINITION = {
   memory: '',
 };
 
-/**
- * Runs `true` in a sandbox, to report an unsuitable machine before any request. Throws the reason.
- */
 const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<void> => {
   const child = withPipes(
     spawn(terms.rootfs.launcher, ['start'], {
@@ -102,10 +96,6 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
   throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || ended}`);
 };
 
-/**
- * Resolves with the exit code of the probe, or the reason why it has no code. Kills it after a
- * timeout.
- */
 const endOf = (child: ChildProcess): Promise<number | string> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {

@@ -2,45 +2,33 @@ import type { ReadinessProbe } from '../../../model/templates/readiness-probe.ts
 import type { Vitals } from '../../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
-/** A probe of the container, or of one of its endpoints. */
 export interface NamedProbe {
   readonly endpoint?: string;
   readonly probe: ReadinessProbe;
 }
 
-/** Result of one run of a probe. */
 export interface ProbeReport {
   readonly endpoint?: string;
-  /** Reason of a failure; absent if the probe passed. */
   readonly failure?: string;
 }
 
 export interface ReadinessDeps {
-  /** Resolves with the reason of a failure; undefined if the probe passes. Never rejects. */
+  /** Resolves with the reason of a failure. Never rejects. */
   readonly run: (id: string, tenant: string, probe: ReadinessProbe) => Promise<string | undefined>;
   readonly report: (id: string, vitals: Vitals) => void;
-  /** The instance is ready for the first time. The next spawner needs this note. */
   readonly noteReady: (id: string) => void;
-  /**
-   * Returns whether the instance is frozen. A frozen instance keeps its state and is not probed.
-   */
+  /** A frozen instance keeps its state and is not probed. */
   readonly isFrozen?: (id: string) => boolean;
-  /** Returns a function that cancels the timer. */
   readonly later: (milliseconds: number, act: () => void) => () => void;
-  /** 0 to 1. */
   readonly random: () => number;
 }
 
-/**
- * First pause between probes of an instance that is not ready, in milliseconds. It doubles up to
- * the period, so a fast instance need not wait for a whole period.
- */
+/** In ms. Doubles up to the period. */
 const FIRST_PAUSE_MS = 50;
-/** Relative spread of periods, so that instances that start together are not probed together. */
+/** Keeps instances that start together from being probed together. */
 const JITTER = 0.1;
 const REASON_LIMIT = 300;
 
-/** Undefined if the definition has no probes. */
 export const probesOf = ({
   containers,
   endpoints = {},
@@ -56,9 +44,8 @@ export const probesOf = ({
 };
 
 /**
- * Reports the readiness of instances with probes, on change only. An instance is starting until all
- * probes pass, then available, and unavailable while a probe fails. Reports of instances without
- * probes pass through unchanged.
+ * Reports the readiness of instances on change only. An instance is starting until all probes pass,
+ * then available, and unavailable while a probe fails.
  */
 export class Readiness {
   readonly #deps: ReadinessDeps;
@@ -68,10 +55,7 @@ export class Readiness {
     this.#deps = deps;
   }
 
-  /**
-   * Registers an instance before its start, or as a former spawner left it. Its probes run as soon
-   * as it is available.
-   */
+  /** To be called before the start. */
   expect(id: string, { tenant, probes, wasReady = false }: Expected): void {
     this.#probed.set(
       id,
@@ -83,7 +67,6 @@ export class Readiness {
     );
   }
 
-  /** Applies a report about the instance's process. */
   take(id: string, vitals: Vitals): void {
     const probed = this.#probed.get(id);
     if (vitals.kind === 'available' && probed) return probed.begin(vitals.startedAt);
@@ -91,15 +74,11 @@ export class Readiness {
     this.#deps.report(id, vitals);
   }
 
-  /** Undefined if the instance has no probes, or its process does not run yet. */
   vitalsOf(id: string): Vitals | undefined {
     return this.#probed.get(id)?.vitals;
   }
 
-  /**
-   * Runs all probes of the instance once; empty if it has none. Concurrent callers share the
-   * result.
-   */
+  /** Concurrent callers share the result. */
   async check(id: string): Promise<readonly ProbeReport[]> {
     return await (this.#probed.get(id)?.check() ?? []);
   }
@@ -114,7 +93,6 @@ export class Readiness {
   }
 }
 
-/** The probes of an instance. `wasReady`: they passed before, under another spawner. */
 export interface Expected {
   readonly tenant: string;
   readonly probes: readonly NamedProbe[];
@@ -226,8 +204,7 @@ class ProbedInstance {
       return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
     const pause = Math.min(state.pauseMs, periodMs);
     state.pauseMs *= 2;
-    // A ready instance keeps its period until it counts as failed, because the failure threshold
-    // counts periods.
+    // The failure threshold counts periods.
     return state.ready ? periodMs : pause;
   }
 

@@ -1,6 +1,3 @@
-/**
- * Copies of the bounds in src/model/process.ts, which this process does not load; a test compares
- * them.
- */
+/** Copies of src/model/process.ts, which this process does not load. */
 export const LIVE_PROCESSES = 64;
 export const ENDED_PROCESSES = 64;

@@ -7,46 +7,39 @@ import { readProcess, tenantIn } from '../../../contracts/agent/process-record.t
 import { Deferred } from '../../../lib/deferred.ts';
 import { connectHolder } from './holder-socket.ts';
 
-/** Memory of one unit (native/processes.h): output, and the positions at which streams change. */
+/** Output, and the positions at which streams change (native/processes.h). */
 export const UNIT_BYTES = (64 << 10) + (8 << 10);
 const UNIT = 64 << 10;
-/** Maximum units in one grant. */
+/** In one grant. */
 const MOST_UNITS = 4;
-/** Maximum units of one holder. */
+/** In one holder. */
 const ALL_UNITS = 17;
-/** Memory of a holder without its first unit, which it has from its start. */
+/** Without the first unit, which it has from its start. */
 const BARE_BYTES = 128 << 10;
 export const FIRST_BYTES = BARE_BYTES + UNIT_BYTES;
 
 export interface HolderEvents {
-  /** Takes the memory of one more unit; returns false if the share is used up. */
+  /** Returns false if the share is used up. */
   readonly take: (holder: Holder) => boolean;
-  /** The first record of an adopted holder has arrived; it has this many units. */
+  /** An adopted holder has this many units. */
   readonly found: (holder: Holder, units: number) => void;
-  /** The process has ended. */
   readonly ended: (holder: Holder) => void;
-  /** Called once when the holder is gone. `lost`: its process had not ended, and is gone too. */
+  /** Called once. `lost`: its process had not ended, and is gone too. */
   readonly gone: (holder: Holder, lost: boolean) => void;
 }
 
 export interface HolderPlace {
-  /** Folder of the instance's sockets. */
   readonly folder: string;
   readonly processId: string;
 }
 
-/**
- * Attends the holder of a process: grants it memory, and learns about the end. The connection lasts
- * until the holder ends.
- */
+/** Grants a holder memory, and learns about the end of its process. */
 export class Holder {
   readonly place: HolderPlace;
-  /** Settles after the program runs or has failed to start; rejects with the refusal. */
   readonly started: Promise<void>;
   tenant: string | undefined;
-  /** Memory counted for the holder in the tenant's share, in bytes. */
+  /** Counted in the tenant's share. */
   bytes = 0;
-  /** Bytes of the command line that the holder reports. */
   commandBytes = 0;
   isLive = true;
   endedAt = 0;
@@ -93,7 +86,6 @@ export class Holder {
       .once('close', () => this.#closed());
   }
 
-  /** Attends a holder that a former spawner started. */
   static found(place: HolderPlace, events: HolderEvents): Holder {
     const socket = connectHolder(place.folder, place.processId);
     socket.write(requestOf('attend'));
@@ -102,7 +94,6 @@ export class Holder {
     return holder;
   }
 
-  /** Makes the holder forget its process, which has ended. */
   forget(): void {
     try {
       const socket = connectHolder(this.place.folder, this.place.processId);
@@ -111,20 +102,14 @@ export class Holder {
         .on('end', () => socket.destroy())
         .resume()
         .write(requestOf('forget'));
-    } catch {
-      // The sandbox is gone, and the holder too.
-    }
+    } catch {}
   }
 
-  /**
-   * Closes the connection of a holder that was killed before its program ran. A stopped process in
-   * the sandbox may keep the other end open.
-   */
+  /** A stopped process in the sandbox may keep the other end open. */
   giveUp(): void {
     this.#socket.destroy();
   }
 
-  /** Leaves the holder to the next spawner. */
   leave(): void {
     this.#isLeft = true;
     this.#socket.destroy();
@@ -162,8 +147,7 @@ export class Holder {
   #closed(): void {
     this.#started.reject(new NotStarted(this.#refusal));
     if (this.#isLeft) return;
-    // A killed holder leaves its socket behind. If this holder never listened, the socket is
-    // another's.
+    // A killed holder leaves its socket. If it never listened, the socket is another's.
     if (this.#isListening || this.#isFound) this.#removeSocket();
     this.#events.gone(this, !this.#isOrderly && this.isLive && (this.#hasBegun || this.#isFound));
   }
@@ -177,7 +161,6 @@ export class Holder {
   }
 }
 
-/** The holder ended before its program ran. `refusal` is its reason, or empty. */
 export class NotStarted extends Error {
   override readonly name = 'NotStarted';
   readonly refusal: string;

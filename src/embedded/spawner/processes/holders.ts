@@ -18,34 +18,29 @@ import { FIRST_BYTES, Holder, NotStarted, UNIT_BYTES, type HolderEvents } from '
 import { MemoryShares } from './memory-shares.ts';
 import { StartRefused, type ProcessRefusal, type ProcessStart } from './process-messages.ts';
 
-/** Live processes of all sandboxes, to bound descriptors, and of one tenant. */
 const MOST_LIVE = 4_096;
 const MOST_LIVE_OF_TENANT = 1_024;
-/** Total bytes of command lines in one sandbox; a single list returns all of them. */
+/** A list returns the command lines of all. */
 const MOST_COMMAND_BYTES = 4 << 20;
-/** Maximum bytes of one command line. */
 const LONGEST_COMMAND = (2 << 20) - 1_024;
 /** A longer start is stuck, for example in a frozen sandbox. */
 const START_DEADLINE_MS = 20_000;
-/** Time to wait for adopted holders. A holder that is stuck in its start does not answer. */
+/** A holder that is stuck in its start does not answer. */
 const FOUND_WITHIN_MS = 2_000;
 
 export interface HoldersDeps {
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
-  /** Folder of all sockets; see `SpawnerPaths`. */
   readonly folder: string;
-  /** A process of a running instance has ended with its holder. */
   readonly lost: (id: string, why: string) => void;
   readonly log: Pick<SpawnerLog, 'warn'>;
   readonly shares?: MemoryShares;
-  /** 20 s by default. */
   readonly startDeadlineMs?: number;
 }
 
 /**
- * Starts the holders of processes, and counts them and their memory. Holders outlive this process:
- * the next spawner finds them by their sockets, `FOLDER/INSTANCE/PROCESS`.
+ * Starts the holders of processes, and counts their memory. The next spawner finds them by their
+ * sockets, `FOLDER/INSTANCE/PROCESS`.
  */
 export class Holders {
   readonly #deps: HoldersDeps;
@@ -61,9 +56,7 @@ export class Holders {
     this.#startDeadlineMs = deps.startDeadlineMs ?? START_DEADLINE_MS;
   }
 
-  /**
-   * Adopts the holders of these instances from a former spawner, and removes the sockets of others.
-   */
+  /** Removes the sockets of other instances. */
   async adopt(ids: ReadonlySet<string>): Promise<void> {
     const { folder } = this.#deps;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -83,8 +76,8 @@ export class Holders {
   }
 
   /**
-   * Resolves after the program runs or has failed to start; at once if the process exists already.
-   * Rejects with StartRefused.
+   * Resolves after the program runs; at once if the process exists already. Rejects with
+   * StartRefused.
    */
   async start(id: string, order: ProcessStart): Promise<void> {
     try {
@@ -99,7 +92,7 @@ export class Holders {
     }
   }
 
-  /** Rejects after the deadline of a start. The holder may still run its process. */
+  /** The holder may still run its process. */
   async #inTime(started: Promise<void>): Promise<void> {
     const late = new Deferred<void>();
     const callOff = afterReading(this.#startDeadlineMs, () => late.reject(new NotStarted('')));
@@ -110,22 +103,20 @@ export class Holders {
     }
   }
 
-  /** Forgets an instance that is gone. Its holders end by themselves. */
   forget(id: string): void {
     try {
       rmSync(join(this.#deps.folder, id), { recursive: true, force: true });
     } catch {
-      // A holder has just begun to listen there. The next spawner removes the folder.
+      // A holder has just begun to listen. The next spawner removes the folder.
     }
   }
 
-  /** Leaves all holders to the next spawner. */
   stop(): void {
     for (const holders of this.#ofInstance.values())
       for (const holder of holders.values()) holder.leave();
   }
 
-  /** Adopts a holder of a former spawner that began to listen only after `adopt`. */
+  /** The holder may have begun to listen only after `adopt`. */
   async #findLate(id: string, order: ProcessStart): Promise<void> {
     const { processId } = order;
     if (this.#known(id, order) || !existsSync(join(this.#deps.folder, id, processId))) return;
@@ -136,7 +127,7 @@ export class Holders {
     return this.#ofInstance.get(id)?.get(processId);
   }
 
-  /** Before a refusal, reads pending reports of holders: an end may free a place. */
+  /** Pending reports of holders may free a place. */
   async #beginWithRoom(id: string, order: ProcessStart): Promise<Holder> {
     try {
       return this.#begin(id, order);
@@ -196,19 +187,14 @@ export class Holders {
     holder.started.then(callOff, callOff);
   }
 
-  /**
-   * Resolves after the holder has reported its state or failed to. If descriptors run out, the
-   * holder runs uncounted.
-   */
+  /** If descriptors run out, the holder runs uncounted. */
   async #adopt(id: string, processId: string): Promise<void> {
     const place = { folder: join(this.#deps.folder, id), processId };
     try {
       const holder = Holder.found(place, this.#eventsOf(id));
       this.#keep(id, holder);
       await holder.started;
-    } catch {
-      // The holder has just ended, or runs uncounted.
-    }
+    } catch {}
   }
 
   #keep(id: string, holder: Holder): void {
@@ -251,7 +237,7 @@ export class Holders {
     return !place || isEnding(place.init);
   }
 
-  /** Takes the memory for a start. Drops the processes that ended first to make room. */
+  /** Drops the processes that ended first to make room. */
   #requireRoom(id: string, { tenant, bound }: ProcessStart, commandBytes: number): void {
     const of = this.#of(id);
     const live = of.filter(({ isLive, place }) => isLive && !isTerminal(place.processId));
@@ -294,7 +280,7 @@ export class Holders {
       this.#drop(oldest);
   }
 
-  /** Forgets an ended holder. Its memory counts as free from now on. */
+  /** Counts its memory as free from now on. */
   #drop(holder: Holder): void {
     this.#release(holder);
     holder.forget();
@@ -346,7 +332,7 @@ const NO_TERMINAL: ProcessRefusal = {
 const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): StartRefused =>
   new StartRefused({ kind: 'full', of, message });
 
-/** Ended processes that are not forgotten yet, earliest end first. */
+/** Earliest end first. */
 const endedOf = (holders: readonly Holder[]): Holder[] =>
   holders
     .filter(({ isLive, bytes }) => !isLive && bytes > 0)
@@ -373,7 +359,7 @@ const orderOf = (place: JoinPlace, folder: string, start: ProcessStart): Buffer 
     bound: start.bound,
   });
 
-/** The holder reads its order from descriptor 3, which then stays its connection. */
+/** The holder reads its order from descriptor 3, which stays its connection. */
 const attended = (
   child: ChildProcess,
   place: { readonly folder: string; readonly processId: string },

@@ -1,8 +1,7 @@
-/** Bytes of holders' memory, of one tenant and of all together. */
+/** In bytes, of one tenant and of all. */
 const MOST_OF_TENANT = 256 << 20;
 const MOST_OF_ALL = 1 << 30;
 
-/** Counts the memory of holders by tenant before they use it. */
 export class MemoryShares {
   readonly #ofTenant = new Map<string, number>();
   readonly #bounds: { readonly tenant: number; readonly all: number };
@@ -12,7 +11,7 @@ export class MemoryShares {
     this.#bounds = bounds;
   }
 
-  /** Returns whose share is used up; undefined if the bytes are taken. */
+  /** Returns whose share is used up. */
   take(tenant: string, bytes: number): 'tenant' | 'machine' | undefined {
     if ((this.#ofTenant.get(tenant) ?? 0) + bytes > this.#bounds.tenant) return 'tenant';
     if (this.#all + bytes > this.#bounds.all) return 'machine';
@@ -20,7 +19,7 @@ export class MemoryShares {
     return undefined;
   }
 
-  /** Counts memory taken under a former spawner, even beyond the share. */
+  /** Counts memory from a former spawner, even beyond the share. */
   count(tenant: string, bytes: number): void {
     this.#ofTenant.set(tenant, (this.#ofTenant.get(tenant) ?? 0) + bytes);
     this.#all += bytes;

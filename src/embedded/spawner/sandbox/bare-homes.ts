@@ -14,19 +14,16 @@ import {
 import { join, posix } from 'node:path';
 import { HOME } from './rootfs.ts';
 
-/** A sandbox without isolation (`isolation: none`): a bare process of this machine. */
+/** A sandbox with `isolation: none`. */
 export interface Bare {
-  /** Folder that replaces /home/sandbox. */
+  /** Replaces /home/sandbox. */
   readonly home: string;
-  /** Host uid. */
   readonly uid: number;
 }
 
 const REMOVAL_PATIENCE_MS = 60_000;
 
-/**
- * Home folders of bare sandboxes. Every uid can pass through to its own, but can't list the others.
- */
+/** Every uid can pass through to its own folder, but can't list the others. */
 export class BareHomes {
   readonly #folder: string;
 
@@ -34,9 +31,7 @@ export class BareHomes {
     this.#folder = folder;
   }
 
-  /**
-   * Creates an empty folder for the uid only. Throws if the common folder belongs to somebody else.
-   */
+  /** Throws if the common folder belongs to somebody else. */
   create(id: string, uid: number): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o711 });
     const found = lstatSync(this.#folder);
@@ -49,7 +44,6 @@ export class BareHomes {
     return home;
   }
 
-  /** Lists the folders of all other instances. */
   others(ids: ReadonlySet<string>): readonly string[] {
     if (!existsSync(this.#folder)) return [];
     return readdirSync(this.#folder)
@@ -57,36 +51,31 @@ export class BareHomes {
       .map((id) => join(this.#folder, id));
   }
 
-  /** Removes the common folder after the last instance is gone. */
   remove(): void {
     try {
       rmdirSync(this.#folder);
-    } catch {
-      // The folder never existed, or it has remains that were already reported.
-    }
+    } catch {}
   }
 }
 
-/** Removes a home. `rm` works by descriptors, so any depth is fine. Rejects on failure. */
+/** `rm` works by descriptors, so any depth is fine. */
 export const removeHome = async (home: string): Promise<void> => {
   await run('rm', ['-rf', '--one-file-system', '--', home]);
   if (!existsSync(home)) return;
-  // Without root, a folder without permissions needs them back first.
+  // Without root, folders without permissions need them back first.
   await run('chmod', ['-R', 'u+rwX', '--', home]);
   await run('rm', ['-rf', '--one-file-system', '--', home]);
   if (existsSync(home)) throw new Error(`${home} could not be removed`);
 };
 
-/** Maps a path inside the sandbox to the host's path. */
 export const hostPath = (home: string, path: string): string => {
   const plain = posix.normalize(path);
   return plain === HOME || plain.startsWith(`${HOME}/`) ? home + plain.slice(HOME.length) : plain;
 };
 
 /**
- * Finds the processes of a bare sandbox without a cgroup. If it has its own uid, returns all
- * processes of that uid. Otherwise returns those with its folder in the environment or as working
- * folder. Reads all of /proc.
+ * Finds a bare sandbox's processes without a cgroup: by its own uid, or by its folder in the
+ * environment or as working folder. Reads all of /proc.
  */
 export const processesOfBare = ({ home, uid }: Bare, ownUid: boolean): readonly number[] =>
   readdirSync('/proc')

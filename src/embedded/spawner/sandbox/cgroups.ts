@@ -24,55 +24,31 @@ export interface Limits {
 
 export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 
-/**
- * Enforces the limits of sandboxes on this machine. Cgroup folders are kernel memory: each call
- * takes microseconds.
- */
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
-  /** Whether processes in the folders can be frozen. */
   readonly freezes: boolean;
-  /**
-   * Creates the instance's folders below its tenant's, with limits, and returns them. Processes
-   * have the weight of a start until `endStart`. May be repeated.
-   */
+  /** Processes have the weight of a start until `endStart`. May be repeated. */
   create(id: string, tenant: string, limits: Limits): readonly string[];
-  /** Lists the folders of every instance by id. */
   all(): ReadonlyMap<string, readonly string[]>;
-  /** Removes the common folders after the last instance is gone. */
   remove(): void;
 }
 
 const ROOT = '/sys/fs/cgroup';
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
-/** v1's hierarchy for freezing; in v2, each folder can freeze. */
+/** v1 has a hierarchy for freezing; in v2 each folder can freeze. */
 const FREEZER = 'freezer';
-/** Share of the machine's process ids for all sandboxes together. */
 const PIDS_SHARE = 3 / 4;
-/** Share of the machine's memory for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
-/**
- * Weight of all sandboxes together, in cgroup v2's units. A single other process has 100, so the
- * daemon and the machine's own programs come first.
- */
+/** In v2's units. A single other process has 100, so the daemon comes first. */
 const WEIGHT_OF_ALL = 25;
-/**
- * v1 counts memory of sockets separately. Sockets may hold this share of a sandbox's memory in
- * addition, and at least LEAST_FOR_SOCKETS.
- */
+/** v1 counts sockets' memory separately: this share of the sandbox's memory in addition. */
 const SOCKETS_SHARE = 1 / 8;
 const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
-/**
- * All sandboxes together get this share of the machine's TCP memory below its pressure threshold;
- * one tenant gets half of that.
- */
+/** Share of the TCP memory below the machine's pressure threshold; one tenant gets half. */
 const TCP_SHARE = 3 / 4;
 const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
-/**
- * Finds the best cgroups of this machine: v2 in our own subtree, else v1, else only prlimit. `name`
- * is the name of our folder.
- */
+/** Uses v2 in our own subtree, else v1, else only prlimit. */
 export const findCgroups = (name: string): Cgroups => {
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
   return (
@@ -91,7 +67,7 @@ export const findCgroups = (name: string): Cgroups => {
   );
 };
 
-/** Maps each controller to the folder of this process; `''` is the unified hierarchy. */
+/** Folder of this process by controller; `''` is the unified hierarchy. */
 export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
   new Map(
     text
@@ -152,7 +128,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   };
 };
 
-/** Moves our processes into a leaf: only a folder without processes can delegate controllers. */
+/** Only a folder without processes can delegate controllers. */
 const stepAside = (folder: string, leaf: string): void => {
   const present = readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8');
   if (V1_CONTROLLERS.every((controller) => present.includes(controller))) return;
@@ -180,7 +156,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
       mkdirSync(join(parent, name), { recursive: true });
       bases.set(controller, join(parent, name));
     } catch {
-      // Not usable by us: counts as missing.
+      // Not usable by us.
     }
   }
   if (!bases.has('memory') && !bases.has('pids')) return undefined;
@@ -228,20 +204,14 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   };
 };
 
-/**
- * Bounds the processes of all sandboxes, so that the machine and the daemon can still start their
- * own.
- */
+/** Keeps process ids for the machine and the daemon. */
 const limitAllProcesses = (base: string | undefined): void => {
   if (base === undefined) return;
   const numbers = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
   writeWherePresent(join(base, 'pids.max'), String(Math.floor(numbers * PIDS_SHARE)));
 };
 
-/**
- * Bytes of memory for all sandboxes together, in whole pages. The rest is for the machine and the
- * daemon.
- */
+/** In whole pages. */
 const memoryOfAll = (): number => Math.floor((totalmem() * MEMORY_SHARE) / 4_096) * 4_096;
 
 const limitMemory = (folder: string, bytes: number): void => {
@@ -250,23 +220,19 @@ const limitMemory = (folder: string, bytes: number): void => {
   limitSockets(folder, Math.max(bytes * SOCKETS_SHARE, LEAST_FOR_SOCKETS));
 };
 
-/** Limits the memory of sockets. Keeps the old limit if the current usage is higher. */
 const limitSockets = (folder: string, bytes: number): void => {
   writeWherePresent(join(folder, SOCKETS), String(Math.floor(bytes)));
 };
 
 /**
- * Below this value the machine does not regulate TCP, so no other program notices. The kernel
- * counts in pages of at least 4 KiB.
+ * Below this value the machine does not regulate TCP. The kernel counts pages of at least 4 KiB.
  */
 const socketsOfAll = (): number =>
   Math.floor(
     Number(readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)[0]) * TCP_SHARE,
   ) * 4_096;
 
-/**
- * Hash of a tenant for file names: a tenant's own name may contain any character, and is private.
- */
+/** For file names: a tenant's name may contain any character, and is private. */
 export const tenantMark = (tenant: string): string =>
   createHash('sha256').update(tenant).digest('hex').slice(0, 16);
 

@@ -3,33 +3,30 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeWherePresent } from './cgroup-folders.ts';
 
-/** Files that freeze all processes in a folder, of v2 and v1. */
 const V2 = 'cgroup.freeze';
 const V1 = 'freezer.state';
 
-/** Milliseconds to wait until all processes are frozen; a process in the kernel may take long. */
+/** A process in the kernel may take long. */
 const PATIENCE_MS = 2_000;
 const LOOK_MS = 1;
 
-/** Returns whether processes in these folders can be frozen. */
 export const canFreeze = (folders: readonly string[]): boolean =>
   folders.some((folder) => existsSync(join(folder, V2)) || existsSync(join(folder, V1)));
 
-/** Returns whether these folders are frozen, or about to be. */
 export const isFrozen = (folders: readonly string[]): boolean =>
   folders.some(
     (folder) =>
       contentOf(folder, V2) === '1' || ['FROZEN', 'FREEZING'].includes(contentOf(folder, V1)),
   );
 
-/** Thaws these folders at once. May be repeated. */
+/** May be repeated. */
 export const thaw = (folders: readonly string[]): void => {
   write(folders, { v2: '0', v1: 'THAWED' });
 };
 
 /**
- * Freezes these folders. After it resolves, no process in them runs, nor any process that joins
- * later. On a timeout, rejects and thaws the folders. May be repeated.
+ * No process runs afterwards, nor any that joins later. On a timeout, rejects and thaws. May be
+ * repeated.
  */
 export const freeze = async (folders: readonly string[]): Promise<void> => {
   if (!canFreeze(folders)) throw new Error('it was started before sandboxes could be paused');
@@ -46,7 +43,7 @@ export const freeze = async (folders: readonly string[]): Promise<void> => {
   }
 };
 
-/** A folder without a freezer counts as frozen: another folder has the freezer. */
+/** A folder without a freezer counts as frozen. */
 const standsStill = (folder: string): boolean =>
   /^(?:$|FROZEN$)/.test(contentOf(folder, V1)) &&
   (contentOf(folder, V2) === '' || /^frozen 1$/m.test(contentOf(folder, 'cgroup.events')));
@@ -61,7 +58,6 @@ const write = (
   }
 };
 
-/** Returns '' if the file does not exist. */
 const contentOf = (folder: string, file: string): string => {
   try {
     return readFileSync(join(folder, file), 'utf8').trim();

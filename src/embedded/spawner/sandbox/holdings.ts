@@ -9,7 +9,7 @@ import type { InstanceNote } from './notes.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 
 export interface HoldingsDeps {
-  /** Absent if the spawner isn't root. */
+  /** Absent unless root. */
   readonly uids: HostUids | undefined;
   readonly homes: BareHomes;
   readonly watcher: Watcher;
@@ -18,7 +18,7 @@ export interface HoldingsDeps {
 
 const MAX_PAUSE_MS = 1_000;
 
-/** The host resources of one sandbox: a uid, cgroups, and the home of a bare sandbox. */
+/** A sandbox's uid, cgroups, and bare home. */
 export class Holdings {
   cgroups: readonly string[] = [];
   readonly #id: string;
@@ -32,12 +32,11 @@ export class Holdings {
     this.#deps = deps;
   }
 
-  /** Undefined if the sandbox is isolated. */
   get bare(): Bare | undefined {
     return this.#bare;
   }
 
-  /** Takes a host uid, if the spawner has any. Throws if all are taken. */
+  /** Throws if all are taken. */
   takeUid(): number | undefined {
     const { uids } = this.#deps;
     this.#uid = uids?.take();
@@ -45,7 +44,7 @@ export class Holdings {
     return this.#uid;
   }
 
-  /** Adopts the resources that a former spawner assigned. */
+  /** Adopts resources from a former spawner. */
   takeOver({ home, uid, cgroups }: InstanceNote): void {
     if (home !== undefined) this.#bare = { home, uid };
     this.cgroups = cgroups;
@@ -53,7 +52,7 @@ export class Holdings {
     this.#deps.uids?.mark(uid);
   }
 
-  /** Creates a home on the host, and returns the note that includes it. */
+  /** Creates the home that the note names. */
   bareNote(note: InstanceNote): InstanceNote {
     const home = this.#deps.homes.create(this.#id, note.uid);
     this.#bare = { home, uid: note.uid };
@@ -65,7 +64,6 @@ export class Holdings {
     };
   }
 
-  /** Kills all processes until the sandbox's cgroups are empty, then removes them. */
   async clear(): Promise<void> {
     this.#memoryRanOut = outOfMemoryIn(this.cgroups) > 0;
     for (
@@ -73,7 +71,7 @@ export class Holdings {
       !removeCgroups(this.cgroups) || this.#strays().length > 0;
       pause = Math.min(pause * 2, MAX_PAUSE_MS)
     ) {
-      // A bare sandbox has no init to kill, so stop its forks: they could outrun the kills.
+      // Forks could outrun the kills of a bare sandbox.
       if (this.#bare) forbidForks(this.cgroups);
       for (const pid of [...processesIn(this.cgroups), ...this.#strays()])
         this.kill(readProcessStat(pid));
@@ -81,16 +79,13 @@ export class Holdings {
     }
   }
 
-  /**
-   * Reports `outOfMemory` if the main process was killed and memory ran out. Valid after `clear`.
-   */
+  /** Valid after `clear`. */
   causeOf(exitCode: number | null): Pick<Gone, 'outOfMemory'> {
     return exitCode !== null && signalOf(exitCode) === 'KILL' && this.#memoryRanOut
       ? { outOfMemory: true }
       : {};
   }
 
-  /** Removes the home of a bare sandbox. Never rejects. */
   async removeHome(): Promise<void> {
     if (!this.#bare) return;
     await removeHome(this.#bare.home).catch((error: unknown) =>
@@ -105,7 +100,6 @@ export class Holdings {
     if (this.#uid !== undefined) this.#deps.uids?.giveBack(this.#uid);
   }
 
-  /** Kills a process that nothing else watches. */
   kill(identity: ProcessIdentity | undefined): void {
     if (!identity) return;
     const key = `${this.#id}/${identity.pid}`;
@@ -113,9 +107,7 @@ export class Holdings {
     this.#deps.watcher.kill(key);
   }
 
-  /**
-   * Finds a bare sandbox's processes if it has no cgroup. Others are found by namespace or cgroup.
-   */
+  /** A bare sandbox without a cgroup has no other trace. */
   #strays(): readonly number[] {
     return this.#bare && this.cgroups.length === 0
       ? processesOfBare(this.#bare, this.#deps.uids !== undefined)

@@ -4,21 +4,21 @@ export interface UidRange {
 }
 
 /**
- * Host uids, one per sandbox. Uids are taken in turn, so a released uid is reused as late as
- * possible. Kept in memory; after a restart, the notes say which uids are taken.
+ * Taken in turn, so a uid is reused as late as possible. After a restart, the notes say which are
+ * taken.
  */
 export class HostUids {
   #range: UidRange;
   readonly #taken = new Set<number>();
   #next: number;
 
-  /** `start` spreads the first choice, so that two daemons on one machine seldom collide. */
+  /** `start` keeps two daemons of one machine from colliding often. */
   constructor(range: UidRange, start: number) {
     this.#range = range;
     this.#next = start;
   }
 
-  /** Applies to uids taken from now on. */
+  /** Applies to uids taken later. */
   useRange(range: UidRange): void {
     this.#range = range;
   }
@@ -36,7 +36,6 @@ export class HostUids {
     return undefined;
   }
 
-  /** Marks the uid of an adopted sandbox as taken. */
   mark(uid: number): void {
     this.#taken.add(uid);
   }

@@ -16,12 +16,11 @@ import { limitVariables } from './visible-limits.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
 
-/** Dependencies that all instances share. */
 export interface InstanceDeps {
   readonly terms: InstanceTerms;
   readonly rootfs: Rootfs;
   readonly cgroups: Cgroups;
-  /** Absent if the spawner isn't root: then sandboxes have the spawner's uid. */
+  /** Absent unless root: then sandboxes have the spawner's uid. */
   readonly uids: HostUids | undefined;
   readonly homes: BareHomes;
   readonly notes: Notes;
@@ -31,36 +30,31 @@ export interface InstanceDeps {
   readonly report: (id: string, vitals: Vitals) => void;
 }
 
-/** Terms for the start of new instances. */
 export interface InstanceTerms {
   readonly bootId: string;
   readonly bwrapPath: string;
   readonly pidsMax: number;
-  /** New instances run without isolation. */
   readonly bare: boolean;
-  /** Returns the path at which the launcher creates the fifo for the output. */
+  /** Path of the output's fifo. */
   readonly outputOf: (id: string, tenant: string) => string;
 }
 
-/** Milliseconds until a start counts as failed; the daemon's own deadline is usually shorter. */
+/** The daemon's own deadline is usually shorter. */
 const START_DEADLINE_MS = 120_000;
-/**
- * CPU cores of a sandbox until its main process runs. A start holds a slot that others wait for,
- * and the sandbox's own limit may be a hundredth of this.
- */
+/** Until the main process runs. A start holds a slot that others wait for. */
 const START_CORES = 1;
-/** Only the outer bubblewrap reports the exit code; the sandbox's CPU limit can delay it. */
+/** Only the outer bubblewrap reports the exit code, delayed by the sandbox's CPU limit. */
 const OUTER_PATIENCE_MS = 10_000;
 
 /**
- * One sandbox, from its launcher until no process is left and its resources are released. Killing
- * the init of its namespace ends it: the kernel then kills all processes inside.
+ * A sandbox until no process is left and its resources are released. To end it, kills the init of
+ * its namespace.
  */
 export class Instance {
   readonly id: string;
   /** Settles after it runs or is gone. */
   readonly settled: Promise<void>;
-  /** Settles after all of its resources are released. */
+  /** Settles after its resources are released. */
   readonly reclaimed: Promise<void>;
 
   readonly #deps: InstanceDeps;
@@ -93,7 +87,7 @@ export class Instance {
     });
   }
 
-  /** Begins a start and returns at once. Any failure is reported as `gone`. */
+  /** Returns at once. Any failure is reported as `gone`. */
   static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
     const tooLong = (): void => instance.#failStart('it did not start in time');
@@ -107,7 +101,7 @@ export class Instance {
     return instance;
   }
 
-  /** Adopts a running instance of a former spawner. Reports `gone` if it has ended since. */
+  /** Reports `gone` if it has ended. */
   static adopt(note: InstanceNote, running: RunningNote, deps: InstanceDeps): Instance {
     const instance = new Instance(note.id, deps);
     instance.#vitals = { kind: 'available', startedAt: running.startedAt };
@@ -121,10 +115,7 @@ export class Instance {
     return instance;
   }
 
-  /**
-   * Ends and cleans up an instance that a former spawner only half started, or that has ended
-   * since. Reports nothing.
-   */
+  /** Cleans up after a former spawner. Reports nothing. */
   static async sweep(
     note: InstanceNote,
     running: RunningNote | undefined,
@@ -132,7 +123,7 @@ export class Instance {
   ): Promise<void> {
     const instance = new Instance(note.id, { ...deps, report: () => {} });
     instance.#take(note);
-    // Children first: they can't be found after their parent is gone.
+    // Children can't be found after their parent is gone.
     if (isAlive(note.outer))
       for (const identity of [...childrenOf(note.outer.pid), note.outer])
         instance.#held.kill(identity);
@@ -145,7 +136,6 @@ export class Instance {
     return this.#vitals;
   }
 
-  /** Undefined unless the instance runs. */
   get place(): JoinPlace | undefined {
     if (
       this.#vitals.kind !== 'available' ||
@@ -166,7 +156,6 @@ export class Instance {
     };
   }
 
-  /** Key of its image; undefined for `host`. */
   get image(): string | undefined {
     return this.#note?.image?.key;
   }
@@ -175,13 +164,13 @@ export class Instance {
     return this.#held.bare !== undefined;
   }
 
-  /** Ends the instance. Reports `gone` after all resources are released. May be repeated. */
+  /** `gone` is reported after all resources are released. May be repeated. */
   kill(reason = 'killed'): void {
     this.#killed = true;
     this.#reason ||= reason;
     if (this.#init) this.#deps.watcher.kill(this.#initKey);
     else if (this.#initPid !== undefined) this.#initFound(this.#initPid);
-    // Otherwise the init may still appear, and is killed then.
+    // An init that still appears is killed then.
   }
 
   get #initKey(): string {
@@ -258,7 +247,7 @@ export class Instance {
     if (this.#killed) this.#initFound(pid);
   }
 
-  /** Accepts only a child of our own bubblewrap as the init: the pid may have been reused. */
+  /** The pid may have been reused: accepts only a child of our own bubblewrap. */
   #initFound(pid: number): void {
     if (this.#init) return;
     const stat = readProcessStat(pid);

@@ -8,7 +8,6 @@ import type { Vitals } from '../../../model/sandbox.ts';
 import type { InstanceReport, StartTerms } from '../protocol.ts';
 import { probesOf, type Readiness } from '../probes/readiness.ts';
 
-/** Queued starts, of all tenants and of one tenant. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
 
@@ -16,19 +15,16 @@ const NOBODY = { pid: 0, startTime: '0' };
 
 interface Waiting {
   readonly image: string | undefined;
-  /** Cancels the start, and notifies its waiters. */
   readonly cancel: () => void;
 }
 
-/** All sandboxes of a data folder. Few start at a time; the others wait, and tenants take turns. */
+/** Few sandboxes start at a time; the others wait, and tenants take turns. */
 export class Instances {
   readonly #deps: () => InstanceDeps;
   readonly #readiness: Readiness;
   readonly #instances = new Map<string, Instance>();
   readonly #waiting = new Map<string, Waiting>();
-  /** Cgroups of the frozen instances. */
   readonly #frozen = new Map<string, readonly string[]>();
-  /** Reasons of ended processes that no daemon has received yet. */
   readonly #programsEnded = new Map<string, string>();
   readonly #turns: FairSlots;
 
@@ -39,7 +35,7 @@ export class Instances {
   }) {
     this.#deps = options.deps;
     this.#readiness = options.readiness;
-    // Starts are short, so a single tenant may use all slots.
+    // Starts are short, so one tenant may use all slots.
     this.#turns = new FairSlots({
       most: options.parallel,
       mostOfTenant: (most) => most,
@@ -48,7 +44,6 @@ export class Instances {
     });
   }
 
-  /** Whether any instance runs without isolation. */
   get someBare(): boolean {
     return [...this.#instances.values()].some(({ isBare }) => isBare);
   }
@@ -57,10 +52,7 @@ export class Instances {
     return this.#instances.size + this.#waiting.size;
   }
 
-  /**
-   * Takes over the sandboxes of former spawners: adopts running ones, and cleans up ended or
-   * half-started ones. Resolves after that is done.
-   */
+  /** Adopts running sandboxes and cleans up the others. */
   async adopt(): Promise<void> {
     const deps = this.#deps();
     const swept: Promise<void>[] = [];
@@ -105,10 +97,7 @@ export class Instances {
     }
   }
 
-  /**
-   * Resolves with true after the launcher has its order, or if the id is known. Resolves with false
-   * if the queue is full.
-   */
+  /** Resolves with true once the launcher has its order, and with false if the queue is full. */
   async start(id: string, terms: StartTerms): Promise<boolean> {
     if (this.#instances.has(id) || this.#waiting.has(id)) return true;
     return await new Promise<boolean>((resolve) => {
@@ -127,7 +116,7 @@ export class Instances {
     });
   }
 
-  /** Returns false for an unknown id. `gone` is reported later. */
+  /** Returns false for an unknown id. */
   kill(id: string): boolean {
     const waiting = this.#waiting.get(id);
     if (waiting) {
@@ -154,20 +143,15 @@ export class Instances {
     return this.#readiness.vitalsOf(id) ?? this.#instances.get(id)?.vitals;
   }
 
-  /** Stores the reason for the next list. */
   noteProgramsEnded(id: string, why: string): void {
     if (this.#instances.has(id)) this.#programsEnded.set(id, why);
   }
 
-  /** Returns the place at which commands join the instance; undefined unless it runs. */
   placeOf(id: string): JoinPlace | undefined {
     return this.#instances.get(id)?.place;
   }
 
-  /**
-   * Freezes or thaws an instance. Resolves with true when done, and with false unless the instance
-   * runs. Rejects on failure; the instance then runs.
-   */
+  /** Resolves with false unless the instance runs. After a rejection it runs. */
   async freeze(id: string, frozen: boolean): Promise<boolean> {
     const cgroups = this.placeOf(id)?.cgroups;
     if (!cgroups) return false;
@@ -188,7 +172,6 @@ export class Instances {
     return this.#frozen.has(id);
   }
 
-  /** Lists each reason of ended processes once. */
   list(): readonly InstanceReport[] {
     const programs = new Map(this.#programsEnded);
     this.#programsEnded.clear();

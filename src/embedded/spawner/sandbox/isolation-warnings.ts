@@ -1,13 +1,11 @@
 import type { SpawnerConfig } from '../protocol.ts';
 
-/** Warns the operator of weaker isolation between sandboxes. */
 export const isolationWarnings = ({
   isolation,
   hasUids,
   someBare,
 }: {
   readonly isolation: SpawnerConfig['isolation'] | undefined;
-  /** Each sandbox has its own host uid. */
   readonly hasUids: boolean;
   readonly someBare: boolean;
 }): readonly string[] => {

@@ -10,13 +10,10 @@ import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { ownCgroups } from './visible-limits.ts';
 import { bwrapOptions, foldersOf, writableMounts, type Rootfs } from './rootfs.ts';
 
-/**
- * One socket to the launcher. It receives the order, and sends the namespace's init and any error
- * of the command. It closes with the launcher.
- */
+/** Receives the order, sends the init and any error, and closes with the launcher. */
 const SOCKET_FD = 3;
 const TOLD_LIMIT = 4_096;
-/** Time to read the socket after the launcher's end: a leftover process may hold it open. */
+/** A leftover process may hold the socket open. */
 const LAST_WORDS_MS = 1_000;
 const LEAST_ADDRESS_SPACE = 4 * 2 ** 30;
 
@@ -31,28 +28,22 @@ export interface LaunchTerms {
   /** By default the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** Path at which the launcher creates the fifo for the output. */
   readonly output: string;
-  /** If given, runs without bubblewrap. */
   readonly bare: StartOrder['bare'];
 }
 
 export interface LaunchEvents {
-  /** The init's pid, from bubblewrap. Called before `executed` and `failed`, or never. */
+  /** Called before `executed` and `failed`, or never. */
   init(pid: number): void;
-  /**
-   * The command runs, or bubblewrap ended before it did; the caller checks whether the init lives.
-   */
+  /** The command runs, or bubblewrap ended before; the caller checks the init. */
   executed(): void;
-  /** The command could not be executed. */
   failed(reason: string): void;
-  /** The outer bubblewrap ended, or never started. Called last. */
+  /** Called last. */
   ended(code: number | null, reason: string): void;
 }
 
 /**
- * A launcher that has started and waits for its order. It does nothing before `order`, so its pid
- * can be noted first. It ends by itself if the spawner ends.
+ * A launcher that waits for its order, so that its pid can be noted first. Ends with the spawner.
  */
 export class Launch {
   readonly outer: ProcessIdentity;
@@ -65,7 +56,7 @@ export class Launch {
     this.#socket = socketOf(child);
   }
 
-  /** Throws if the launcher can't start. */
+  /** Throws if it can't start. */
   static begin(launcherPath: string, events: LaunchEvents): Launch {
     const child = spawn(launcherPath, ['start'], {
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -110,15 +101,12 @@ export class Launch {
     );
   }
 
-  /**
-   * Sends SIGKILL to the outer process. The process is our unreaped child, so its pid can't be
-   * reused.
-   */
+  /** Our unreaped child's pid can't be reused. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
 
-  /** Waits for the rest of the launcher's messages after its end. */
+  /** Messages may arrive after the launcher's end. */
   #toldAll(then: () => void): void {
     const socket = this.#socket;
     if (socket.destroyed) {
@@ -157,7 +145,7 @@ export class Launch {
 const hasOwnNetwork = ({ definition, rootfs, uid }: LaunchTerms): boolean =>
   definition.network === 'none' && rootfs.writable !== undefined && uid !== undefined;
 
-/** One JSON object, as written by bubblewrap. */
+/** bubblewrap's JSON. */
 const INIT_TOLD = /^\s*\{[^}]*"child-pid":\s*(\d+)[^}]*\}/;
 
 const socketOf = (child: ChildProcess): Duplex => {
@@ -168,15 +156,14 @@ const socketOf = (child: ChildProcess): Duplex => {
 };
 
 /**
- * Makes a sandbox's rlimits. Without a memory cgroup, each process may map as much as the sandbox's
- * memory, but never too little for today's runtimes.
+ * Without a memory cgroup, each process may map the sandbox's memory, but never too little for
+ * today's runtimes.
  */
 const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, string])[] => {
   const files = ['nofile', '4096', '4096'] as const;
   if (terms.level !== 'prlimit') return [files];
   const memory = String(Math.max(terms.container.memoryBytes, LEAST_ADDRESS_SPACE));
-  // The limit counts processes by host uid. Without its own uid, a sandbox would count the
-  // daemon's.
+  // Counts by host uid: without its own, a sandbox would count the daemon's processes.
   const processes = String(terms.pidsMax);
   return [
     files,
@@ -185,10 +172,8 @@ const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, stri
   ];
 };
 
-/** Prefix of the launcher's message if it could not open a folder of a volume. */
 const FOLDER_COMPLAINT = 'the folder ';
 
-/** Translates the launcher's error if the command could not be executed. */
 const reasonOf = (complaint: string): string => {
   const [, code, command] = /^(\w+) (.*)/s.exec(complaint.trim()) ?? [];
   if (complaint.startsWith(FOLDER_COMPLAINT)) return complaint;

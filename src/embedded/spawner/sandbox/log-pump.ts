@@ -18,27 +18,25 @@ import type { Watcher } from '../watcher.ts';
 
 export interface LogPumpOptions {
   readonly launcherPath: string;
-  /** Folder of all sandboxes' logs. */
   readonly folder: string;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
 }
 
 const KEY = 'logs';
-/** Suffix of the link beside a fifo; see native/logs.h. */
+/** See native/logs.h. */
 const OWNER = '.of';
-/** Also matches a launcher that was replaced on the disk. */
 const LAUNCHER = /\/launcher(?: \(deleted\))?$/;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
-/** A process that lived this long did not fail to start. */
+/** It did not fail to start. */
 const STEADY_MS = 1_000;
 const END_PATIENCE_MS = 1_000;
 const COMPLAINT_LIMIT = 1_024;
 
 /**
- * Runs one `launcher logs` that writes sandboxes' output into files. The process outlives the
- * spawner while there are sandboxes. If it ends early, another continues at the same position.
+ * Runs `launcher logs`, which outlives the spawner while there are sandboxes. If it ends early,
+ * another continues at the same position.
  */
 export class LogPump {
   readonly #options: LogPumpOptions;
@@ -53,7 +51,7 @@ export class LogPump {
   constructor(options: LogPumpOptions) {
     this.#options = options;
     mkdirSync(pipesIn(options.folder), { recursive: true, mode: 0o700 });
-    // Remains of launchers of a former spawner.
+    // From launchers of a former spawner.
     const names = new Set(readdirSync(pipesIn(options.folder)));
     for (const name of names)
       if (
@@ -63,10 +61,7 @@ export class LogPump {
         rmSync(join(pipesIn(options.folder), name), { force: true });
   }
 
-  /**
-   * Prepares the path at which the instance's launcher creates the fifo. Notes the log's owner
-   * beside it.
-   */
+  /** Notes the log's owner beside the fifo. */
   outputOf(id: string, tenant: string): string {
     const fifo = join(pipesIn(this.#options.folder), id);
     const owner = `${fifo}${OWNER}`;
@@ -75,7 +70,6 @@ export class LogPump {
     return fifo;
   }
 
-  /** Applies these limits from now on: replaces a process with other limits. */
   use({ fileBytes, totalBytes, retentionMs }: LogLimits): void {
     const args = [this.#options.folder, fileBytes, totalBytes, Math.ceil(retentionMs / 1_000)].map(
       String,
@@ -88,10 +82,7 @@ export class LogPump {
     if (!this.#isAsWanted(found.pid)) this.#options.watcher.kill(KEY);
   }
 
-  /**
-   * Lets the process end by itself after the last sandbox. If `emptied`, no sandbox is left, so
-   * waits for that end.
-   */
+  /** The process ends after the last sandbox. If `emptied`, waits for that end. */
   async release(emptied: boolean): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#restart);
@@ -127,7 +118,7 @@ export class LogPump {
       if (complaint !== '') log.error('log-launcher-failed', { complaint: complaint.trim() });
     });
     child.stdin?.on('error', () => {});
-    // End of file on stdin means that the spawner is gone.
+    // End of file means that the spawner is gone.
     this.#letGo = () => child.stdin?.destroy();
     this.#follow(stat);
   }
@@ -153,7 +144,7 @@ export class LogPump {
     this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
   }
 
-  /** Finds a process that a former spawner of any version started. Reads all of /proc. */
+  /** Reads all of /proc. */
   #find(): ProcessIdentity | undefined {
     const uid = process.getuid?.();
     const pid = readdirSync('/proc')
@@ -172,7 +163,6 @@ export class LogPump {
     return pid === undefined ? undefined : readProcessStat(pid);
   }
 
-  /** Whether the process is this version of the launcher, with these limits. */
   #isAsWanted(pid: number): boolean {
     try {
       return (
@@ -185,7 +175,7 @@ export class LogPump {
   }
 }
 
-/** Folder below the logs with a fifo for each sandbox that can still print. */
+/** Has a fifo for each sandbox that can still print. */
 export const pipesIn = (folder: string): string => join(folder, 'pipes');
 
 const programOf = (pid: number): string => readlinkSync(`/proc/${pid}/exe`);

@@ -5,48 +5,42 @@ import type { ProcessIdentity } from './process-identity.ts';
 import type { InsideIds } from '../protocol.ts';
 import type { NamedProbe } from '../probes/readiness.ts';
 
-/** The facts of an instance before it may run: enough to find it, join it and clean up after it. */
+/** Enough to find an instance, join it and clean up after it. */
 export interface InstanceNote {
   readonly id: string;
   readonly bootId: string;
-  /** The launcher, which becomes the outer bubblewrap. */
+  /** Becomes the outer bubblewrap. */
   readonly outer: ProcessIdentity;
   readonly uid: number;
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  /** Home of a bare sandbox on the host; absent for others. */
   readonly home?: string;
-  /** Image and user of the sandbox; absent for `host`. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
   readonly tenant: string;
-  /** Probes of the sandbox's template; absent if it has none. */
   readonly probes?: readonly NamedProbe[];
 }
 
-/** Added when the main process runs. `init` is the init of the namespace. */
+/** `init` is the init of the namespace. */
 export interface RunningNote {
   readonly init: ProcessIdentity;
-  /** ms since the epoch. */
   readonly startedAt: number;
 }
 
 export interface FoundNote {
   readonly id: string;
-  /** Absent if the note is torn: then the order was never given, and nothing runs. */
+  /** Absent if torn: the order was never given. */
   readonly note: InstanceNote | undefined;
-  /** Absent if the instance never ran, as far as the notes show. */
+  /** Absent if it never ran. */
   readonly running: RunningNote | undefined;
-  /** Its probes have passed once. */
   readonly wasReady: boolean;
 }
 
 /**
- * One file per instance, `run/<id>`: one or two lines of JSON, and a third after its probes passed.
+ * A file `run/<id>` per instance: one or two lines of JSON, and `ready` after its probes passed.
  *
- * Plain writes are enough. The kernel keeps them if the spawner dies, a torn note means that its
- * order was never given, and a power cut ends the processes too. (A folder per instance costs a
- * third more of the spawner's time in a launch.)
+ * Plain writes are enough: the kernel keeps them if the spawner dies, a torn note means no order,
+ * and a power cut ends the processes too.
  */
 export class Notes {
   readonly #folder: string;
@@ -56,7 +50,7 @@ export class Notes {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
 
-  /** The note must be written before the order is given. */
+  /** Must precede the order. */
   write(note: InstanceNote): void {
     writeFileSync(join(this.#folder, note.id), `${JSON.stringify(note)}\n`, { mode: 0o600 });
   }
@@ -88,7 +82,7 @@ export const readNote = (path: string, id: string): FoundNote => {
   try {
     lines = readFileSync(path, 'utf8').split('\n');
   } catch {
-    // Not our file: counts as torn.
+    // Counts as torn.
   }
   const note = parsed<InstanceNote>(lines[0]);
   const running = parsed<RunningNote>(lines[1]);
@@ -100,10 +94,7 @@ export const readNote = (path: string, id: string): FoundNote => {
   };
 };
 
-/**
- * Parses a line of a former spawner; only we may write to its folder. Undefined if it is absent or
- * torn.
- */
+/** Undefined if torn. */
 const parsed = <T>(line: string | undefined): T | undefined => {
   try {
     return line ? (JSON.parse(line) as T) : undefined;

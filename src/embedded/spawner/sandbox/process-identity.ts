@@ -1,29 +1,27 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 
-/**
- * Identifies a process within one boot: the start time tells a reused pid from its former owner.
- */
+/** The start time tells a reused pid from its former owner. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat: clock ticks since boot, as text. */
+  /** Field 22 of /proc/PID/stat: ticks since boot. */
   readonly startTime: string;
 }
 
 export interface ProcessStat extends ProcessIdentity {
   readonly state: string;
   readonly parent: number;
-  /** The process is exiting; true even before its descriptors are closed. */
+  /** True even before its descriptors are closed. */
   readonly exiting: boolean;
 }
 
-/** The kernel's task flag of an exiting process, in field 9 of /proc/PID/stat. */
+/** Task flag in field 9 of /proc/PID/stat. */
 const PF_EXITING = 4;
 
-/** Reads the id of this boot: start times may repeat after the next boot. */
+/** Start times may repeat after the next boot. */
 export const readBootId = (): string =>
   readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Undefined if the process does not exist. A zombie still has its stat. */
+/** A zombie still has its stat. */
 export const readProcessStat = (pid: number): ProcessStat | undefined => {
   let text: string;
   try {
@@ -31,7 +29,7 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   } catch {
     return undefined;
   }
-  // The name, in parentheses, may contain spaces and parentheses itself.
+  // The name in parentheses may contain any character.
   const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const startTime = rest[17];
   if (!state || !parent || !startTime) return undefined;
@@ -44,7 +42,7 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   };
 };
 
-/** Returns whether this very process runs; a zombie does not. */
+/** A zombie does not count. */
 export const isAlive = (identity: ProcessIdentity): boolean => {
   const stat = readProcessStat(identity.pid);
   return (
@@ -55,23 +53,18 @@ export const isAlive = (identity: ProcessIdentity): boolean => {
   );
 };
 
-/**
- * Returns whether this very process is dead or exiting: no new process starts in a namespace with
- * that init.
- */
+/** Dead or exiting: no new process starts in its namespace. */
 export const isEnding = (identity: ProcessIdentity): boolean =>
   !isAlive(identity) || readProcessStat(identity.pid)?.exiting !== false;
 
-/** Lists the children of `parent`. Reads all of /proc: use it at a restart, not for each launch. */
+/** Reads all of /proc: not for each launch. */
 export const childrenOf = (parent: number): readonly ProcessStat[] =>
   readdirSync('/proc').flatMap((name) => {
     const stat = /^\d+$/.test(name) ? readProcessStat(Number(name)) : undefined;
     return stat?.parent === parent ? [stat] : [];
   });
 
-/**
- * Lists processes that run the program at `path` with `mode` as first argument. Reads all of /proc.
- */
+/** By first argument. Reads all of /proc. */
 export const processesOf = (path: string, mode: string): readonly ProcessStat[] =>
   readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];

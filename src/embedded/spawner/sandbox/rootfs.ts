@@ -15,7 +15,7 @@ import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
 import { copyToolchainEtc } from './host-etc.ts';
 import { everydayNames, NAMES_INSIDE } from './everyday-names.ts';
 
-/** Uid and gid inside a sandbox without an image. */
+/** Without an image. */
 export const INSIDE_ID = 1_000;
 export const HOME = '/home/sandbox';
 /** Names that programs expect for the home, and the home as seen from there. */
@@ -23,19 +23,14 @@ const HOME_LINKS = [
   ['/home/user', 'sandbox'],
   ['/workspace', 'home/sandbox'],
 ] as const;
-/** The launcher's path inside a sandbox. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
 const RUN = '/run';
 
-/** Bound from the host, so that changes there show up inside. */
+/** Host changes show up inside. */
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
-/**
- * Names masked in /proc, as container runtimes do by default (OCI: maskedPaths and readonlyPaths of
- * Docker and containerd). Files about the machine or others' keys are empty; files that change
- * settings are read-only.
- */
+/** The maskedPaths (empty) and readonlyPaths of Docker and containerd. */
 const MASKED_PROC = [
   'acpi',
   'asound',
@@ -64,16 +59,12 @@ const WRITABLE = [
 const WORK = { name: 'work', share: 1 / 4, mode: '0755' } as const;
 /** Links into them. */
 const LINKS = [...HOME_LINKS.map(([name]) => name), '/var/tmp', '/var/run'] as const;
-/**
- * Bytes of a folder's size per inode that it may hold. A file with content takes 4 KiB of the size,
- * so only empty files meet this bound.
- */
+/** Only empty files meet this bound: others take 4 KiB. */
 const BYTES_PER_FILE = 2_048;
 const LEAST_FILES = 1_024;
-/** The bit of CapEff in /proc/self/status that permits mounts. */
 const CAP_SYS_ADMIN = 1n << 21n;
 
-/** Descriptor of the first folder that the launcher opens for bubblewrap. */
+/** See native/README.md. */
 const FIRST_FOLDER_FD = 16;
 
 const PATH = [
@@ -96,41 +87,31 @@ const DEFAULT_ENV: Readonly<Record<string, string>> = {
   PIP_BREAK_SYSTEM_PACKAGES: '1',
 };
 
-/**
- * Builds the environment of a process: defaults, then the template's, then the request's variables.
- */
 export const environmentOf = (
   ...parts: readonly Readonly<Record<string, string>>[]
 ): Readonly<Record<string, string>> => Object.assign({}, DEFAULT_ENV, ...parts);
 
-/** The view of the machine, or of an image, inside sandboxes. */
+/** The machine or image as sandboxes see it. */
 export interface Rootfs {
-  /** The launcher's path on the host, readable by every host uid. */
   readonly launcher: string;
-  /** bubblewrap's options for /usr, /etc and links into them. */
+  /** bubblewrap's options. */
   readonly system: readonly string[];
-  /** bubblewrap's options that mask files in /proc, applied after it is mounted. */
   readonly proc: readonly string[];
-  /**
-   * Folder for mounts that a sandbox may write to, if the spawner can mount. Such mounts bound the
-   * number of files.
-   */
+  /** Mounts here bound the number of files; absent if the spawner can't mount. */
   readonly writable?: string;
-  /** Top-level names below which nothing may be created: their content can lead anywhere. */
+  /** Top-level names whose content can lead anywhere: nothing may be created below them. */
   readonly taken: readonly string[];
   readonly user: InsideIds;
 }
 
-/** Replaces the machine's own view with an image's. */
 export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
   image ? { ...own, system: image.system, taken: image.taken, user: image.user } : own;
 
 /**
- * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under their
- * own host uids, so every parent folder must let everyone pass; it contains no secrets.
+ * Fills `folder` with a minimal /etc and the launcher. Sandboxes mount it under their own host
+ * uids: every parent must let everyone pass, and it contains no secrets.
  *
- * Running sandboxes still see the folder: it may be filled again, but removed only when no sandbox
- * is left.
+ * It may be filled again while sandboxes run, but not removed.
  */
 export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   const etc = join(folder, 'etc');
@@ -182,10 +163,7 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   };
 };
 
-/**
- * Masks those files that this kernel has. Read-only files are the host's, which show each process
- * the values of its own namespaces.
- */
+/** Read-only files are the host's, and show each process its own namespaces. */
 const maskedProc = (folder: string): readonly string[] => {
   const [file, directory] = [join(folder, 'nothing'), join(folder, 'nothing.d')];
   put(file, Buffer.alloc(0), 0o444);
@@ -202,7 +180,6 @@ const maskedProc = (folder: string): readonly string[] => {
   ];
 };
 
-/** Creates the folder for writable mounts if this process may mount. */
 const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
   const capabilities =
     /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
@@ -221,14 +198,14 @@ const put = (path: string, bytes: Buffer, mode = 0o644): void => {
   renameSync(`${path}.new`, path);
 };
 
-/** A link into /usr/share/zoneinfo works inside as outside. */
+/** A link into /usr works inside as outside. */
 const linkTimezone = (etc: string): void => {
   try {
     const target = readlinkSync('/etc/localtime');
     if (target.startsWith('/usr/') && !existsSync(join(etc, 'localtime')))
       symlinkSync(target, join(etc, 'localtime'));
   } catch {
-    // No time zone is set: UTC.
+    // UTC.
   }
 };
 
@@ -336,10 +313,7 @@ const writableAt = (inside: string, space: Space): readonly string[] =>
       : ['--bind', join(rootfs.writable, name), at];
   });
 
-/**
- * Lists the folders that the launcher mounts before bubblewrap binds them, owned by the host uid.
- * Empty if the spawner can't mount.
- */
+/** The launcher mounts them before bubblewrap binds them. Empty if the spawner can't mount. */
 export const writableMounts = (
   space: Space,
   uid: number | undefined,
@@ -357,9 +331,7 @@ export const writableMounts = (
 };
 
 /**
- * Returns the folders of volumes that the launcher opens and passes to bubblewrap, beginning at
- * descriptor 16. Paths would not be safe: a sandbox could redirect one out of the volume between
- * check and mount.
+ * Passed by descriptor: a sandbox could redirect a path out of the volume between check and mount.
  */
 export const foldersOf = (
   mounts: readonly HostMount[],
@@ -379,7 +351,6 @@ const homeLinks = ({ system, taken }: Rootfs, mounts: readonly HostMount[]): rea
 const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
   Math.floor(memoryBytes * share);
 
-/** Copies the host's form: a link into /usr, or a folder of its own. */
 const topLevel = (name: string): readonly string[] => {
   if (!existsSync(`/${name}`)) return [];
   try {
@@ -390,8 +361,8 @@ const topLevel = (name: string): readonly string[] => {
 };
 
 /**
- * Makes bubblewrap's options for a volume's mount. Throws if the volume is missing. Throws if the
- * image has an entry at the target, because that could lead anywhere.
+ * Throws if the volume is missing, or if the image has an entry at the target, which could lead
+ * anywhere.
  */
 const mounted = (
   mount: HostMount,
@@ -410,7 +381,7 @@ const mounted = (
 export const isWithin = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(`${folder}/`);
 
-/** Creates the working folder unless an entry of the image could redirect it. */
+/** An entry of the image could redirect it. */
 const workingFolder = (path: string, { taken }: Rootfs): readonly string[] => {
   if (path === '/' || path === HOME) return [];
   return !path.startsWith(`${HOME}/`) && taken.includes(path.split('/')[1] ?? '')
