@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '../contracts/clock.ts';
 
-/** The machine's time. `uptimeMs` counts from boot, includes sleep, and can't be set. */
+/** `uptimeMs` counts from boot, includes sleep, and can't be set. */
 export interface MachineTime {
   readonly wall: number;
   readonly uptimeMs: number;
@@ -15,10 +15,7 @@ export const machineTime = (): MachineTime => ({
   bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
 });
 
-/**
- * The machine's monotonic clock, in whole milliseconds. Begins at `startAt`, or at the wall clock
- * when the process started. A pending timer does not keep the process alive.
- */
+/** Monotonic, in whole ms. A pending timer does not keep the process alive. */
 export const systemClock = (startAt?: number): Clock => {
   const origin = startAt === undefined ? performance.timeOrigin : startAt - performance.now();
   const now = (): number => Math.floor(origin + performance.now());
@@ -40,5 +37,5 @@ export const systemClock = (startAt?: number): Clock => {
   return { now, at };
 };
 
-/** Longest delay of a Node timer, in ms; a longer one fires at once. */
+/** A longer Node timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

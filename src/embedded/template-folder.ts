@@ -5,9 +5,7 @@ import type { TemplateFile, TemplateSource } from '../contracts/template-source.
 const FILES_LIMIT = 1_000;
 const FILE_LIMIT_BYTES = 262_144;
 
-/**
- * Reads the `*.json` files of a folder by name. Skips subfolders and names that begin with a dot.
- */
+/** Reads `*.json` by name. Skips subfolders and dotfiles. */
 export const templateFolder = (folder: string): TemplateSource => ({
   read: async () => {
     const names = (

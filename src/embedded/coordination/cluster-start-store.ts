@@ -7,12 +7,11 @@ import {
 
 interface Entry {
   readonly start: string;
-  /** Time until which each replica's link counts. */
+  /** Ends per replica. */
   readonly linked: Map<string, number>;
   wantedAt: number;
 }
 
-/** Keeps in memory which replica is linked to which start of each worker cluster. */
 export class ClusterStartStore {
   readonly #clock: Clock;
   readonly #held = new Map<string, Entry>();
@@ -21,7 +20,6 @@ export class ClusterStartStore {
     this.#clock = clock;
   }
 
-  /** Returns one replica's view of the store. */
   of(replica: string): ClusterStarts {
     return {
       holdStarts: async (asked) =>
@@ -41,7 +39,7 @@ export class ClusterStartStore {
     };
   }
 
-  /** Forgets all links, like a store that was lost. */
+  /** Like a lost store. */
   clear(): void {
     this.#held.clear();
   }

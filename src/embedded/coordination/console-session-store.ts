@@ -12,7 +12,7 @@ interface Entry {
   readonly idleMs: number;
 }
 
-/** Keeps console sessions in memory: a restart of the daemon ends them. */
+/** A restart of the daemon ends all sessions. */
 export const inProcessConsoleSessions = (clock: Clock): ConsoleSessions => {
   /** Oldest first. */
   const entries = new Map<string, Entry>();

@@ -33,10 +33,7 @@ import { eachResource, type QuotaResource } from '../../model/pools/quota.ts';
 import { isNewer } from '../../model/mirror/revision-order.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
-/**
- * Coordination for a single replica. All state is in memory, except stored answers. The caller
- * restores usage from the records at start.
- */
+/** For a single replica. The caller restores usage from the records at start. */
 export const inProcessCoordination = (
   clock: Clock,
   answers: KeptAnswers,
@@ -56,7 +53,6 @@ export const inProcessCoordination = (
     ...inProcessDemand(),
     ...inProcessConsoleSessions(clock),
     ...new ClusterStartStore(clock).of(replica),
-    // There is no other replica.
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,
     issueToken: async (...call) => tokens.issue(...call),
@@ -89,7 +85,7 @@ export const inProcessCoordination = (
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
-/** A single replica has no dead peers to clean up after. */
+/** A single replica has no dead peers. */
 const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   const order = new WaitQueue();
   return {
@@ -125,7 +121,7 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   };
 };
 
-/** A single replica publishes each event once. Events from before its start are unknown. */
+/** Events from before the start are unknown. */
 const inProcessEvents = (clock: Clock): EventLog => {
   const ring = new EventRing(clock.now() * EVENT_NUMBERS_PER_MS);
   return {
@@ -163,7 +159,7 @@ const inProcessChannel = <T>() => {
   };
 };
 
-/** Waiting claims by pool, each with its number in the queue. */
+/** By pool, with numbers in the queue. */
 class WaitQueue {
   readonly #pools = new Map<string, Set<number>>();
   #last = 0;
@@ -177,7 +173,7 @@ class WaitQueue {
     return place;
   }
 
-  /** Puts a claim back at its old position. */
+  /** At its old position. */
   comeBack({ pool: { uid }, id }: WaitingPlace): void {
     this.#pools.set(uid, (this.#pools.get(uid) ?? new Set()).add(Number(id)));
   }
@@ -192,7 +188,7 @@ class WaitQueue {
     return this.#pools.get(uid)?.size ?? 0;
   }
 
-  /** Counts the claims ahead of a place. If the place is not queued, counts all. */
+  /** Counts all if the place is not queued. */
   before(uid: string, place: WaitingPlace | undefined): number {
     const own = place === undefined ? Number.POSITIVE_INFINITY : Number(place.id);
     let count = 0;
@@ -201,7 +197,6 @@ class WaitQueue {
   }
 }
 
-/** A name's part of a usage: the amount in its record, and reservations by attempt. */
 interface Part {
   settled: number;
   revision: Revision;
@@ -213,7 +208,7 @@ interface Usage {
   readonly parts: Map<string, Part>;
 }
 
-/** Keeps each user's usage of each resource, by name. The users' limits bound the size. */
+/** The users' limits bound its size. */
 export class Usages {
   readonly #usages = new Map<string, Usage>();
 
@@ -290,7 +285,6 @@ export class Usages {
     return usage;
   }
 
-  /** Changes a name's part of a usage, if both exist. */
   #change(key: string, name: string, change: (part: Part) => Part): void {
     const usage = this.#usages.get(key);
     const part = usage?.parts.get(name);
@@ -307,9 +301,7 @@ export class Usages {
   }
 }
 
-/**
- * Quotas for a single replica. Reservations end with the process, so none is ever left to settle.
- */
+/** Reservations end with the process, so none is left to settle. */
 export const inProcessQuotas = (usages: Usages): Quotas => ({
   reserve: async (tenant, resource, entry) => usages.reserve(tenant, resource, entry),
   withdraw: async (tenant, resource, reserved) => usages.withdraw(tenant, resource, reserved),

@@ -12,15 +12,13 @@ import { tenantKey } from '../../model/tenant.ts';
 interface Kept {
   readonly value: string;
   readonly expiresAt: number;
-  /** The sandbox and the tenant whose limits count the token. */
   readonly groups: readonly string[];
 }
 
-/** One-time tokens in memory, with the guarantees of `Tokens`. */
 export class TokenStore {
   readonly #clock: Clock;
   readonly #tokens = new Map<string, Kept>();
-  /** Tokens by sandbox and by tenant. No group is empty. */
+  /** No group is empty. */
   readonly #groups = new Map<string, Set<string>>();
 
   constructor(clock: Clock) {
@@ -56,7 +54,7 @@ export class TokenStore {
     return value;
   }
 
-  /** Checks only the tokens of one group, so a refused caller costs the others little. */
+  /** Checks only one group, so a refused caller costs the others little. */
   #hasRoom(group: string, most: number): boolean {
     const own = this.#groups.get(group);
     if (!own || own.size < most) return true;

@@ -3,29 +3,24 @@ import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/templates/template.ts';
 import { checkVolumeMounts } from './volume-mounts.ts';
 
-/** Upper bounds for one instance. Memory in bytes. */
+/** Memory in bytes. */
 export interface MachineSize {
   readonly cpuCores: number;
   readonly memoryBytes: number;
 }
 
-/** Reads the size of this machine from its kernel. */
 export const thisMachine = (): MachineSize => ({
   cpuCores: cpus().length,
   memoryBytes: totalmem(),
 });
 
 export interface DefinitionTerms {
-  /** Sandboxes run without isolation. */
   readonly isBare: boolean;
   readonly machine: MachineSize;
-  /** Returns whether a folder of a volume can be mounted. */
   readonly canBindFolders: () => boolean;
-  /** Returns why the image is not available; undefined if it is available. */
   readonly refusalOfImage: (image: string) => string | undefined;
 }
 
-/** Implements `SandboxDriver.check` for one machine. */
 export const checkDefinition = (
   definition: InstanceDefinition,
   { isBare, machine, refusalOfImage, canBindFolders }: DefinitionTerms,
@@ -47,7 +42,7 @@ export const checkDefinition = (
   checkVolumeMounts(volumes, { canBindFolders });
 };
 
-/** Refuses fields that only Pods support. Names the field. */
+/** Names the field. */
 export const refuseKubernetesFields = ({
   placement = {},
   containers,

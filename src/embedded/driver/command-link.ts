@@ -8,36 +8,33 @@ import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { FRAME_KINDS, type Frame } from '../spawner/frames.ts';
 import type { DaemonMessage, SpawnerMessage } from '../spawner/protocol.ts';
 
-/** The spawner ended before it answered a request. */
 export class SpawnerLost extends OutcomeUnknown {
   override readonly name = 'SpawnerLost';
 }
 
 interface Running {
-  /** Time on the clock at which the spawner should have ended the command. */
+  /** When the spawner should have ended the command. */
   readonly dueAt: number;
   readonly stdout: ByteQueue;
   readonly stderr: ByteQueue;
   readonly gathered: (bytes: Buffer) => void;
-  /** Ends the command, and rejects its pending result. */
   readonly cut: (why: unknown) => void;
   readonly settle: (outcome: ExecOutcome) => void;
   readonly fail: (error: Error) => void;
 }
 
-/** Milliseconds to wait past a command's deadline. The spawner enforces the deadline itself. */
+/** Past a command's deadline, which the spawner enforces itself. */
 const EXEC_GRACE_MS = 15_000;
-/** Milliseconds to wait past a command's deadline while the spawner is silent. */
+/** While the spawner is silent. */
 const SILENT_GRACE_MS = 500;
 
 export interface CommandLinkDeps {
   readonly clock: Clock;
-  /** Numbers a channel. A link never reuses a number. Throws if no spawner is connected. */
+  /** Never repeats. Throws if no spawner is connected. */
   readonly number: () => number;
   readonly send: (message: DaemonMessage) => void;
 }
 
-/** Commands that run over one connection to a spawner, and their output. */
 export class CommandLink {
   readonly #deps: CommandLinkDeps;
   readonly #running = new Map<number, Running>();
@@ -88,14 +85,13 @@ export class CommandLink {
     });
   }
 
-  /** Ends overdue commands while the spawner, which enforces deadlines, is silent. */
+  /** The spawner, which enforces deadlines, is silent. */
   cutOverdue(): void {
     const overdue = this.#deps.clock.now() - SILENT_GRACE_MS;
     for (const { dueAt, cut } of [...this.#running.values()])
       if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
   }
 
-  /** Drops the output of a command that no longer runs. */
   output({ kind, channel, payload }: Frame): void {
     const running = this.#running.get(channel);
     if (running) gather(running, kind, payload);
@@ -112,7 +108,6 @@ export class CommandLink {
     if (stdout && stderr) running?.settle({ stdout, stderr, ...end });
   }
 
-  /** Rejects all running commands. */
   lose(error: Error): void {
     for (const { fail } of [...this.#running.values()]) fail(error);
     this.#running.clear();

@@ -7,10 +7,9 @@ import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
-/** Tries per request: an idle agent ends after a minute, possibly just as a request arrives. */
+/** An idle agent ends after a minute, possibly just as a request arrives. */
 const MOST_AGENTS = 3;
 
-/** Files of sandboxes on this machine. The spawner starts the agent of each sandbox. */
 export class EmbeddedFiles extends AgentFiles {
   readonly #clock: Clock;
   readonly #spawner: Pick<SpawnerClient, 'socketTo'>;
@@ -24,11 +23,10 @@ export class EmbeddedFiles extends AgentFiles {
 
   /** Starts the agent in advance: its start takes longer than a request. */
   override prepare(id: InstanceId): void {
-    // The call that needs the agent reports the failure.
+    // Its next call reports the failure.
     this.#socketOf(id, undefined).catch(() => {});
   }
 
-  /** Drops the agent of an instance that is gone. */
   forget(id: InstanceId): void {
     this.#agents.delete(id);
   }
@@ -57,7 +55,7 @@ export class EmbeddedFiles extends AgentFiles {
     throw new NotJoinable('the agent for its files ends repeatedly');
   }
 
-  /** Replaces the agent at the next call: a user may have stopped it with a signal. */
+  /** A user may have stopped the agent with a signal. */
   #distrust(id: InstanceId, path: string): void {
     if (this.#agents.get(id)?.path === path) this.#agents.set(id, { path, silent: true });
   }

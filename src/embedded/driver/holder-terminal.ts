@@ -7,8 +7,8 @@ import { INPUT_BYTES, PROCESS_SIGNALS, type ProcessFact } from '../../model/proc
 export interface HolderTerminalDeps {
   readonly processes: Pick<ProcessDriver, 'write' | 'resize' | 'signal'>;
   /**
-   * Hangs up the terminal. A command that still runs after 500 ms is killed with the foreground
-   * group. Resolves when the command's group has ended, 5 s after the command at the latest.
+   * A command that still runs after 500 ms is killed. Resolves when its group has ended, 5 s after
+   * the command at the latest.
    */
   readonly hangUp: () => Promise<void>;
   readonly id: InstanceId;
@@ -18,9 +18,8 @@ export interface HolderTerminalDeps {
 const BUFFER = 64 << 10;
 
 /**
- * The daemon's end of a terminal that has a holder. The terminal is hung up when this end closes. A
- * reader that stalls stops the terminal; a terminal that reads no input stops the writer. The
- * stream ends after the last output, and `exit` settles then.
+ * The daemon's end of a terminal; its close hangs up. A reader that stalls stops the terminal, and
+ * a terminal that reads no input stops the writer. `exit` settles after the last output.
  */
 export class HolderTerminal implements Terminal {
   readonly stream: Duplex;
@@ -100,7 +99,7 @@ export class HolderTerminal implements Terminal {
           signal,
         });
     } catch {
-      // The shell has ended, or the terminal was hung up: drop the input.
+      // The shell has ended, or the terminal was hung up.
     }
     done();
   }
@@ -114,7 +113,7 @@ export class HolderTerminal implements Terminal {
     hungUp.then(settle, settle);
   }
 
-  /** Ignores the failure of a call that comes too late. */
+  /** It may come too late. */
   #quietly(call: Promise<void>): void {
     call.catch(() => {});
   }

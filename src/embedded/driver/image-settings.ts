@@ -4,13 +4,13 @@ import { Images } from '../images/images.ts';
 import { pathsOf } from '../spawner/protocol.ts';
 
 export interface ImageSettings {
-  /** Absolute folders whose entries are images. */
+  /** Absolute. Their entries are images. */
   readonly directories: readonly string[];
-  /** Absolute path for unpacked images; by default a folder chosen by `pathsOf`. */
+  /** Absolute; by default as in `pathsOf`. */
   readonly unpackedDir?: string;
   readonly maxBytes: number;
   readonly unusedAfterMs: number;
-  /** Program and arguments that run src/embedded/images/unpacker/main. Paths are absolute. */
+  /** Runs src/embedded/images/unpacker/main. Paths are absolute. */
   readonly unpackerCommand: readonly string[];
 }
 
@@ -23,7 +23,6 @@ export interface ImagesOptions {
   readonly images?: ImageSettings;
 }
 
-/** Creates the images of a daemon from its settings. */
 export const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: ImagesOptions): Images =>
   new Images({
     directories: images?.directories ?? [],

@@ -6,20 +6,18 @@ import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import type { InstanceReport } from '../spawner/protocol.ts';
 
-/** An instance whose process the spawner has, or will have soon. */
 export interface Known {
   vitals: Vitals;
-  /** The driver has reported these vitals. */
   reported: boolean;
-  /** The start is in progress: the spawner may not have the instance yet. */
+  /** The spawner may not have the instance yet. */
   ordered: boolean;
-  /** The instance must end; every spawner that connects gets the kill again. */
+  /** Every spawner that connects gets the kill again. */
   unwanted: boolean;
-  /** Kept while the instance is starting. The stored record may move afterwards. */
+  /** Kept while it is starting; the stored record may move afterwards. */
   record: InstanceRecord | undefined;
-  /** Key of the image that this instance holds. */
+  /** Key of the held image. */
   image?: string;
-  /** The image is being prepared: the spawner has no order for the instance yet. */
+  /** The spawner has no order yet. */
   preparing?: boolean;
   over?: boolean;
 }
@@ -28,13 +26,11 @@ export interface KnownInstancesDeps {
   readonly records: Pick<InstanceRecords, 'read'>;
   readonly images: Pick<Images, 'hold' | 'release'>;
   readonly log: Log;
-  /** Makes the spawner end the instance. */
   readonly kill: (id: InstanceId) => void;
-  /** Notifies other parts that the instance is gone. */
   readonly gone: (id: InstanceId) => void;
 }
 
-/** Instances of this machine. Reports each change of a process, with the instance's record. */
+/** Reports each change of a process with the instance's record. */
 export class KnownInstances {
   readonly #deps: KnownInstancesDeps;
   readonly #known = new Map<InstanceId, Known>();
@@ -45,7 +41,6 @@ export class KnownInstances {
     this.#deps = deps;
   }
 
-  /** Counts the known instances, and the ends that are being reported. */
   get counts(): { readonly instances: number; readonly ending: number } {
     return { instances: this.#known.size, ending: this.#ending.size };
   }
@@ -62,7 +57,6 @@ export class KnownInstances {
     this.#known.set(id, known);
   }
 
-  /** Reports changes to `report` from now on. */
   follow(report: (fact: InstanceFact) => void): void {
     this.#report = report;
   }
@@ -71,12 +65,11 @@ export class KnownInstances {
     this.#report(fact);
   }
 
-  /** Resolves after all pending ends are reported. */
   async settled(): Promise<void> {
     await Promise.all(this.#ending);
   }
 
-  /** Drops an instance that the full queue refused. Throws NoPlace unless its end was ordered. */
+  /** Throws NoPlace unless its end was ordered. */
   turnedAway(id: InstanceId, known: Known): void {
     if (known.unwanted)
       return this.fact(id, {
@@ -90,7 +83,6 @@ export class KnownInstances {
     throw new NoPlace('too many sandboxes are waiting to start on this machine');
   }
 
-  /** Ends the instance as soon as the spawner can. */
   end(id: InstanceId): void {
     const known = this.#known.get(id);
     if (known) known.unwanted = true;
@@ -103,10 +95,7 @@ export class KnownInstances {
     else this.#deps.kill(id);
   }
 
-  /**
-   * Compares the spawner's list with the known instances. Reports differences, and ends processes
-   * without a record.
-   */
+  /** Ends processes without a record. */
   reconcile(instances: readonly InstanceReport[]): void {
     const listed = new Map(instances.map((report) => [report.id, report.vitals]));
     for (const { id, image } of instances) this.#holdImage(id, image);
@@ -130,7 +119,6 @@ export class KnownInstances {
     }
   }
 
-  /** Holds the image of a sandbox that was found running, unless it is held already. */
   #holdImage(id: InstanceId, key: string | undefined): void {
     const known = this.#known.get(id);
     if (!known || key === undefined || known.image !== undefined) return;
@@ -138,7 +126,6 @@ export class KnownInstances {
     this.#deps.images.hold(key);
   }
 
-  /** Applies the spawner's report about an instance. */
   fact(id: InstanceId, vitals: Vitals, programsEnded?: string): void {
     const known = this.#known.get(id);
     if (!known) return;
@@ -153,10 +140,7 @@ export class KnownInstances {
     this.#report({ id, record, vitals });
   }
 
-  /**
-   * Reports a change of an available instance. Reads the record again, because a claim may have
-   * changed it.
-   */
+  /** A claim may have changed the record. */
   #moved(id: InstanceId, known: Known, more?: Pick<InstanceFact, 'programsEnded'>): void {
     const reported = this.#deps.records.read(id).then(
       (stored) => {
@@ -169,7 +153,7 @@ export class KnownInstances {
     void reported.finally(() => this.#ending.delete(reported));
   }
 
-  /** Reads the record again: the instance may have been claimed, released or retired since. */
+  /** The record may have changed since. */
   #ended(id: InstanceId, vitals: Vitals): void {
     const known = this.#known.get(id);
     if (known?.image !== undefined) this.#deps.images.release(known.image);

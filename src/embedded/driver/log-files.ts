@@ -11,17 +11,17 @@ import { lastWithin } from '../../lib/last-within.ts';
 import { parseRecords, wholeLines } from './log-records.ts';
 import { pipesIn } from '../spawner/sandbox/log-pump.ts';
 
-/** Bytes per read, for a tail and for new lines. */
+/** Per read. */
 const BLOCK = 64 << 10;
-/** Interval between two reads of a log if no notification arrives. */
+/** If no notification arrives. */
 const LOOK_MS = 1_000;
-/** Interval before the first line: the folder to watch does not exist yet. */
+/** Before the first line: there is no folder to watch yet. */
 const FIRST_LOOK_MS = 100;
-/** Time for the last output to arrive after the sandbox is gone. */
+/** After the sandbox is gone. */
 const LAST_WORDS_MS = 2_000;
 const NEWLINE = 10;
 
-/** A file of a log. Its name is the position of its first byte. */
+/** Named by the position of its first byte. */
 interface LogFile {
   readonly begins: number;
   readonly path: string;
@@ -34,14 +34,12 @@ interface OpenLogFile extends LogFile {
 
 interface Follow {
   readonly signal: AbortSignal;
-  /** Returns whether the sandbox is gone. */
   readonly ended: () => boolean;
 }
 
 /**
- * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that has
- * printed, and a fifo for each that may still print. A position counts all earlier bytes of the
- * log, removed bytes too.
+ * Reads what `launcher logs` writes (native/logs.h). Positions count all bytes of the log, removed
+ * ones too.
  */
 export class LogFiles {
   readonly #folder: string;
@@ -58,7 +56,7 @@ export class LogFiles {
       for (let size = BLOCK; ; size *= 2) {
         const from = Math.max(log.begin, log.end - size);
         const bytes = await log.read(from, log.end - from);
-        // A file begins with a whole record; a block may begin in the middle of a record.
+        // A block may begin in the middle of a record.
         const cut = from === log.begin ? 0 : bytes.indexOf(NEWLINE) + 1;
         const lines = wholeLines(parseRecords(bytes.subarray(cut), from + cut).lines);
         const enough =
@@ -88,7 +86,7 @@ export class LogFiles {
     try {
       while (!signal.aborted) {
         changes.begin();
-        // Checked before the read, so that the read covers everything written before the end.
+        // Before the read, so that it covers everything written before the end.
         const over =
           ended() &&
           ((await this.#isOver(id)) ||
@@ -102,7 +100,7 @@ export class LogFiles {
     }
   }
 
-  /** Yields the log from a position on; returns the position of its end. */
+  /** Returns the end's position. */
   async *#from(id: string, position: number): AsyncGenerator<LogBatch, number, undefined> {
     const log = await Log.open(this.#folder, id);
     try {
@@ -120,7 +118,7 @@ export class LogFiles {
     }
   }
 
-  /** Returns whether the log is complete: nobody can write, and all output is in the files. */
+  /** Nobody can write, and all output is in the files. */
   async #isOver(id: string): Promise<boolean> {
     return !(await exists(join(pipesIn(this.#folder), id)));
   }
@@ -130,7 +128,7 @@ const REMOVED =
   'the output of this sandbox was deleted to make room for newer logs; follow the logs of ' +
   'another sandbox while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true';
 
-/** The open files of a log. Open files stay readable after they are removed. */
+/** Open files stay readable after they are removed. */
 class Log {
   readonly begin: number;
   readonly end: number;
@@ -143,7 +141,7 @@ class Log {
     this.end = last ? last.begins + last.size : 0;
   }
 
-  /** Rejects with LogsGone if the log existed and its files were removed to make room. */
+  /** Rejects with LogsGone if its files were removed to make room. */
   static async open(folder: string, id: string): Promise<Log> {
     for (;;) {
       const listed = await filesOf(join(folder, id));
@@ -161,13 +159,12 @@ class Log {
         );
       } catch (error) {
         for (const { handle } of files) await handle.close();
-        // Removed since the listing: list again.
+        // Removed since the listing.
         if (!isAbsent(error)) throw error;
       }
     }
   }
 
-  /** Reads at most `length` bytes from a position on, across files. */
   async read(position: number, length: number): Promise<Buffer> {
     const parts: Buffer[] = [];
     for (const { begins, size, handle } of this.#files) {
@@ -190,7 +187,7 @@ class Log {
   }
 }
 
-/** The folder of a sandbox that may still print is empty for a moment before its first line. */
+/** A folder is empty for a moment before its first line. */
 const wasRemoved = async (folder: string, id: string): Promise<boolean> =>
   !(await exists(join(pipesIn(folder), id))) && (await filesOf(join(folder, id)))?.length === 0;
 
@@ -200,7 +197,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Lists the files in order; undefined if the sandbox never printed. */
+/** Undefined if the sandbox never printed. */
 const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> => {
   try {
     const names = (await readdir(folder)).filter((name) => /^\d{1,15}$/.test(name)).map(Number);
@@ -216,7 +213,6 @@ const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> 
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Watches a folder for changes. The folder may be created later. */
 class Changes {
   readonly #folder: string;
   readonly #signal: AbortSignal;
@@ -229,7 +225,6 @@ class Changes {
     this.#signal = signal;
   }
 
-  /** Starts to watch for changes from now on. */
   begin(): void {
     this.#changed = false;
     if (this.#watcher) return;
@@ -239,12 +234,10 @@ class Changes {
         this.#wake();
       });
       this.#watcher.on('error', () => this.end());
-    } catch {
-      // The folder does not exist yet.
-    }
+    } catch {}
   }
 
-  /** Resolves on a change, on an abort, or after `mostMs`. */
+  /** Also on an abort. */
   async next(mostMs: number): Promise<void> {
     if (this.#changed || this.#signal.aborted) return;
     await new Promise<void>((resolve) => {

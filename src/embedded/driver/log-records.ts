@@ -1,8 +1,8 @@
 import type { LogLine } from '../../contracts/sandbox-driver.ts';
 
 /**
- * `launcher logs` writes one record per line, in the format of container runtimes (CRI): `TIME
- * stdout F text`. P in place of F means that the next record continues the line.
+ * Lines of the container runtimes' format (CRI): `TIME stdout F text`. P instead of F: the next
+ * record continues the line.
  */
 const HEAD = '2026-01-31T12:00:00.000000000Z stdout F '.length;
 const TIME_LENGTH = '2026-01-31T12:00:00.000000000Z'.length;
@@ -11,14 +11,11 @@ const NEWLINE = 10;
 
 export interface LogRecords {
   readonly lines: readonly LogLine[];
-  /** Bytes up to the end of the last whole record. */
+  /** Up to the end of the last whole record. */
   readonly used: number;
 }
 
-/**
- * Parses the whole records of a block that begins at `position` of the log. Skips records that a
- * crash has torn.
- */
+/** The block begins at `position`. Skips records that a crash has torn. */
 export const parseRecords = (bytes: Buffer, position: number): LogRecords => {
   const lines: LogLine[] = [];
   let from = 0;
@@ -41,7 +38,7 @@ const parseRecord = (record: Buffer, next: number): LogLine | undefined => {
   };
 };
 
-/** Joins parts to lines. The last line may still be partial. */
+/** The last line may be partial. */
 export const wholeLines = (records: readonly LogLine[]): readonly LogLine[] => {
   const lines: LogLine[] = [];
   let parts: LogLine[] = [];

@@ -7,7 +7,7 @@ import type { InstanceReport } from '../spawner/protocol.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
-/** Tries to undo a pause while concurrent changes move the record. */
+/** Concurrent changes may move the record. */
 const MOST_TRIES = 5;
 
 export interface PausesDeps {
@@ -17,8 +17,8 @@ export interface PausesDeps {
 }
 
 /**
- * The paused instances. The record changes first; then the spawner freezes or thaws. A spawner that
- * connects is brought in line with the records, so a pause survives a restart of daemon or spawner.
+ * The record changes before the spawner freezes or thaws. A new spawner is brought in line with the
+ * records, so a pause survives restarts.
  */
 export class Pauses {
   readonly #deps: PausesDeps;
@@ -28,7 +28,6 @@ export class Pauses {
     this.#deps = deps;
   }
 
-  /** Reads the pause of a record at start. */
   know({ id, claim }: InstanceRecord): void {
     if (claim?.pausedAt === undefined) this.#paused.delete(id);
     else this.#paused.add(id);
@@ -38,9 +37,7 @@ export class Pauses {
     this.#paused.delete(id);
   }
 
-  /**
-   * Changes a claim. If the change is a pause or its end, resolves after the spawner applied it.
-   */
+  /** Resolves after the spawner applied a pause or its end. */
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
     if (!('pausedAt' in change)) return await this.#deps.records.amend(id, change, seen);
     const { records, client } = this.#deps;
@@ -55,13 +52,13 @@ export class Pauses {
     } catch (error) {
       if (!paused || error instanceof InstanceGone) throw error;
       await this.#takeBack(record);
-      // A spawner that connected in the meantime applied the old record; thaw the instance there.
+      // A spawner that connected since has applied the old record.
       if (!this.#paused.has(id)) await client.freeze(id, false).catch(() => {});
       throw error;
     }
   }
 
-  /** The instance still runs: clears the pause in the record, even if the record has moved. */
+  /** Clears the pause, even if the record has moved. */
   async #takeBack(record: InstanceRecord): Promise<void> {
     const { records } = this.#deps;
     const pausedAt = record.claim?.pausedAt;
@@ -76,7 +73,6 @@ export class Pauses {
     }
   }
 
-  /** Freezes or thaws each instance as its record says. */
   reconcile(instances: readonly InstanceReport[]): void {
     for (const { id, vitals, frozen = false } of instances) {
       const paused = this.#paused.has(id);

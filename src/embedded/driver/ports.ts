@@ -3,17 +3,16 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import { openWay } from '../spawner/ports/port-dialling.ts';
 import type { PortSocket } from '../spawner/ports/port-socket.ts';
 
-/** Time for which an unused open connection to a forwarder is kept. */
+/** Keeps an unused connection open this long. */
 const READY_MS = 1_000;
 
-/** Connections to ports of sandboxes, through each sandbox's forwarder. */
 export class Ports {
   readonly #forward: (id: InstanceId) => Promise<string>;
   readonly #sockets = new Map<InstanceId, string>();
   readonly #ready = new Map<InstanceId, PortSocket>();
   readonly #preparing = new Set<InstanceId>();
 
-  /** `forward` returns the forwarder's socket. It starts a forwarder if none runs. */
+  /** `forward` starts a forwarder if none runs. */
   constructor(forward: (id: InstanceId) => Promise<string>) {
     this.#forward = forward;
   }
@@ -27,7 +26,6 @@ export class Ports {
     return socket;
   }
 
-  /** Drops the forwarder of an instance that is gone. */
   forget(id: InstanceId): void {
     this.#sockets.delete(id);
     this.#take(id)?.destroy();
@@ -44,7 +42,7 @@ export class Ports {
     const known = this.#sockets.get(id);
     const socket = known === undefined ? undefined : await openWay(known, signal, unreachable);
     if (socket) return socket;
-    // The forwarder does not listen yet, or has ended.
+    // It does not listen yet, or has ended.
     const path = await this.#forward(id);
     this.#sockets.set(id, path);
     const opened = await openWay(path, signal, unreachable);
@@ -52,10 +50,7 @@ export class Ports {
     return opened;
   }
 
-  /**
-   * Opens a connection to the forwarder for the next call, because connections often come in
-   * series. The sandbox does not notice. Never rejects.
-   */
+  /** Opens a connection for the next call; the sandbox does not notice. Never rejects. */
   async #prepare(id: InstanceId): Promise<void> {
     const path = this.#sockets.get(id);
     if (path === undefined || this.#ready.has(id) || this.#preparing.has(id)) return;

@@ -36,25 +36,23 @@ import type { SpawnerClient } from './spawner-client.ts';
 export interface EmbeddedProcessesDeps {
   readonly spawner: Pick<SpawnerClient, 'hold'>;
   readonly isRunning: (id: InstanceId) => boolean;
-  /** The folder of all sockets; see `SpawnerPaths`. */
+  /** See `SpawnerPaths`. */
   readonly folder: string;
   readonly clock: Clock;
   /** By default the processors of this machine. */
   readonly processors?: number;
 }
 
-/** Bounds for queued starts. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
-/** A slot is freed after this time: a longer start mostly waits for its sandbox's CPU time. */
+/** A longer start mostly waits for its sandbox's CPU time. */
 const TURN_MS = 50;
-/** Tries to start a process whose record is being forgotten at the same time. */
+/** The record may be forgotten at the same time. */
 const MOST_STARTS = 3;
 
 /**
- * Runs processes in sandboxes of this machine. The spawner starts the holder of each process; all
- * other calls go to the holder. A start takes a few milliseconds of a processor. The starts of one
- * tenant use at most half of the processors, so the daemon can still answer others.
+ * The spawner starts the holder of a process, and all other calls go to it. Starts of one tenant
+ * use at most half of the processors, so the daemon can still answer.
  */
 export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
   readonly #deps: EmbeddedProcessesDeps;
@@ -101,7 +99,7 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     });
   }
 
-  /** Implements `SandboxDriver.attach`: the process is not listed, and ends with its reader. */
+  /** The process is not listed, and ends with its reader. */
   async attach(id: InstanceId, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
     const order: BoundOrder = {
       processId: `.${randomBytes(12).toString('hex')}`,
@@ -126,7 +124,6 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     return new HolderTerminal({ processes: this, hangUp, id, reading });
   }
 
-  /** Starts the process unless it exists, then calls its holder. */
   async #started<T>(
     id: InstanceId,
     order: BoundOrder,
@@ -151,9 +148,7 @@ export class EmbeddedProcesses extends AgentProcesses<InstanceId> {
     }
   }
 
-  /**
-   * Waits for a start slot. Resolves with a function that frees it; it is freed after 50 ms anyway.
-   */
+  /** The slot is freed after 50 ms anyway. */
   async #turn({ tenant }: ProcessOrder): Promise<() => void> {
     const { clock } = this.#deps;
     const full = () =>
@@ -186,7 +181,7 @@ const wayTo = (
 
 const gone = (): ProcessGone => new ProcessGone('the process does not exist');
 
-/** Errors of a socket that has no holder, or whose holder was killed. */
+/** The socket has no holder, or a killed one. */
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 const whyNotBegun = (why: unknown): Error =>

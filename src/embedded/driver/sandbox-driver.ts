@@ -42,46 +42,41 @@ import { KnownInstances, type Known } from './known-instances.ts';
 import { imagesOf, type ImageSettings } from './image-settings.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
-  /** Absolute path. The folder exists, and belongs only to this daemon. */
+  /** Absolute. Belongs only to this daemon. */
   readonly dataDir: string;
   readonly records: InstanceRecords;
   readonly clock: Clock;
   readonly log: Log;
-  /**
-   * Program and arguments that run src/embedded/spawner/main. The driver appends the data folder.
-   * Paths are absolute.
-   */
+  /** Runs src/embedded/spawner/main; the data folder is appended. Paths are absolute. */
   readonly spawnerEntry: { readonly command: readonly string[] };
   /** If absent, `host` is the only image. */
   readonly images?: ImageSettings;
-  /** If absent, there are no volumes. */
   readonly volumes?: VolumePlaces;
-  /** By default the size of this machine. */
   readonly machine?: () => MachineSize;
 }
 
-/** Concurrent inserts of new instances. They share a commit, so each is answered soon. */
+/** They share a commit, so each is answered soon. */
 const MOST_WRITTEN_AT_ONCE = 16;
-/** These equal the bounds of the spawner's queue of starts. */
+/** As in the spawner's queue of starts. */
 const MOST_LAUNCHES_WAITING = { mostWaiting: 4_096, mostWaitingOfTenant: 1_024 };
 
 const noPlace = (): NoPlace =>
   new NoPlace('too many sandboxes are waiting to start on this machine');
 
-/** Runs instances on this machine: records in the instance table, processes with the spawner. */
+/** Records are in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
   readonly processes: EmbeddedProcesses;
-  /** Writes the record. A claim does not touch the process. */
+  /** Does not touch the process. */
   readonly claim: InstanceRecords['claim'];
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
-  /** Measured once: it takes a millisecond, and each launch needs it. */
+  /** Takes a millisecond, and each launch needs it. */
   readonly #machine: MachineSize;
-  /** Whether bubblewrap can bind folders; checked for the first pool that mounts a folder. */
+  /** Checked for the first pool that mounts a folder. */
   #bindsFolders: boolean | undefined;
-  /** Takes tenants in turn, so that a burst of one tenant does not delay the others. */
+  /** A burst of one tenant does not delay the others. */
   readonly #launches = new FairSlots({
     most: () => MOST_WRITTEN_AT_ONCE,
     mostOfTenant: (most) => most,
@@ -219,7 +214,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       this.#log.debug({ id, error }, 'sandbox-not-started');
       return startFailure(error);
     });
-    // The start took too long, and the instance was ended in the meantime.
+    // The start took too long, and the instance was ended.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {
       this.#known.fact(id, { kind: 'gone', exitCode: null, reason: terms });
@@ -271,7 +266,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     };
   }
 
-  /** Nothing to confirm: this daemon is the only writer. */
+  /** This daemon is the only writer. */
   confirm(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
@@ -313,7 +308,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#ports.dial(id, port, signal);
   }
 
-  /** Ends the spawner with the daemon; sandboxes keep running. */
+  /** Sandboxes keep running. */
   async stop(): Promise<void> {
     this.#known.follow(() => {});
     await Promise.all([this.#client.stop(), this.#images.stop()]);
@@ -335,7 +330,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
   }
 
-  /** Builds the start terms, and holds the image. Rejects if the image is not available. */
+  /** Holds the image. Rejects if it is not available. */
   async #termsOf(
     { poolOwner }: InstanceRecord,
     definition: InstanceDefinition,

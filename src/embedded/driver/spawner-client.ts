@@ -28,37 +28,36 @@ export interface SpawnerClientOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly fact: (id: string, vitals: Vitals, programsEnded?: string) => void;
-  /** Called with all instances whenever a spawner has connected. Facts follow this call. */
+  /** Called whenever a spawner has connected, before its facts. */
   readonly connected: (instances: readonly InstanceReport[]) => void;
 }
 
-/** A fact that arrived before the list. */
+/** Arrived before the list. */
 type Early = Pick<InstanceReport, 'id' | 'vitals' | 'programsEnded'>;
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
-/** Milliseconds that a request waits for a spawner to connect. */
+/** Until a spawner connects. */
 const PATIENCE_MS = 3_000;
-/** Time for a spawner of another version to leave. */
+/** For a spawner of another version. */
 const LEAVE_PATIENCE_MS = 10_000;
-/** Time for a spawner to leave when the daemon stops. The daemon has not much more time itself. */
+/** The stopping daemon has not much more time itself. */
 const STOP_PATIENCE_MS = 5_000;
-/** Tries to reach a spawner of this version that answers and stays alive. */
+/** Until one of this version answers and stays alive. */
 const MAX_TRIES = 3;
 
 /**
- * Keeps one spawner connected. Starts another about a second after it ends, or after about 20 s of
- * silence.
+ * Keeps one spawner connected. Starts another about 1 s after it ends, or after 20 s of silence.
  */
 export class SpawnerClient {
   readonly #options: SpawnerClientOptions;
   #link: SpawnerLink | undefined;
-  /** The link that is being connected, before it becomes `#link`. */
+  /** Before it becomes `#link`. */
   #opened: SpawnerLink | undefined;
   #hello: SpawnerHello | undefined;
   #stopped = false;
   #connecting: Promise<void> = Promise.resolve();
-  /** Ends the pause between two tries. */
+  /** Ends the pause between tries. */
   #hurry: () => void = () => {};
   #early: Early[] | undefined;
   readonly #waiting = new Set<(link: SpawnerLink | undefined) => void>();
@@ -74,7 +73,7 @@ export class SpawnerClient {
     await connecting;
   }
 
-  /** Ends the spawner. Sandboxes and their processes keep running. */
+  /** Sandboxes and their processes keep running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
@@ -88,17 +87,15 @@ export class SpawnerClient {
     else if (this.#link) await this.#parted(this.#link);
   }
 
-  /** Undefined while no spawner is connected. */
   get hello(): SpawnerHello | undefined {
     return this.#link ? this.#hello : undefined;
   }
 
-  /** Whether the connected spawner does not answer. */
   get silent(): boolean {
     return this.#link?.silent ?? false;
   }
 
-  /** Repeats the order under the same id until a spawner takes it, even if spawners end. */
+  /** Repeats the order until a spawner takes it. */
   async startInstance(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     for (;;) {
       const link = await this.#connected(Number.POSITIVE_INFINITY);
@@ -110,12 +107,12 @@ export class SpawnerClient {
     }
   }
 
-  /** Does nothing if no spawner is connected: the next list shows the instance again. */
+  /** Without a spawner does nothing: the next list shows the instance again. */
   kill(id: string): void {
     this.#link?.kill(id);
   }
 
-  /** Resolves after the instance is frozen or thawed. Rejects with InstanceGone or NotJoinable. */
+  /** Rejects with InstanceGone or NotJoinable. */
   async freeze(id: string, frozen: boolean): Promise<void> {
     await (await this.#connected(PATIENCE_MS)).freeze(id, frozen);
   }
@@ -126,12 +123,11 @@ export class SpawnerClient {
     return link.exec(id, request, signal);
   }
 
-  /** Like `SpawnerLink.hold`. Rejects with SpawnerLost if no spawner connects in time. */
+  /** Rejects with SpawnerLost if no spawner connects in time. */
   async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
     return (await this.#connected(PATIENCE_MS)).hold(id, order);
   }
 
-  /** Returns the path of the socket to the sandbox's ports or files. */
   async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
     return (await this.#connected(PATIENCE_MS)).socketTo(order);
   }
@@ -205,7 +201,7 @@ export class SpawnerClient {
 
   async #take(link: SpawnerLink, hello: SpawnerHello): Promise<void> {
     const instances = await link.list();
-    // An instance that ended before the list was made is not in the list; report its early fact.
+    // An instance that ended before the list is not in it.
     const early = this.#early ?? [];
     const listed = new Set(instances.map(({ id }) => id));
     this.#early = undefined;
@@ -223,7 +219,7 @@ export class SpawnerClient {
     if (this.#link === link) for (const give of [...this.#waiting]) give(link);
   }
 
-  /** Ends the spawner and the link. Sandboxes keep running; open channels fail. */
+  /** Sandboxes keep running. */
   #end(link: SpawnerLink): void {
     killSpawner(this.#options.process.dataDir);
     link.close();
@@ -238,7 +234,6 @@ export class SpawnerClient {
     this.#connecting = this.#reconnect();
   }
 
-  /** Never rejects. */
   async #reconnect(): Promise<void> {
     for (let pause = FIRST_PAUSE_MS; !this.#stopped; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       try {
@@ -255,7 +250,7 @@ export class SpawnerClient {
     }
   }
 
-  /** Asks the spawner to leave, and ends it if it stays. Resolves after the link is lost. */
+  /** Ends a spawner that stays. Resolves after the link is lost. */
   async #left(link: SpawnerLink, patienceMs: number): Promise<void> {
     link.leave();
     const { clock } = this.#options;
@@ -264,10 +259,7 @@ export class SpawnerClient {
     callOff();
   }
 
-  /**
-   * Asks the spawner to leave as the daemon stops, and ends it if a signal had stopped it. Resolves
-   * after the link is lost.
-   */
+  /** Ends a spawner that a signal has stopped. Resolves after the link is lost. */
   async #parted(link: SpawnerLink): Promise<void> {
     link.leave();
     const { clock, process } = this.#options;
@@ -279,7 +271,6 @@ export class SpawnerClient {
     callOff();
   }
 
-  /** Waits for a connected spawner that answers. */
   #connected(patienceMs: number): Promise<SpawnerLink> {
     if (this.#link && !this.#link.silent) return Promise.resolve(this.#link);
     if (this.#stopped) return Promise.reject(new SpawnerLost('the daemon stops'));

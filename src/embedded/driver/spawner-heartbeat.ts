@@ -1,27 +1,25 @@
 import type { Clock } from '../../contracts/clock.ts';
 
 export interface HeartbeatEvents {
-  /** Sends a beat. At most one beat is unanswered. */
+  /** At most one beat is unanswered. */
   ask(): void;
-  /** The peer has been silent for about two seconds. */
+  /** After about 2 s. */
   silent(): void;
-  /** Called with each beat while the silence lasts, the first one included. */
+  /** Called with each beat during the silence. */
   missed(): void;
-  /** The peer has answered again. */
   back(): void;
-  /** The peer has been silent for about twenty seconds. Called once; no beats follow. */
+  /** After about 20 s. Called once; no beats follow. */
   givenUp(): void;
 }
 
 export const BEAT_MS = 500;
-/** Unanswered beats until silence; with the first beat, at most 2.5 s after the last answer. */
+/** At most 2.5 s after the last answer. */
 const SILENT_AFTER = 4;
 const GIVEN_UP_AFTER = 40;
 
 /**
- * Notices that a peer does not answer, such as a spawner that got SIGSTOP. It counts this process's
- * own beats instead of time. A user can stop the daemon, or pause its VM, for minutes; a timer
- * would then end a healthy spawner.
+ * Notices a silent peer by counting this process's own beats. After a stop of the daemon or its VM,
+ * a timer would end a healthy spawner.
  */
 export class Heartbeat {
   readonly #clock: Clock;
@@ -47,7 +45,7 @@ export class Heartbeat {
     return this.#missed >= SILENT_AFTER;
   }
 
-  /** Any message from the peer shows that the peer is alive. */
+  /** Any message counts. */
   heard(): void {
     const wasSilent = this.silent;
     this.#asked = false;

@@ -29,15 +29,11 @@ import { CommandLink, SpawnerLost } from './command-link.ts';
 export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
 
 export interface LinkEvents {
-  /** `programsEnded` is the reason why processes of the sandbox have ended. */
   fact(id: string, vitals: Vitals, programsEnded?: string): void;
-  /** The spawner has been silent for some seconds. */
   silent(): void;
-  /** The spawner has answered again after a silence. */
   back(): void;
-  /** The silence is too long: another spawner should take over. */
   givenUp(): void;
-  /** Called once, after all open requests have failed. */
+  /** Called after all open requests have failed. */
   lost(): void;
 }
 
@@ -54,7 +50,6 @@ interface Waiting<T> {
 
 const HELLO_PATIENCE_MS = 30_000;
 
-/** Answers to requests about one sandbox. */
 type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' | 'held' }>;
 
 const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T): void => {
@@ -62,7 +57,7 @@ const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T)
   waiting.delete(request);
 };
 
-/** One connection to a spawner. Open requests and channels fail when it is lost. */
+/** Open requests and channels fail when the connection is lost. */
 export class SpawnerLink {
   readonly #socket: Socket;
   readonly #events: LinkEvents;
@@ -90,7 +85,6 @@ export class SpawnerLink {
     exited: (end) => this.#commands.exited(end),
     log: ({ level, fields, event }) => this.#log[level]({ ...fields, from: 'spawner' }, event),
   };
-  /** Resolves after the connection is lost. */
   readonly lost: Promise<void>;
   #tellLost: () => void = () => {};
   #greeting: Waiting<SpawnerHello> | undefined;
@@ -122,10 +116,7 @@ export class SpawnerLink {
     socket.once('close', () => this.#lose());
   }
 
-  /**
-   * Rejects with SpawnerUnusable if the spawner can't work with this configuration. Rejects with
-   * SpawnerSilent if it does not answer.
-   */
+  /** Rejects with SpawnerUnusable, or SpawnerSilent if there is no answer. */
   async greet(config: SpawnerConfig, protocol = PROTOCOL): Promise<SpawnerHello> {
     const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () =>
       this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')),
@@ -142,7 +133,6 @@ export class SpawnerLink {
     }
   }
 
-  /** Whether the spawner has left a beat unanswered for some seconds. */
   get silent(): boolean {
     return this.#heartbeat.silent;
   }
@@ -155,10 +145,7 @@ export class SpawnerLink {
     });
   }
 
-  /**
-   * Resolves after the spawner took or refused the order. Rejects with SpawnerLost if the outcome
-   * is unknown.
-   */
+  /** Rejects with SpawnerLost if the outcome is unknown. */
   start(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     return new Promise((settle, fail) => {
       const request = this.#number();
@@ -167,10 +154,7 @@ export class SpawnerLink {
     });
   }
 
-  /**
-   * Returns the path of the socket to the sandbox's ports or files. Rejects with InstanceGone or
-   * NotJoinable.
-   */
+  /** Rejects with InstanceGone or NotJoinable. */
   async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
     const answer = await this.#ask((request) => ({ ...order, request }));
     return answer.type === 'forwarded' ? answer.socket : '';
@@ -182,12 +166,12 @@ export class SpawnerLink {
     return answer.type === 'probed' ? answer.reports : [];
   }
 
-  /** Resolves after the instance is frozen or thawed. Rejects with InstanceGone or NotJoinable. */
+  /** Rejects with InstanceGone or NotJoinable. */
   async freeze(id: string, frozen: boolean): Promise<void> {
     await this.#ask((request) => ({ type: 'freeze', request, id, frozen }));
   }
 
-  /** Resolves with the reason if the process was refused; undefined if it has its holder. */
+  /** Undefined if the process has its holder. */
   async hold(id: string, order: ProcessStart): Promise<ProcessRefusal | undefined> {
     const answer = await this.#ask((request) => ({ type: 'hold', request, id, order }));
     return answer.type === 'held' ? answer.refusal : undefined;
@@ -205,7 +189,7 @@ export class SpawnerLink {
     this.#send({ type: 'kill', id });
   }
 
-  /** Asks the spawner to leave the data folder. The link is lost when it leaves. */
+  /** The link is lost when the spawner leaves. */
   leave(): void {
     this.#send({ type: 'leave' });
   }
@@ -218,7 +202,6 @@ export class SpawnerLink {
     return this.#commands.exec(id, request, signal);
   }
 
-  /** Numbers requests and channels. A link never reuses a number. */
   #number(): number {
     if (this.#over) throw new SpawnerLost('the spawner is not running');
     return this.#next++;

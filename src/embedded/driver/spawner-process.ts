@@ -19,23 +19,19 @@ import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/proto
 import { atUsualPriority } from '../../lib/processes.ts';
 
 export interface SpawnerProcessOptions {
-  /** Absolute path. */
   readonly dataDir: string;
-  /**
-   * Program and arguments that run src/embedded/spawner/main. The data folder is appended. Paths
-   * are absolute.
-   */
+  /** Runs src/embedded/spawner/main; the data folder is appended. Paths are absolute. */
   readonly command: readonly string[];
   /** Measures how long a spawner takes to start. */
   readonly clock: Clock;
 }
 
-/** A program that sandboxes need is missing; the message says which one to install. */
+/** The message says which program to install. */
 export class SpawnerUnusable extends Error {
   override readonly name: string = 'SpawnerUnusable';
 }
 
-/** The spawner took the connection, but does not answer. */
+/** It took the connection. */
 export class SpawnerSilent extends SpawnerUnusable {
   override readonly name = 'SpawnerSilent';
 }
@@ -44,14 +40,12 @@ export class SpawnerSilent extends SpawnerUnusable {
 const TAKEN = 75;
 const READY = 'ready';
 const CONNECT_PATIENCE_MS = 10_000;
-/** Node takes seconds to start with a tenth of a core, or from a cold disk. */
+/** Node takes seconds with a tenth of a core, or from a cold disk. */
 const START_PATIENCE_MS = 30_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;
 
-/**
- * Throws SpawnerUnusable if the launcher is missing, or bubblewrap is missing and isolation is on.
- */
+/** Throws SpawnerUnusable. */
 export const checkPrograms = ({
   bwrapPath,
   launcherPath,
@@ -69,10 +63,7 @@ export const checkPrograms = ({
     );
 };
 
-/**
- * Connects to the data folder's spawner. Starts a spawner if none runs. Rejects within about forty
- * seconds.
- */
+/** Starts a spawner if none runs. Rejects within about 40 s. */
 export const connectSpawner = async (options: SpawnerProcessOptions): Promise<Socket> => {
   const paths = pathsOf(options.dataDir);
   const deadline = performance.now() + CONNECT_PATIENCE_MS;
@@ -83,14 +74,12 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
     if (performance.now() > deadline)
       throw new SpawnerUnusable(`another spawner holds ${paths.lock} and does not answer`);
     const started = await startSpawner(options, paths);
-    // Another spawner is starting or ending: it answers or frees the lock soon.
+    // Another spawner is starting or ending.
     if (!started) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 };
 
-/**
- * Kills the data folder's spawner, if one runs. Its sandboxes stay; the next spawner adopts them.
- */
+/** Its sandboxes stay. */
 export const killSpawner = (dataDir: string): void => {
   const pid = holderOf(pathsOf(dataDir).lock);
   if (pid === undefined) return;
@@ -104,13 +93,12 @@ export const killSpawner = (dataDir: string): void => {
 const isGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ESRCH';
 
-/** Returns whether a signal has stopped the data folder's spawner. */
 export const spawnerStandsStill = (dataDir: string): boolean => {
   const pid = holderOf(pathsOf(dataDir).lock);
   return pid !== undefined && readProcessStat(pid)?.state === 'T';
 };
 
-/** Finds the process that took the lock and still has it open. */
+/** It still has the lock file open. */
 const holderOf = (lock: string): number | undefined => {
   const inode = String(statSync(lock, { throwIfNoEntry: false })?.ino);
   for (const line of readFileSync('/proc/locks', 'utf8').split('\n')) {
@@ -131,7 +119,7 @@ const hasOpen = (pid: number, path: string): boolean => {
   }
 };
 
-/** Requires our own folder: in /tmp, another user could create it first and pose as the spawner. */
+/** In /tmp, another user could create the folder first and pose as the spawner. */
 const requireOurs = (folder: string): void => {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   if (
@@ -144,10 +132,7 @@ const requireOurs = (folder: string): void => {
   );
 };
 
-/**
- * Errors of connect() if no spawner listens, or it just ended, or its backlog is full while it is
- * stopped.
- */
+/** No spawner listens, it just ended, or it is stopped and its backlog full. */
 const NONE_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
 const tryConnect = (path: string): Promise<Socket | undefined> =>
@@ -169,8 +154,8 @@ const tryConnect = (path: string): Promise<Socket | undefined> =>
   });
 
 /**
- * Starts a detached spawner. `flock` takes the lock and becomes the spawner; the kernel frees the
- * lock when the spawner ends. Resolves to false if another process has the lock.
+ * `flock` takes the lock and becomes the spawner, so the kernel frees the lock at its end. Resolves
+ * to false if the lock is taken.
  */
 const startSpawner = async (
   { command, dataDir, clock }: SpawnerProcessOptions,

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Volume, Volumes } from '../../contracts/volumes.ts';
 import type { VolumeDirectory } from '../../model/templates/volume-directory.ts';
 
-/** Configured directories as volumes. A missing directory is not listed, and can't be mounted. */
+/** A missing directory is not listed, and can't be mounted. */
 export class VolumeDirectories implements Volumes {
   readonly #byNamespace = new Map<string, Map<string, string>>();
 
@@ -28,7 +28,6 @@ export class VolumeDirectories implements Volumes {
     return volumes.flat();
   }
 
-  /** Finds the directory of a claim; undefined if the namespace has no such claim. */
   directoryOf(namespace: string, claimName: string): string | undefined {
     return this.#byNamespace.get(namespace)?.get(claimName);
   }
@@ -43,13 +42,10 @@ const volumeOf = (claimName: string, capacity: string): Volume => ({
   phase: 'Bound',
 });
 
-/**
- * Reads the size of the directory's file system, such as `1024Mi`; undefined if the directory is
- * missing.
- */
+/** Such as `1024Mi`; undefined if the directory is missing. */
 const capacityOf = async (path: string): Promise<string | undefined> => {
   try {
-    const { bsize, blocks } = await statfs(`${path}/.`); // fails if the path is a plain file
+    const { bsize, blocks } = await statfs(`${path}/.`); // fails for a plain file
     return `${Math.floor((bsize * blocks) / 2 ** 20)}Mi`;
   } catch {
     return undefined;

@@ -4,12 +4,11 @@ import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { VolumeMount } from '../../model/templates/template.ts';
 import type { HostMount } from '../spawner/protocol.ts';
 
-/** Finds the directory of a namespace's claim. */
 export interface VolumePlaces {
   directoryOf(namespace: string, claimName: string): string | undefined;
 }
 
-/** Top-level names in a sandbox that no mount may cover. */
+/** No mount may cover them. */
 const KEPT = new Set([
   'usr',
   'etc',
@@ -22,13 +21,12 @@ const KEPT = new Set([
   'lib64',
   '.sandpool',
 ]);
-/** Longest file name of common file systems, in bytes. */
+/** In bytes, on common file systems. */
 const MOST_NAME_BYTES = 255;
 
 /**
- * Refuses mounts that cover the sandbox's own folders or each other, and volume folders that can't
- * be mounted. Earlier checks refuse paths that lead out of a volume; the launcher refuses such
- * links.
+ * Refuses mounts that cover the sandbox's own folders or each other. Links out of a volume are
+ * refused by the launcher.
  */
 export const checkVolumeMounts = (
   mounts: readonly VolumeMount[],
@@ -51,7 +49,7 @@ export const checkVolumeMounts = (
   });
 };
 
-/** Throws if a volume does not belong to the namespace (any more). */
+/** Throws if a volume does not belong to the namespace any more. */
 export const hostMountsOf = (
   mounts: readonly VolumeMount[],
   namespace: string,
@@ -65,14 +63,11 @@ export const hostMountsOf = (
     return { source, target, readOnly, subPath: names.length > 0 ? names.join('/') : undefined };
   });
 
-/** Returns the folder names of a path; an empty list means the volume itself. */
+/** Empty for the volume itself. */
 const namesOf = (subPath = ''): readonly string[] =>
   subPath.split('/').filter((name) => name !== '' && name !== '.');
 
-/**
- * Returns whether this bubblewrap can bind an open folder by its descriptor. Version 0.10 and later
- * can; older ones can with security updates of their distribution.
- */
+/** bubblewrap 0.10 and later can bind by descriptor; older ones with security updates. */
 export const bindsFolders = (bwrapPath: string): boolean =>
   spawnSync(bwrapPath, ['--help'], { encoding: 'utf8', timeout: 5_000 }).stdout?.includes(
     '--bind-fd',
