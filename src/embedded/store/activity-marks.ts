@@ -6,17 +6,13 @@ import type { End } from '../../model/sandbox.ts';
 const ENDED_MS = 60_000;
 const MOST_MARKS = 100_000;
 
-/**
- * Last activity of sandboxes, and sandboxes that ended within the last minute. Keeps at most
- * 100,000 of each, and evicts the oldest first.
- */
+/** Ends are kept for a minute. At most 100,000 of each; evicts the oldest. */
 export class ActivityMarks {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #activeAt = new Map<InstanceId, number>();
-  /** Sandboxes with work in progress. */
   readonly #working = new Set<InstanceId>();
-  /** Ordered by their ends. */
+  /** Ordered by ends. */
   readonly #ended = new Map<InstanceId, { readonly end: End; readonly until: number }>();
 
   constructor(clock: Clock) {

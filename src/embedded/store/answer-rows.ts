@@ -1,23 +1,22 @@
 import type { Database } from './database.ts';
 
-/** The stored part of a request: its answer, or the place that it was forwarded to. */
+/** An answer, or the place that a request was forwarded to. */
 export type KeptText = { readonly answer: string } | { readonly place: string };
 
-/** A stored answer or place without its text. `seq` numbers the entries in the order of storing. */
+/** `seq` is the order of storing. */
 export interface AnswerEntry {
   readonly seq: number;
   readonly key: string;
-  /** As returned by `tenantKey`. */
+  /** See `tenantKey`. */
   readonly tenant: string;
-  /** Bytes of the answer or place, in UTF-8. */
+  /** In UTF-8. */
   readonly bytes: number;
   readonly expiresAt: number;
 }
 
 /**
- * Rows of answers, and of places, for requests with an Idempotency-Key. Lookup is by number only:
- * an index by key would cost each claim another page. Writes are durable when they resolve, and
- * apply in the order of the calls.
+ * Looked up by number only: an index by key would cost each claim another page. Writes are durable
+ * when they resolve, in the order of the calls.
  */
 export interface AnswerRows {
   page(after: number, limit: number): Promise<readonly AnswerEntry[]>;

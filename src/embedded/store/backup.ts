@@ -16,19 +16,18 @@ export interface BackupDeps {
   readonly clock: Clock;
 }
 
-/** Long enough for gigabytes on a slow disk. */
+/** For gigabytes on a slow disk. */
 const COPY_DEADLINE_MS = 10 * 60_000;
 const FAST = 1;
-/** Folders with the identity of the daemon, its keys, and a fleet's cluster. */
+/** Identity and keys of the daemon, and a fleet's cluster. */
 const SECRET_FOLDERS = ['keys', 'fleet'];
 
 /**
- * Makes a backup of the data folder, as a gzipped tar: the whole `sandpool.db`, `keys/`, and
- * `fleet/` if it exists. Unpacked into an empty folder, it is a data folder.
+ * A gzipped tar of the data folder: `sandpool.db`, `keys/` and `fleet/`.
  *
- * Requests continue during the backup: a child process copies the file while checkpoints are off,
- * and the stream reads the copy. The copy is removed before the stream closes. Rejects if a backup
- * is in progress, and if `signal` is aborted; no work remains after that.
+ * Requests continue: a child process copies the file while checkpoints are off. The copy is removed
+ * before the stream closes. Rejects if a backup is in progress, and once `signal` is aborted; no
+ * work remains then.
  */
 export const embeddedBackup = ({
   database,
@@ -40,13 +39,12 @@ export const embeddedBackup = ({
   const remove = async (): Promise<void> => {
     await rm(folder, { recursive: true, force: true });
   };
-  /** Removal of the previous copy. */
   let removed = Promise.resolve();
   return async (signal) => {
     try {
       await database.whileStill(async (file) => {
         await removed;
-        await remove(); // an earlier daemon may have left a copy
+        await remove();
         await mkdir(folder, { mode: 0o700 });
         await copyByChild(
           file,
@@ -63,12 +61,11 @@ export const embeddedBackup = ({
     const archive = pack();
     const stream = new PassThrough({
       destroy: (error, done) => {
-        removed = remove().catch(() => undefined); // the next backup removes what remains
+        removed = remove().catch(() => undefined);
         const told = (): void => done(error);
         void removed.then(told);
       },
     });
-    // the stream passes errors to its reader
     pipeline(archive, createGzip({ level: FAST }), stream).catch(() => undefined);
     fill(archive, { copy, dataDir, now: new Date(clock.now()) }).catch((error: Error) => {
       stream.destroy(error);
@@ -97,13 +94,13 @@ const fill = async (
     }
   }
   const { size } = await lstat(copy);
-  // throws if the backup was aborted: then opens no file
+  // throws if aborted: then opens no file
   const entry = archive.entry({ name: 'sandpool.db', size, mode: 0o600, mtime: now });
   await pipeline(createReadStream(copy), entry);
   archive.finalize();
 };
 
-/** Settles after the child has ended, even if the copy is aborted. */
+/** Settles after the child has ended, also on an abort. */
 const copyByChild = async (from: string, to: string, signal: AbortSignal): Promise<void> => {
   const child = atUsualPriority(
     withPipes(spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] })),

@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { machineTime, systemClock, type MachineTime } from '../system-clock.ts';
 
-/** Content of the file: the daemon's time at a given uptime of the machine. */
+/** Daemon's time at an uptime of the machine. */
 interface Seen {
   readonly bootId: string;
   readonly uptimeMs: number;
@@ -12,27 +12,23 @@ interface Seen {
 
 export interface KeptClock {
   readonly clock: Clock;
-  /**
-   * Milliseconds by which this clock is ahead of the machine's clock; negative if it is behind. The
-   * clocks differ after somebody sets the machine's time.
-   */
+  /** Differs from 0 after somebody sets the machine's time. */
   readonly aheadMs: () => number;
-  /** Saves the current time. May be repeated. */
+  /** May be repeated. */
   readonly stop: () => void;
 }
 
 const EVERY_MS = 60_000;
-/** Milliseconds between the clocks that are worth a report. */
 export const WORTH_MS = 60_000;
-/** No honest clock of a machine shows an earlier time. */
+/** No honest clock shows an earlier time. */
 export const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
 
 /**
- * A clock that continues over restarts. While the machine runs, the clock follows the uptime, so no
- * sandbox ends early because somebody set the time while the daemon was stopped.
+ * Continues over restarts by the uptime, so no sandbox ends early because somebody set the time
+ * while the daemon was stopped.
  *
- * After a reboot the machine's time counts, but the clock never runs backwards. The clock ignores a
- * saved time before EARLIEST once the machine's time is later.
+ * After a reboot the machine's time counts, but never backwards. A saved time before EARLIEST is
+ * ignored once the machine's is later.
  */
 export const keptClock = (
   file: string,
@@ -75,7 +71,7 @@ export const keptClock = (
   };
 };
 
-/** Returns the same for the file of a daemon that may be stopped. */
+/** For the file of a daemon that may be stopped. */
 export const clockAheadMs = (file: string, machine: MachineTime = machineTime()): number =>
   timeNow(file, machine) - machine.wall;
 
@@ -87,7 +83,7 @@ const timeNow = (file: string, machine: MachineTime): number => {
     : Math.max(machine.wall, seen.at);
 };
 
-/** Undefined if the file is missing or is not ours. */
+/** Undefined if missing or not ours. */
 const readSeen = (file: string): Seen | undefined => {
   try {
     const { bootId, uptimeMs, at } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Seen>;

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { connect, SQLITE_BUSY, sqliteCode, type Connection } from './database-library.ts';
 
-/** Another process has the lock on the data folder. */
 export class DataDirTaken extends Error {
   override readonly name = 'DataDirTaken';
 }
@@ -12,9 +11,7 @@ export interface DataLock {
 }
 
 /**
- * Locks the data folder for this process until `release()` or the process's end. The kernel holds
- * the lock on `lock.db`, so a crash leaves no lock behind. The folder must exist. Throws
- * DataDirTaken.
+ * Held until `release()` or the process's end, even by a crash. Throws DataDirTaken.
  *
  * Hazard: opening and closing `lock.db` in this process by anything but SQLite drops the lock.
  */
@@ -38,5 +35,5 @@ export const lockDataDir = (dataDir: string): DataLock => {
   };
 };
 
-/** Keeps connections from the garbage collector, which would close them. */
+/** The garbage collector would close them. */
 const held = new Set<Connection>();

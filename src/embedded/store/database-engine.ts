@@ -13,34 +13,28 @@ import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './datab
 import { STATEMENT_NAMES, STATEMENTS, UNSYNCED } from './database-statements.ts';
 import { DatabaseRefused, ensureSchema, noteWriter } from './schema.ts';
 
-/** Maximum calls in one transaction. */
+/** In one transaction. */
 export const MAX_BATCH = 256;
 
-/**
- * The only connection to the file, with its prepared statements. Blocks its thread during disk I/O.
- */
+/** The only connection. Blocks its thread during disk I/O. */
 export interface DatabaseEngine {
   /**
-   * Runs the calls in one transaction, durable on return (see UNSYNCED). A failed statement returns
-   * its reason and does not affect the others.
+   * One transaction, durable on return (see UNSYNCED). A failed statement returns its reason and
+   * does not affect the others.
    *
-   * Throws if the transaction failed. Its outcome is then unknown until the file is read again, so
-   * the process must end, and the locks with it.
+   * Throws if the transaction failed. The outcome is then unknown, so the process must end, and the
+   * locks with it.
    */
   run(calls: readonly Call[]): Results;
   /**
-   * `hold` stops writes to the database file, which then holds all committed data; later writes go
-   * to the log beside it. `allow` ends the hold.
+   * `hold`: the database file has all committed data, and writes go to the log beside it until
+   * `allow`.
    */
   checkpoints(order: CheckpointOrder): void;
   close(): void;
 }
 
-/**
- * Opens or creates the file, mode 0600, applies the schema, and locks out all others. Throws
- * DatabaseRefused if another process holds the file, a later version wrote it, or it is not a
- * database of ours.
- */
+/** Opens or creates the file, mode 0600, and locks out all others. Throws DatabaseRefused. */
 export const openEngine = (options: EngineOptions): DatabaseEngine => {
   try {
     const connection = open(options);
@@ -63,30 +57,24 @@ export const openEngine = (options: EngineOptions): DatabaseEngine => {
   }
 };
 
-/**
- * Commits calls. Answers submitted calls in order. If a commit fails, calls `failed` once and then
- * nothing more.
- */
+/** Answers in order. If a commit fails, calls `failed` once and then nothing more. */
 export interface DatabaseExecutor {
   submit(call: Call): void;
   /** See DatabaseEngine; one order at a time. */
   checkpoints(order: CheckpointOrder): Promise<void>;
-  /**
-   * Finishes submitted calls within `withinMs`, then closes the file. Rejects on a timeout or
-   * failure.
-   */
+  /** Rejects on a timeout or failure. */
   close(withinMs: number): Promise<void>;
 }
 
 export interface ExecutorListener {
-  /** Receives the results of one transaction, and its duration in milliseconds. */
+  /** Results and ms of one transaction. */
   readonly answered: (results: Results, ms: number) => void;
   readonly failed: (cause: Error) => void;
 }
 
 /**
- * Commits on the daemon's own thread. Calls of one turn of the event loop share a commit. This has
- * the least delay while the disk is fast: a transaction blocks the loop.
+ * Commits on the daemon's own thread: the least delay while the disk is fast, but a transaction
+ * blocks the loop. Calls of one turn share a commit.
  */
 export class InlineExecutor implements DatabaseExecutor {
   readonly #engine: DatabaseEngine;
@@ -143,7 +131,7 @@ const STATEMENT_FAULTS = new Set([
 ]);
 
 interface Prepared {
-  /** Sets whether commits wait for the disk. */
+  /** Whether commits wait for the disk. */
   readonly synced: (is: 'FULL' | 'NORMAL') => void;
   readonly begin: Statement;
   readonly commit: Statement;
@@ -175,8 +163,8 @@ const isUnsynced = (index: number): boolean => {
 };
 
 /**
- * Returns the rows, or the reason if only this statement failed. Throws errors that endanger the
- * transaction, such as a full disk.
+ * Returns the reason if only this statement failed. Throws errors that endanger the transaction,
+ * such as a full disk.
  */
 const runOne = (
   run: Prepared['runs'][number] | undefined,
@@ -192,9 +180,8 @@ const runOne = (
 };
 
 /**
- * A read returns all rows. A write returns its first row by `get`, because errors of `all` lack
- * SQLite's code in the package for Node 20. `get` hides a failed commit, so it must never run
- * outside a transaction.
+ * A write uses `get`, because errors of `all` lack SQLite's code in the package for Node 20. `get`
+ * hides a failed commit, so it must run in a transaction.
  */
 const prepareAll = (connection: Connection): Prepared => ({
   synced: (is) => {
@@ -214,8 +201,7 @@ const prepareAll = (connection: Connection): Prepared => ({
 });
 
 const open = ({ path, maxPages, version }: EngineOptions): Connection => {
-  // Never open an existing file here: closing any descriptor of the file drops this process's
-  // locks.
+  // Never open an existing file: closing a descriptor drops this process's locks.
   if (existsSync(path)) chmodSync(path, 0o600);
   else closeSync(openSync(path, 'a', 0o600));
   const connection = connect(path, { busyTimeoutMs: BUSY_TIMEOUT_MS });
@@ -238,9 +224,8 @@ const open = ({ path, maxPages, version }: EngineOptions): Connection => {
 };
 
 /**
- * Releases the locks, then closes. The package for Node 20 can't end a prepared statement, so
- * SQLite keeps the connection until the statements are collected. The locks end only outside WAL
- * mode.
+ * SQLite keeps the connection until its statements are collected (package for Node 20); locks end
+ * before that only outside WAL mode.
  */
 const close = (connection: Connection): void => {
   connection.exec(
@@ -250,7 +235,7 @@ const close = (connection: Connection): void => {
   connection.close();
 };
 
-/** Like `close`, as far as possible for a file that can't be read or written. */
+/** For a file that can't be read or written. */
 const leave = (connection: Connection): void => {
   try {
     close(connection);

@@ -10,7 +10,7 @@ import type {
 } from './database-protocol.ts';
 import { threadModule } from '../../lib/thread-module.ts';
 
-/** Buffers calls while the database moves to another thread. */
+/** During a move to another thread. */
 export class QueueingExecutor implements DatabaseExecutor {
   readonly calls: Call[] = [];
 
@@ -27,10 +27,7 @@ export class QueueingExecutor implements DatabaseExecutor {
   }
 }
 
-/**
- * Runs commits in a thread of its own; waiting calls share a commit. Each call costs two wake-ups,
- * but a slow disk does not block the loop.
- */
+/** A thread of its own: each call costs two wake-ups, but a slow disk does not block the loop. */
 export class WorkerExecutor implements DatabaseExecutor {
   readonly #worker: Worker;
   #ordered: (() => void) | undefined;
@@ -76,8 +73,8 @@ export class WorkerExecutor implements DatabaseExecutor {
     if (!this.#closing) this.#send('close');
     this.#closing = true;
     await gone.catch(() => {
-      // Leave the thread running. Terminating it during a call would wait for the disk. On Node 20
-      // it would end the process with an uncatchable error.
+      // Terminating it during a call would wait for the disk, and on Node 20 end the process with
+      // an uncatchable error.
       this.#worker.unref();
       throw new Error(`the database thread did not end in ${withinMs} ms`);
     });

@@ -5,7 +5,6 @@ export type SqlValue = string | number | null;
 
 /**
  * Hazard: a connection closes when it is garbage collected, even while its statements are in use.
- * Keep a reference to it.
  */
 export type Connection = DatabaseSyncInstance;
 export type Statement = ReturnType<Connection['prepare']>;
@@ -15,18 +14,15 @@ interface Library {
   readonly StatementSync: { readonly prototype: object };
 }
 
-/**
- * Opens with Node's own SQLite if that has the needed features (22.16 and later), else with a
- * package of the same interface.
- */
+/** Node's own SQLite from 22.16 on, else a package of the same interface. */
 export const connect = (path: string, options: { readonly busyTimeoutMs: number }): Connection => {
   const { DatabaseSync } = library();
   return new DatabaseSync(path, { timeout: options.busyTimeoutMs });
 };
 
 /**
- * Returns SQLite's primary result code, or 1 if the library hides the code. Returns undefined if
- * the error is not SQLite's, such as a bad parameter.
+ * SQLite's primary code, or 1 if the library hides it. Undefined for other errors, such as a bad
+ * parameter.
  */
 export const sqliteCode = (error: unknown): number | undefined => {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR')
@@ -44,7 +40,7 @@ const library = (): Library => {
   return isLibrary(builtIn) ? builtIn : require('@photostructure/sqlite');
 };
 
-/** Suppresses the warning of Node 22 that SQLite is experimental; other warnings pass. */
+/** Node 22 warns that SQLite is experimental. */
 const withoutItsWarning = <T>(load: () => T): T => {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (...args: readonly unknown[]): void => {

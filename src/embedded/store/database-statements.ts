@@ -1,7 +1,6 @@
 /**
- * All statements of the database, by name. Each is a single statement, so a failure undoes only
- * that statement and not its batch. A write returns one row (RETURNING) if it took effect, and none
- * if its condition failed.
+ * Each is a single statement, so a failure undoes only that. A write returns one row (RETURNING),
+ * and none if its condition failed.
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at,
@@ -10,9 +9,8 @@ const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, 
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
- * Condition for an owner's groups. Parameters: namespace, team, user and pool are ?1 to ?4, the
- * time is ?5. An index finds an owner's groups; other filters scan all groups, one row per owner
- * and pool.
+ * Parameters: namespace, team, user and pool are ?1 to ?4, the time is ?5. An index finds an
+ * owner's groups; other filters scan all groups.
  */
 const OWNER_GROUPS =
   'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
@@ -21,8 +19,8 @@ const ANY_GROUPS =
   '?3) AND (?4 IS NULL OR pool_name = ?4)';
 
 /**
- * Counts sandboxes that ended at or after ?5: whole ten minutes by their counts, and the first part
- * by rows. (Numbers are bound as REAL.)
+ * Ended at or after ?5: whole ten minutes by counts, the first part by rows. Numbers are bound as
+ * REAL.
  */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
   SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE
@@ -33,12 +31,10 @@ const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0
       600000)`;
 
 /**
- * One step of a walk, newest claim first. Reads at most ?8 index entries after the entry claimed at
- * ?6 with id ?7.
+ * Newest claim first. Reads at most ?8 entries after the one claimed at ?6 with id ?7.
  *
- * First row: entries read, number of matches, claim time and id of the last entry. Then follow the
- * bodies of the matches, at most ?10, after skipping ?9. (CROSS: otherwise some versions of SQLite
- * read all of history to find a page's bodies.)
+ * First row: entries read, matches, claim time and id of the last entry. Then at most ?10 bodies of
+ * matches after the first ?9. (CROSS: some versions of SQLite would read all of history.)
  */
 const walk = (inOwner: string, groups: string): string => `
   WITH step AS MATERIALIZED (
@@ -56,9 +52,8 @@ const walk = (inOwner: string, groups: string): string => `
       claimed_at DESC, id DESC)`;
 
 /**
- * Finds a start time for a walk that skips ?6 entries. At most ?6 entries were claimed at or after
- * it; also returns their number. Counts only claims later than ?5, which also end later. Goes from
- * coarse buckets to fine ones.
+ * A start for a walk that skips ?6 entries: at most ?6 were claimed at or after it; also their
+ * number. Counts only claims later than ?5. Goes from coarse buckets to fine ones.
  */
 const seek = (groups: string): string => {
   const level = (name: string, bits: number, above: string | undefined): string => {
@@ -108,7 +103,7 @@ export const STATEMENTS = {
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
   'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle'
       RETURNING id`,
-  // Returns a record that is not claimed, or already ending, unchanged.
+  // A record that is not claimed, or already ending, stays unchanged.
   'instances.release': `UPDATE instances SET revision = revision + (state = 'claimed'),
     end_reason = CASE state WHEN 'claimed' THEN ?2 ELSE end_reason END,
     exit_code = CASE state WHEN 'claimed' THEN ?3 ELSE exit_code END,
@@ -251,12 +246,11 @@ export const STATEMENTS = {
 
 export type StatementName = keyof typeof STATEMENTS;
 
-/** This order defines the numbers that the client and its worker use. */
+/** Defines the numbers of client and worker. */
 export const STATEMENT_NAMES: readonly string[] = Object.keys(STATEMENTS);
 
 /**
- * Writes that a power cut may undo, but a crash of the process can't. A commit of only such writes
- * does not wait for the disk; the next synced commit saves them too. A caller repeats the request
- * for a lost approval.
+ * A power cut may undo these writes, but no crash of the process. Their commits don't wait for the
+ * disk; the next synced one saves them too. A caller repeats the request for a lost approval.
  */
 export const UNSYNCED: ReadonlySet<string> = new Set<StatementName>(['approvals.create']);

@@ -13,10 +13,7 @@ import type {
   ToWorker,
 } from './database-protocol.ts';
 
-/**
- * The thread that commits while the disk is slow. It runs all waiting calls in one transaction, and
- * answers them after the commit. After a failed transaction the thread does no more work.
- */
+/** Runs all waiting calls in one transaction. After a failed one it does no more work. */
 const work = (port: MessagePort, options: EngineOptions): void => {
   const say = (message: FromWorker): void => {
     port.postMessage(message);

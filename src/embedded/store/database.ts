@@ -13,44 +13,37 @@ export interface DatabaseOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Maximum size of the file, in pages of 4 KiB; 0, the default, means no limit. */
+  /** Pages of 4 KiB; 0, the default: no limit. */
   readonly maxPages?: number;
-  /**
-   * The daemon's version, written to the file. An earlier daemon that refuses the file names it.
-   */
+  /** An earlier daemon that refuses the file names it. */
   readonly version?: string;
-  /** Maximum calls without an answer; 10,000 by default. */
+  /** Unanswered; 10,000 by default. */
   readonly maxCalls?: number;
   /**
-   * Average duration of a commit, in milliseconds, above which commits move to their own thread; 10
-   * by default. One commit of ten times that duration also moves them, for a minute.
+   * Average ms of a commit above which commits move to their own thread; 10 by default. One commit
+   * of ten times that also moves them, for a minute.
    */
   readonly slowCommitMs?: () => number;
 }
 
 /**
- * Opens or creates the file, mode 0600, applies the schema, and locks the file until `close()`.
- * Rejects with DatabaseRefused if another process holds the file, a later version wrote it, or it
- * is not a database of ours.
+ * Mode 0600, locked until `close()`. Rejects with DatabaseRefused if another process holds the
+ * file, a later version wrote it, or it is not ours.
  */
 export const openDatabase = async (path: string, options: DatabaseOptions): Promise<Database> =>
   new Database(path, options);
 
-/** Deadline for a call's answer in ms; after that, the outcome is unknown. */
+/** The outcome is unknown afterwards. */
 export const CALL_DEADLINE_MS = 5_000;
 
 /**
- * The only access to the file. Concurrent calls share a commit, and their answers are delivered in
- * slices of the event loop.
+ * Concurrent calls share a commit.
  *
- * While the disk is fast, commits run on the daemon's thread, which saves a claim two wake-ups. If
- * they would block the loop, they run in their own thread.
+ * While the disk is fast, commits run on the daemon's thread, which saves a claim two wake-ups, and
+ * else in their own.
  */
 export class Database {
-  /**
-   * Settles with the cause if a commit failed or the thread died. All later calls are refused:
-   * restart from the file.
-   */
+  /** Settles with the cause if a commit failed or the thread died. All later calls are refused. */
   readonly failed: Promise<Error>;
   readonly #file: EngineOptions;
   readonly #log: Log;
@@ -72,13 +65,12 @@ export class Database {
   #place: Place = 'own thread';
   #moving: Promise<void> | undefined;
   #commitMs = 0;
-  /** Time until which commits stay off the loop after one blocked it. */
+  /** Commits stay off the loop until then. */
   #apartUntil = 0;
-  /** In the order of sending, which is also the order of deadlines. */
+  /** In the order of sending and so of deadlines. */
   readonly #calls = new Map<number, Waiting>();
   #ticket = 0;
   #unanswered = 0;
-  /** Not submitted yet. */
   readonly #soon: Call[] = [];
   #cancelSoon: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
@@ -104,12 +96,10 @@ export class Database {
   }
 
   /**
-   * Runs one statement. Resolves with its rows when they are durable. Rejects with a plain Error if
-   * the statement failed without effect. Rejects with OutcomeUnknown if the commit failed, or no
-   * answer came in 5 s.
+   * Resolves when durable. Rejects with a plain Error if the statement failed without effect, and
+   * with OutcomeUnknown if the commit failed or took over 5 s.
    *
-   * Refuses with `unavailable` if nothing was tried: too many calls wait, or the database failed or
-   * was closed.
+   * Refuses with `unavailable` if nothing was tried.
    */
   run(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#soon.length > 0) this.#submitSoon();
@@ -118,10 +108,7 @@ export class Database {
     });
   }
 
-  /**
-   * Like `run`, for a write that no caller waits for. It goes just before the next call, or after
-   * 10 ms.
-   */
+  /** For a write that no caller waits for: goes with the next call, or after 10 ms. */
   runSoon(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     return this.#call(statement, parameters, (call) => {
       this.#soon.push(call);
@@ -157,9 +144,9 @@ export class Database {
   }
 
   /**
-   * Runs `work` while the file is complete and unchanged. Writes go to the log beside it, which
-   * grows during the work. One call at a time. Hazard: opening and closing the file in this process
-   * drops its locks; a child process may do so.
+   * The file is complete and unchanged during `work`; writes go to the log beside it, which grows.
+   * One call at a time. Hazard: opening and closing the file in this process drops its locks; a
+   * child process may do so.
    */
   async whileStill<T>(work: (file: string) => Promise<T>): Promise<T> {
     if (this.#still) throw new Error('the database is already being copied');
@@ -174,7 +161,7 @@ export class Database {
     }
   }
 
-  /** Finishes pending calls, then closes the file. May be repeated. */
+  /** Finishes pending calls first. May be repeated. */
   async close(): Promise<void> {
     this.#submitSoon();
     this.#closing = true;
@@ -191,7 +178,7 @@ export class Database {
     for (const call of this.#soon.splice(0)) this.#executor.submit(call);
   };
 
-  /** Returns where commits run, or will run after the current move. */
+  /** Where commits run, or will after the current move. */
   get executor(): Place {
     return this.#place;
   }
@@ -221,7 +208,7 @@ export class Database {
     return this.#commitMs < slow / MUCH_FASTER ? 'own thread' : this.#place;
   }
 
-  /** Moves the commits; calls wait during the move. Never rejects. */
+  /** Calls wait during the move. Never rejects. */
   async #move(place: Place): Promise<void> {
     const [from, room] = [this.#executor, new QueueingExecutor()];
     this.#executor = room;
@@ -311,42 +298,36 @@ interface Waiting {
   readonly statement: StatementName;
   readonly resolve: (rows: readonly Row[]) => void;
   readonly reject: (error: Error) => void;
-  /** On the monotonic clock. */
+  /** Monotonic. */
   readonly began: number;
   readonly deadline: number;
 }
 
-/** Milliseconds to wait for another call to share the commit. */
+/** For another call to share the commit. */
 const SOON_MS = 10;
-/**
- * Commits in the moving average; a very long commit counts as at most MOST_COUNTED times the limit.
- */
+/** A very long commit counts as at most MOST_COUNTED times the limit. */
 const COMMITS_AVERAGED = 64;
 const MOST_COUNTED = 4;
-/**
- * A commit of this many times the limit blocked the loop too long: commits leave the loop for
- * APART_MS.
- */
+/** Factor of the limit from which commits leave the loop for APART_MS. */
 const STALL = 10;
 const APART_MS = 60_000;
-/** Commits return to the loop when they are faster than the limit by this factor. */
+/** Factor below the limit at which commits return to the loop. */
 const MUCH_FASTER = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(
   STATEMENT_NAMES.map((name, index) => [name, index]),
 );
 
 export interface LoopSlicesTerms {
-  /** Monotonic milliseconds; by default the process's own. */
+  /** Monotonic ms. */
   readonly now?: () => number;
 }
 
-/** Milliseconds of work before the event loop gets a turn. */
+/** Before the event loop gets a turn. */
 const SLICE_MS = 4;
 
 /**
- * Runs tasks in order, each after the reactions to the previous task's promises. After a few
- * milliseconds of tasks, gives the event loop a turn. So a burst, such as the answers of one
- * commit, does not delay other requests for longer.
+ * Runs tasks in order, each after the reactions to the previous one's promises, and gives the event
+ * loop a turn after a few ms: a burst does not delay other requests.
  */
 export class LoopSlices {
   readonly #now: () => number;
@@ -358,7 +339,7 @@ export class LoopSlices {
     this.#now = now;
   }
 
-  /** Runs the task, at once if no task waits. The task must not throw. */
+  /** Runs the task at once if none waits. It must not throw. */
   put(task: () => void): void {
     this.#tasks.push(task);
     if (this.#isRunning) return;
@@ -366,7 +347,6 @@ export class LoopSlices {
     this.#slice();
   }
 
-  /** Runs all waiting tasks at once. */
   flush(): void {
     for (const task of this.#tasks.splice(0)) task();
   }

@@ -7,7 +7,6 @@ import {
 } from '../../contracts/coordination/dead-letters.ts';
 import type { Database } from './database.ts';
 
-/** Stores dead letters in the daemon's database. */
 export const sqliteDeadLetters = (database: Database, clock: Clock): DeadLetters => ({
   keep: async (receiver, letter) => {
     const at = clock.now();

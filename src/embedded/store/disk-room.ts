@@ -1,24 +1,22 @@
 import { statfsSync } from 'node:fs';
 
 export interface DiskRoom {
-  /** Bytes still writable by a user other than root. */
+  /** For users other than root. */
   readonly freeBytes: number;
   readonly bytes: number;
-  /** File system type, as numbered by statfs. */
+  /** As numbered by statfs. */
   readonly type: number;
-  /** If `full`, the next commit may fail, which ends the daemon. */
+  /** `full`: the next commit may fail, which ends the daemon. */
   readonly state: 'enough' | 'low' | 'full';
-  /** Free space, for people. */
   readonly text: string;
 }
 
 const MIB = 2 ** 20;
-/** On a small disk, the shares apply. */
+/** The shares apply on a small disk. */
 const FULL = { bytes: 100 * MIB, share: 0.05 };
 const LOW = { bytes: 1_024 * MIB, share: 0.1 };
 const LEAST_FILES = 1_000;
 
-/** Measures the free space on the disk of an existing folder. */
 export const diskRoom = (folder: string, look: typeof statfsSync = statfsSync): DiskRoom => {
   const { type, bsize, bavail, blocks, files, ffree } = look(folder);
   const [freeBytes, bytes] = [bavail * bsize, blocks * bsize];

@@ -18,9 +18,9 @@ export interface HistoryOptions extends RetentionOptions {
 }
 
 /**
- * Finished sandboxes in SQLite. Totals are sums of stored counts. A page is reached in small steps,
- * so a claim waits only a millisecond or two, however long the history is. `start()` begins to
- * delete records beyond the retention or the size limit; `stop()` ends that.
+ * Totals are sums of stored counts. Pages are reached in small steps, so a claim waits only a
+ * millisecond or two, however long the history is. From `start()` on, deletes records beyond the
+ * retention or the size limit.
  */
 export class SqliteHistory implements History {
   readonly #database: Database;
@@ -48,7 +48,7 @@ export class SqliteHistory implements History {
     this.#retention.start();
   }
 
-  /** Resolves after the current step, if any, has ended. */
+  /** Resolves after the current step. */
   stop(): Promise<void> {
     return this.#retention.stop();
   }
@@ -154,10 +154,7 @@ export class SqliteHistory implements History {
     return { items: await this.#walk(asked, page, total), total };
   }
 
-  /**
-   * Walks in steps of bounded cost, so that other writes can run between them. Stops after `total`
-   * matches.
-   */
+  /** In steps of bounded cost, so that writes run between them. */
   async #walk(
     asked: Asked,
     { offset, limit }: Page,
@@ -183,7 +180,6 @@ export class SqliteHistory implements History {
       );
       for (const [body] of bodies) items.push(JSON.parse(String(body)) as FinishedSandbox);
       const [seen, matching, lastClaimedAt, lastId] = summary ?? [];
-      // no older entries
       if (Number(seen) < entries || lastClaimedAt === undefined || lastId === undefined) break;
       met += Number(matching);
       skip = Math.max(0, skip - Number(matching));
@@ -192,9 +188,7 @@ export class SqliteHistory implements History {
     return items;
   }
 
-  /**
-   * Finds a time at or after which `passed` matches were claimed, at most as many as are skipped.
-   */
+  /** At or after it, `passed` matches were claimed, at most as many as are skipped. */
   async #seek(
     { of, parameters }: Asked,
     offset: number,
@@ -212,13 +206,13 @@ export class SqliteHistory implements History {
 export const sqliteHistory = (database: Database, options: HistoryOptions): SqliteHistory =>
   new SqliteHistory(database, options);
 
-/** Rows deleted in one step: a few ms of the database's thread. */
+/** A few ms of the database's thread. */
 export const SWEEP_ROWS = 100;
 
-/** Index entries read in one step of a walk: about a millisecond. */
+/** About a millisecond. */
 const STEP_ENTRIES = 2_000;
 
-/** A walk skips fewer entries than this faster than a seek. */
+/** Below this, a walk is faster than a seek. */
 const LEAST_SOUGHT = 200;
 
 interface Page {

@@ -10,15 +10,15 @@ import {
 } from './database-library.ts';
 import { APPLICATION_ID, SCHEMA_VERSION, writerOf } from './schema.ts';
 
-/** Why a daemon can't use a database. Each cause has its own remedy. */
+/** Each cause has its own remedy. */
 export interface DatabaseFault {
   readonly cause: 'newer' | 'older' | 'foreign' | 'damaged' | 'locked' | 'disk full' | 'unreadable';
   readonly message: string;
 }
 
 /**
- * Checks a database that no process holds, at about a second per gigabyte. Hazard: the caller must
- * hold the data folder. The check writes the log of a killed daemon into the file.
+ * About a second per gigabyte. Hazard: the caller must hold the data folder. The check writes the
+ * log of a killed daemon into the file.
  */
 export const inspectDatabase = (
   file: string,
@@ -59,7 +59,6 @@ export const faultOf = (connection: Connection, file: string): DatabaseFault | u
   }
 };
 
-/** Classifies the error that kept SQLite from the file. */
 export const causeOf = (error: unknown, file: string): DatabaseFault['cause'] => {
   const code = sqliteCode(error);
   if (code === SQLITE_BUSY || code === SQLITE_LOCKED) return 'locked';

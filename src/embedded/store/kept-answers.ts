@@ -15,18 +15,18 @@ export interface KeptAnswersDeps {
   readonly rows: AnswerRows;
   readonly clock: Clock;
   readonly log: Log;
-  /** Beyond these bounds, answers are deleted before they expire. */
+  /** Beyond these, answers are deleted before they expire. */
   readonly bounds: ByteBounds;
 }
 
 /**
- * Requests with an Idempotency-Key. Requests in progress are only in memory; answers and places are
- * in the rows. The keys of the rows are in memory (about 0.2 KB each), so a new key needs no read.
+ * Requests in progress are only in memory. So are the keys of the rows (about 0.2 KB each), so a
+ * new key needs no read.
  */
 export class KeptAnswers {
   readonly #deps: KeptAnswersDeps;
   readonly #inFlight = new Map<string, string>();
-  /** Oldest first, of all tenants and of each tenant. */
+  /** Oldest first. */
   readonly #kept = new Map<string, AnswerEntry>();
   readonly #ofTenant = new Map<string, Set<string>>();
   readonly #shares: ByteShares;
@@ -38,7 +38,7 @@ export class KeptAnswers {
     this.#shares = new ByteShares(deps.bounds);
   }
 
-  /** Loads the stored entries, and begins to delete expired ones. */
+  /** Loads the stored entries. */
   async start(): Promise<void> {
     for (let after = 0; ;) {
       const page = await this.#deps.rows.page(after, PAGE);
@@ -73,7 +73,6 @@ export class KeptAnswers {
     }
   }
 
-  /** Returns the status of a request that is not in progress. */
   async #found(mark: RequestFingerprint): Promise<OpenedRequest> {
     const entry = this.#kept.get(mark.key);
     if (!entry || entry.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
@@ -89,7 +88,6 @@ export class KeptAnswers {
     return this.#inFlight.has(key);
   }
 
-  /** Resolves with false, and stores nothing, unless the request is in progress. */
   async place(
     mark: RequestFingerprint,
     owner: RequestOwner,
@@ -101,7 +99,7 @@ export class KeptAnswers {
     return true;
   }
 
-  /** Resolves with false if another answer is already stored. */
+  /** False if another answer is already stored. */
   async keep(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean> {
     const wasInFlight = this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return false;
@@ -126,7 +124,7 @@ export class KeptAnswers {
       bytes: Buffer.byteLength('place' in kept ? kept.place : kept.answer),
     };
     const written = this.#deps.rows.keep(entry, mark.body, kept);
-    // Deleted after the write, so that a crash leaves one of the two.
+    // After the write, so that a crash leaves one of the two.
     this.#forget(mark.key);
     this.#note(entry);
     // May delete this very answer, so its row must be written first.
@@ -165,14 +163,13 @@ export class KeptAnswers {
     const own = this.#ofTenant.get(kept.tenant);
     own?.delete(kept.key);
     if (own?.size === 0) this.#ofTenant.delete(kept.tenant);
-    // If this write fails, the row remains until the next start, which finds it expired or evicts
-    // it.
+    // A row that stays is found expired or evicted at the next start.
     this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
       this.#deps.log.warn({ error }, 'stored-response-not-deleted');
     });
   }
 
-  /** Deletes the oldest hundred expired entries; runs again soon while there are more. */
+  /** The oldest hundred at a time. */
   readonly #sweep = (): void => {
     const { clock } = this.#deps;
     let forgotten = 0;

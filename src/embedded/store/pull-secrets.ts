@@ -3,15 +3,14 @@ import type { PullSecrets } from '../../contracts/pull-secrets.ts';
 import type { Database } from './database.ts';
 
 /**
- * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text). The key is derived from the
- * pepper, which is not in the database. Images come from this machine's own folders, so nothing
- * opens the passwords.
+ * Sealed (AES-256-GCM: nonce, tag, text) by a key derived from the pepper, which is not in the
+ * database. Images come from this machine's folders, so nothing opens the passwords.
  */
 export const sqlitePullSecrets = (
   database: Database,
   pepper: Buffer,
 ): PullSecrets & { start(): Promise<void> } => ({
-  /** Deletes the secrets of pools whose creation was interrupted. */
+  /** Their pools' creation was interrupted. */
   start: async () => {
     await database.run('pullSecrets.sweep');
   },

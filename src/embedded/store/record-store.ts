@@ -11,10 +11,7 @@ import { tenantKey } from '../../model/tenant.ts';
 import type { Database } from './database.ts';
 import { revisionNumber } from './sqlite-instance-records.ts';
 
-/**
- * Templates, pools, envs, API keys, approvals, users' quotas and worker clusters in SQLite. A
- * revision is a whole number, never reused in the file.
- */
+/** A revision is a whole number, never reused in the file. */
 export const sqliteRecordStore = (database: Database, log: Log): RecordStore => ({
   templates: recordsOf({
     database,
@@ -82,13 +79,11 @@ const namespaceAndName = (key: string): readonly string[] => [
 interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
-  /** Names the table in the statements. */
+  /** Table in the statements. */
   readonly kind: keyof RecordStore;
-  /** Returns the key that identifies a record for changes. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
-  /** Returns the parts of a record that together must be unique too. */
+  /** Must be unique together. */
   readonly uniqueOf: (record: Omit<T, 'revision'>) => readonly string[];
-  /** Returns the parameters of the `get` statement. */
   readonly namedBy: (key: string) => readonly string[];
 }
 
@@ -144,7 +139,7 @@ const recordsOf = <T extends { readonly revision: Revision }>(of: Kind<T>): Reco
   };
 };
 
-/** Subscribers to the records of a kind. Only this process writes to the file. */
+/** Only this process writes to the file. */
 class Followers<T extends { readonly revision: Revision }> {
   readonly #of: Kind<T>;
   readonly #reports = new Set<(change: RecordChange<T>) => void>();
@@ -157,10 +152,7 @@ class Followers<T extends { readonly revision: Revision }> {
     for (const report of this.#reports) report(change);
   }
 
-  /**
-   * Reports the current records, then each change. Changes committed during the first pass wait for
-   * its end.
-   */
+  /** Changes committed during the first pass wait for its end. */
   async follow(
     report: (change: RecordChange<T>) => void,
     list: () => Promise<readonly T[]>,
@@ -202,5 +194,5 @@ const isOlder = <T extends { readonly revision: Revision }>(
 const recordIn = <T>(revision: unknown, body: unknown): T =>
   ({ ...JSON.parse(String(body)), revision: String(revision) }) as T;
 
-/** The record without its revision, which has its own column. */
+/** The revision has its own column. */
 const bodyOf = (record: object): string => JSON.stringify({ ...record, revision: undefined });

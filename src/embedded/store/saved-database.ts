@@ -4,12 +4,10 @@ import { connect } from './database-library.ts';
 import { faultOf } from './inspect-database.ts';
 
 /**
- * Prepares a backup's database for use in a data folder. Deletes idle instances, and leaves no log
- * beside the file.
+ * Deletes idle instances, and leaves no log beside the file.
  *
  * An idle instance may have been claimed after the backup; without a record the daemon ends its
- * process and starts another. Throws if the file is not a sound database of this version or an
- * earlier one. No other process may hold the file.
+ * process. Throws if the file is not a sound database of ours. No other process may hold it.
  */
 export const readySavedDatabase = (file: string): void => {
   const connection = connect(file, { busyTimeoutMs: 0 });
@@ -23,10 +21,10 @@ export const readySavedDatabase = (file: string): void => {
   }
 };
 
-/** Marks a data folder while a restore replaces its files. Remains if the restore was killed. */
+/** Remains if a restore was killed. */
 export const UNFINISHED_RESTORE = 'restore-unfinished';
 
-/** Throws if an interrupted restore left files from before it. */
+/** Throws after an interrupted restore. */
 export const requireWholeRestore = (dataDir: string): void => {
   if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
     throw new Error(

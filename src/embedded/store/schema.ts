@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Connection } from './database-library.ts';
 
-/**
- * `locked`: another process holds it. `newer`: a later version wrote it. `older`: it is from before
- * the first release. `foreign`: not a database of ours. `broken`: the rest.
- */
+/** `older`: from before the first release. `foreign`: not ours. `broken`: the rest. */
 export type RefusalToOpen = 'locked' | 'newer' | 'older' | 'foreign' | 'broken';
 
-/** This daemon can't use the file. The message says what to do. */
+/** The message says what to do. */
 export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused';
   readonly why: RefusalToOpen;
@@ -18,10 +15,7 @@ export class DatabaseRefused extends Error {
   }
 }
 
-/**
- * Creates the schema in a new file, in one transaction. Throws DatabaseRefused if the file has
- * another schema, or is not ours.
- */
+/** In one transaction. Throws DatabaseRefused if the file has another schema, or is not ours. */
 export const ensureSchema = (connection: Connection, path: string): void => {
   const version = versionOf(connection, path);
   if (version === SCHEMA_VERSION) return;
@@ -54,22 +48,17 @@ export const ensureSchema = (connection: Connection, path: string): void => {
   }
 };
 
-/**
- * Stores the version that opened the file last. A daemon that refuses the schema names that
- * version.
- */
+/** A daemon that refuses the schema names this version. */
 export const noteWriter = (connection: Connection, version: string): void => {
   if (writerOf(connection) === version) return;
   connection.prepare('INSERT OR REPLACE INTO writer VALUES (1, ?)').run(version);
 };
 
-/** Undefined if no version is stored. */
 export const writerOf = (connection: Connection): string | undefined => {
   const row: unknown = connection.prepare('SELECT version FROM writer').get();
   return typeof row === 'object' && row !== null ? String(Reflect.get(row, 'version')) : undefined;
 };
 
-/** `SPdb` in ASCII. */
 export const APPLICATION_ID = 0x53_50_64_62;
 
 const versionOf = (connection: Connection, path: string): number => {
@@ -90,7 +79,7 @@ const versionOf = (connection: Connection, path: string): number => {
 const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
-/** Above the schema numbers from before the first release, 1 to 21. */
+/** Above the numbers from before the first release, 1 to 21. */
 export const SCHEMA_VERSION = 22;
 
 const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8');

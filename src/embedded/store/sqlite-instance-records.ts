@@ -7,7 +7,7 @@ import type { Row } from './database-protocol.ts';
 import type { InstanceRecords, StoredInstance } from './instance-records.ts';
 import type { Revision } from '../../model/identifiers.ts';
 
-/** The instance table in SQLite. A revision counts an instance's writes. Ids are never reused. */
+/** A revision counts an instance's writes. Ids are never reused. */
 export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
   all: () => allOf(database),
   read: async (id) => {
@@ -68,7 +68,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
   },
 });
 
-/** Rows per read at start: about 1 MB with their definitions. */
+/** About 1 MB with their definitions. */
 const PAGE = 500;
 
 const allOf = async (database: Database): Promise<StoredInstance[]> => {
@@ -120,7 +120,7 @@ const storedOf = ([seq, ...columns]: Row): {
   },
 });
 
-/** Rarely set fields of a claim, stored as JSON in one column. */
+/** Rarely set: JSON in one column. */
 type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv' | 'autoResume' | 'autoPause'>;
 
 const termsText = ({ metadata, sealedEnv, autoResume, autoPause }: ClaimTerms): string | null =>
@@ -128,7 +128,7 @@ const termsText = ({ metadata, sealedEnv, autoResume, autoPause }: ClaimTerms): 
     ? JSON.stringify({ metadata, sealedEnv, autoResume, autoPause })
     : null;
 
-/** Fields that never change after the insert, stored in one column. */
+/** Never change after the insert: one column. */
 type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
 const recordOf = ([
@@ -177,6 +177,6 @@ const recordOf = ([
   };
 };
 
-/** A revision as SQLite counts it; a foreign one matches no record. */
+/** A foreign revision matches no record. */
 export const revisionNumber = (revision: Revision): number =>
   /^\d{1,15}$/.test(revision) ? Number(revision) : -1;
