@@ -1,7 +1,6 @@
 import type { ContainerDefinition } from '../../model/templates/template.ts';
 import type { PreparedImage } from './unpacker/orders.ts';
 
-/** Neither the image nor the template names a command. */
 export class NoCommand extends Error {
   override readonly name = 'NoCommand';
 }
@@ -9,9 +8,8 @@ export class NoCommand extends Error {
 const HOME = '/home/sandbox';
 
 /**
- * Completes a container from its image's configuration, as Kubernetes does. `command` replaces the
- * Entrypoint and drops the Cmd; `args` replace the Cmd; the template's variables override the
- * image's. Throws NoCommand.
+ * Completes a container as Kubernetes does: `command` replaces the Entrypoint and drops the Cmd,
+ * `args` replace the Cmd. Throws NoCommand.
  */
 export const withImageConfig = (
   container: ContainerDefinition,

@@ -1,7 +1,7 @@
 /**
- * The base of a template's sandboxes: `host`; `dir:NAME`, a folder with a root file system; or
- * `oci:NAME`, `oci:NAME:TAG`, `oci:NAME@sha256:HEX`, an OCI image layout. NAME is an entry of a
- * configured folder, never a path.
+ * `host`; `dir:NAME`, a folder with a root file system; or `oci:NAME`, `oci:NAME:TAG`,
+ * `oci:NAME@sha256:HEX`, an OCI image layout. NAME is an entry of a configured folder, never a
+ * path.
  */
 export type ImageReference =
   | { readonly kind: 'host' }
@@ -18,7 +18,6 @@ const TAG = '(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})';
 const DIGEST = '(?<digest>sha256:[0-9a-f]{64})';
 const FORM = new RegExp(`^(?<kind>dir|oci):${NAME}(?::${TAG}|@${DIGEST})?$`);
 
-/** Returns undefined if the text is not a reference. */
 export const parseImageReference = (text: string): ImageReference | undefined => {
   if (text === 'host') return { kind: 'host' };
   const { kind, name, tag, digest } = FORM.exec(text)?.groups ?? {};

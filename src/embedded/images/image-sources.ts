@@ -3,20 +3,19 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ImageReference } from './image-reference.ts';
 
-/** The folder or layout of an image. If `stamp` changes, read the source again. */
+/** If `stamp` changes, read the source again. */
 export interface ImageSource {
   readonly path: string;
   readonly stamp: string;
 }
 
-/** The source is missing or unusable. The message names no path of the host. */
+/** The message names no path of the host. */
 export class SourceRefused extends Error {
   override readonly name = 'SourceRefused';
 }
 
 type Named = Exclude<ImageReference, { kind: 'host' }>;
 
-/** Looks for the name in each folder in turn. Rejects with SourceRefused. */
 export const findSource = async (
   directories: readonly string[],
   reference: Named,
@@ -43,7 +42,7 @@ export const findSource = async (
   throw new SourceRefused('the image does not exist');
 };
 
-/** Returns whether sandboxes can enter the folder: under root, they have their own host uids. */
+/** Under root, sandboxes have their own host uids. */
 export const isOpen = async (path: string): Promise<boolean> => {
   if (process.getuid?.() !== 0) return true;
   for (let at = await realpath(path); ; at = dirname(at)) {

@@ -11,27 +11,20 @@ import type { PreparedImage } from './unpacker/orders.ts';
 import { runUnpacker, UnpackFailed, type UnpackProgress } from './unpacker-process.ts';
 
 export interface ImagesOptions {
-  /** Absolute paths of folders with images, in the order of search. */
+  /** Absolute paths, in the order of search. */
   readonly directories: readonly string[];
-  /**
-   * Absolute path for unpacked images. Every uid can pass through it; nobody else writes there.
-   */
+  /** Absolute. Every uid can pass through it; nobody else writes there. */
   readonly folder: string;
-  /** Maximum size of an unpacked image, in bytes. */
+  /** In bytes, unpacked. */
   readonly maxBytes: number;
-  /** Milliseconds after which an unused unpacked image is removed. */
   readonly unusedAfterMs: number;
   readonly bwrapPath: string;
-  /** Program and arguments that run the unpacker. */
   readonly unpackerCommand: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/**
- * The image is not available now. `message` gives the reason, and names the image but no path of
- * the host.
- */
+/** `message` names the image but no path of the host. */
 export class ImageUnusable extends Error {
   override readonly name = 'ImageUnusable';
 }
@@ -48,18 +41,17 @@ interface Failed {
 
 const UNFINISHED = 'unfinished-';
 const MAX_AT_ONCE = 4;
-/** Includes unpackers that are only making a ready image durable. */
+/** Includes unpackers that only make a ready image durable. */
 const MAX_PROCESSES = 16;
 const MAX_REMEMBERED = 256;
-/** Milliseconds before another try to unpack a broken image that has not changed. */
+/** Until another try to unpack a broken image that has not changed. */
 const FAILURE_MS = 30_000;
 const PROGRESS_MS = 5_000;
 const HOUSEKEEPING_MS = 600_000;
 
 /**
- * The images of this machine: found by name, unpacked once, shared read-only. An image is in use
- * while it is held, while a sandbox of it lives, and while it is expected. Images unused for
- * `unusedAfterMs` are removed.
+ * Images are unpacked once and shared read-only. One is in use while it is held or expected, or a
+ * sandbox of it lives; an unused one is removed after `unusedAfterMs`.
  */
 export class Images {
   readonly #options: ImagesOptions;
@@ -72,7 +64,6 @@ export class Images {
   /** Each settles when its unpacker has ended. */
   readonly #processes = new Set<Promise<void>>();
   readonly #expected = new Set<string>();
-  /** Number of holders by key. */
   readonly #held = new Map<string, number>();
   readonly #stop = new AbortController();
   #expecting: Promise<void> = Promise.resolve();
@@ -83,7 +74,7 @@ export class Images {
     this.#options = options;
   }
 
-  /** Returns why the image can never work; undefined if it might. No I/O. */
+  /** Undefined if the image might work. No I/O. */
   refusalOf(image: string): string | undefined {
     const reference = parseImageReference(image);
     if (!reference)
@@ -97,8 +88,8 @@ export class Images {
   }
 
   /**
-   * Removes the remains of interrupted unpacking. Call it once, after images of living sandboxes
-   * are held. Rejects if sandboxes could not reach the folder.
+   * To be called once images of living sandboxes are held. Rejects if sandboxes could not reach the
+   * folder.
    */
   async start(): Promise<void> {
     if (this.#options.directories.length === 0 || this.#stop.signal.aborted) return;
@@ -113,7 +104,7 @@ export class Images {
     await this.#housekeeping;
   }
 
-  /** Ends all unpacking. Nothing is written to the folder after it resolves. */
+  /** Nothing is written afterwards. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancel();
@@ -125,10 +116,7 @@ export class Images {
     ]);
   }
 
-  /**
-   * Prepares the image in the background, and keeps it. Logs a failure; later callers get the
-   * error.
-   */
+  /** Prepares the image in the background. Logs a failure; later callers get the error. */
   expect(image: string): void {
     const reference = parseImageReference(image);
     if (
@@ -139,7 +127,7 @@ export class Images {
     )
       return;
     this.#expected.add(image);
-    // In sequence, to leave capacity for images that are needed at once.
+    // In sequence, so that images needed at once have room.
     this.#expecting = this.#expecting
       .then(() => this.prepare(image))
       .then(
@@ -156,8 +144,8 @@ export class Images {
   }
 
   /**
-   * Prepares the image and holds it until it is released. Concurrent calls for one image share the
-   * work. Rejects with ImageUnusable.
+   * Holds the image until it is released. Concurrent calls share the work. Rejects with
+   * ImageUnusable.
    */
   async prepare(image: string): Promise<PreparedImage> {
     const reference = parseImageReference(image);
@@ -167,13 +155,13 @@ export class Images {
       const source = await findSource(this.#options.directories, reference);
       const known = this.#known.get(image);
       if (known?.stamp === source.stamp) {
-        this.hold(known.image.key); // at once, so that it is not removed during the wait
+        this.hold(known.image.key); // must not be removed during the wait
         if (await this.#isThere(known.image.key)) return known.image;
         this.release(known.image.key);
         this.#known.delete(image);
       }
       const ready = await this.#unpackedOnce(image, reference, source);
-      this.hold(ready.key); // a freshly unpacked image is too new to be removed
+      this.hold(ready.key); // too new to be removed
       return ready;
     } catch (error) {
       if (error instanceof SourceRefused) throw this.#unusable(image, error.message);
@@ -181,7 +169,6 @@ export class Images {
     }
   }
 
-  /** Counts one more holder of the image. */
   hold(key: string): void {
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
   }
@@ -313,7 +300,7 @@ export class Images {
     );
   }
 
-  /** Somebody may have removed the image by hand. */
+  /** Somebody may have removed it by hand. */
   async #isThere(key: string): Promise<boolean> {
     return await stat(join(this.#options.folder, key)).then(
       () => true,
@@ -321,7 +308,6 @@ export class Images {
     );
   }
 
-  /** Records the last use as the folder's modification time. */
   async #touch(key: string): Promise<void> {
     const now = this.#options.clock.now() / 1_000;
     // the folder may be gone
@@ -329,7 +315,7 @@ export class Images {
   }
 }
 
-/** One key per folder, whichever template names it. */
+/** Whichever template names it. */
 const keyOfFolder = (path: string): string =>
   `dir-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
 

@@ -3,10 +3,7 @@ import { atUsualPriority } from '../../lib/processes.ts';
 
 const PATIENCE_MS = 300_000;
 
-/**
- * Removes a folder and its content in a separate process. Rejects on failure, and once `signal` is
- * aborted; the rest of the folder then stays.
- */
+/** In a separate process. Rejects on failure, and once `signal` is aborted; the rest then stays. */
 export const removeFolder = (path: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const child = atUsualPriority(

@@ -5,13 +5,13 @@ import { atUsualPriority, withPipes } from '../../lib/processes.ts';
 
 export interface UnpackerOptions {
   readonly bwrapPath: string;
-  /** Program and arguments that run src/embedded/images/unpacker/main. Paths are absolute. */
+  /** Runs src/embedded/images/unpacker/main. Paths are absolute. */
   readonly command: readonly string[];
 }
 
 export type UnpackProgress = Extract<UnpackerMessage, { type: 'progress' }>;
 
-/** The image can't be used. `message` names no path of the host; `detail` may. */
+/** `message` names no path of the host; `detail` may. */
 export class UnpackFailed extends Error {
   override readonly name = 'UnpackFailed';
   readonly detail: string;
@@ -22,9 +22,7 @@ export class UnpackFailed extends Error {
   }
 }
 
-/**
- * Silence after which the unpacker counts as stuck. It is silent while it makes an image durable.
- */
+/** It is silent while it makes an image durable. */
 const SILENCE_MS = 300_000;
 const LONGEST_MS = 3_600_000;
 const COMPLAINT_LIMIT = 4_096;
@@ -33,13 +31,13 @@ const MAX_LINE = 32 << 20;
 export interface Unpacking {
   /** Rejects with UnpackFailed. */
   readonly prepared: Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }>;
-  /** Resolves after the process has ended, which may be later: it still makes the image durable. */
+  /** May be later than `prepared`: it still makes the image durable. */
   readonly ended: Promise<void>;
 }
 
 /**
- * Runs the unpacker for one image. Its sandbox can write only to the folder of unpacked images. The
- * process ends with this process, and once `signal` is aborted. Throws if no process can start.
+ * Its sandbox can write only to the folder of unpacked images. It ends with this process, and once
+ * `signal` is aborted. Throws if no process can start.
  */
 export const runUnpacker = (
   options: UnpackerOptions,
@@ -87,7 +85,7 @@ const wordsOf = (
       silence.refresh();
       last = read(line);
       if (last?.type === 'progress') on.progress(last);
-      // The unpacker continues, to make the image durable.
+      // It continues, to make the image durable.
       if (last?.type === 'ready') resolve(last);
     });
     child.once('error', (error) => {
@@ -117,7 +115,7 @@ const read = (line: string): UnpackerMessage | undefined => {
   }
 };
 
-/** The machine read-only except one folder; no network, no capabilities; killed with its parent. */
+/** Read-only except one folder; no network, no capabilities; killed with its parent. */
 const confinement = (folder: string): readonly string[] => [
   '--unshare-all',
   '--die-with-parent',

@@ -3,9 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { ImageRefused } from './image-refused.ts';
 import { hasCode } from './has-code.ts';
 
-/**
- * Opens a plain file without blocking, even if the path is a fifo. `what` names the file in errors.
- */
+/** Never blocks, even if the path is a fifo. */
 export const openPlainFile = async (
   path: string,
   what: string,
@@ -25,10 +23,7 @@ export const openPlainFile = async (
   throw new ImageRefused(`${what} is not a regular file`);
 };
 
-/**
- * Reads the whole file. Throws ImageRefused if the file is missing, not plain, or larger than
- * `limit` bytes.
- */
+/** Throws ImageRefused unless the file is plain and at most `limit` bytes. */
 export const readBounded = async (path: string, what: string, limit: number): Promise<Buffer> => {
   const { handle, size } = await openPlainFile(path, what);
   try {

@@ -6,16 +6,13 @@ export type Compression = 'none' | 'gzip' | 'zstd';
 
 const CHUNK = 512 << 10;
 
-/** Returns undefined for uncompressed bytes. The stream's errors only report invalid data. */
+/** Undefined for uncompressed bytes. */
 export const decompressionOf = (compression: Compression): Transform | undefined => {
   if (compression === 'none') return undefined;
   return compression === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : zstdDecompression();
 };
 
-/**
- * Not Node's own, from 22.15 on: it drops all frames after the first (pzstd writes several), and
- * accepts a truncated end.
- */
+/** Node's own (from 22.15 on) drops all frames after the first and accepts a truncated end. */
 const zstdDecompression = (): Transform => {
   let complete = true;
   const decompress = new Decompress((chunk, last) => {

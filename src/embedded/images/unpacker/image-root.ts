@@ -14,11 +14,9 @@ import { groupFor, passwdFor } from './image-user.ts';
 import type { ImageUser } from './orders.ts';
 
 /**
- * Shows an image to a sandbox. The sandbox's root is its own file system. Each top-level folder of
- * the image is bound there read-only, and top-level links are recreated.
- *
- * So no link of the image decides where /proc, /dev, /tmp and the home folder are mounted, and the
- * image need not have these folders.
+ * The sandbox's root is its own file system; top-level folders of the image are bound read-only,
+ * and links recreated. So no link of the image decides where /proc, /dev, /tmp and the home are
+ * mounted.
  */
 
 /** Never taken from the image. */
@@ -30,18 +28,13 @@ const MAX_AT_TOP = 128;
 const MAX_NAMES_BYTES = 1 << 20;
 
 export interface RootView {
-  /** bubblewrap's options. */
   readonly system: readonly string[];
-  /** Top-level names that belong to the image, or lead into it. */
   readonly taken: readonly string[];
 }
 
-/**
- * Files of /etc that each sandbox has of its own, from the folder `etc` that `writeOwnEtc` fills.
- */
+/** Each sandbox has its own. */
 const OWN_ETC = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'] as const;
 
-/** `root` is absolute. Throws ImageRefused if the image can't be shown. */
 export const viewOfRoot = (root: string, etc: string): RootView => {
   const names = namesIn(root);
   const system = names
@@ -63,8 +56,8 @@ export const viewOfRoot = (root: string, etc: string): RootView => {
 };
 
 /**
- * Makes bubblewrap's options for /etc. Own files are mounted over plain files of the image, the
- * only possible targets. If the image has no /etc, all of them are mounted.
+ * Own files are mounted over plain files of the image, the only possible targets. An image without
+ * /etc gets all of them.
  */
 const etcOptions = (root: string, etc: string): readonly string[] => {
   const has = isFolder(join(root, 'etc'));
@@ -89,23 +82,19 @@ export const writeOwnEtc = (
     'resolv.conf': '',
   };
   for (const name of OWN_ETC) {
-    // Running sandboxes keep the file that they have mounted.
+    // Running sandboxes keep what they have mounted.
     writeFileSync(join(etc, `${name}.new`), contents[name], { mode: 0o644 });
     renameSync(join(etc, `${name}.new`), join(etc, name));
   }
 };
 
-/**
- * Reads a file of the image's /etc. Returns nothing unless it is a plain file in a plain folder: a
- * link could lead out of the image.
- */
+/** Only a plain file in a plain folder: a link could lead out of the image. */
 export const readImageEtc = (root: string, name: 'passwd' | 'group'): string => {
   const path = join(root, 'etc', name);
   const found = isFolder(join(root, 'etc')) ? lstatOf(path) : undefined;
   return found?.isFile() && found.size <= MAX_NAMES_BYTES ? readFileSync(path, 'utf8') : '';
 };
 
-/** Binds a folder or file, recreates a link, and shows nothing else. */
 const shownAt = (path: string, place: string): readonly string[] => {
   const found = lstatOf(path);
   if (found?.isSymbolicLink()) return ['--symlink', readlinkSync(path), place];

@@ -1,13 +1,10 @@
 import { ImageRefused } from './image-refused.ts';
 import { shownName, type LayerEntry } from './layer-entry.ts';
 
-/**
- * A step to build the folder that becomes the image's root. Steps apply in order; paths are
- * relative to the folder.
- */
+/** Steps apply in order; paths are relative to the root. */
 export type Step =
   | { readonly kind: 'folder'; readonly path: string }
-  /** The file's content follows. */
+  /** The content follows. */
   | {
       readonly kind: 'file';
       readonly path: string;
@@ -16,12 +13,11 @@ export type Step =
     }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: string; readonly to: string }
-  /** Removes a path and everything below it. */
   | { readonly kind: 'remove'; readonly path: string };
 
 interface Folder {
   readonly kind: 'folder';
-  /** Last layer with an entry for this name, or for a name below it. */
+  /** Last layer with an entry for this name or below it. */
   layer: number;
   readonly children: Map<string, Node>;
 }
@@ -33,9 +29,8 @@ interface Leaf {
 type Node = Folder | Leaf;
 
 /**
- * The unpacked part of the image, in memory. It decides the effect of each entry without a lookup
- * on the disk, so writes only pass through folders made here. Layers apply from the lowest up;
- * within a layer, the later entry of a name wins.
+ * Decides the effect of each entry without a lookup on the disk, so writes only pass through
+ * folders made here. Within a layer, the later entry of a name wins.
  */
 export class ImageTree {
   readonly #root: Folder = { kind: 'folder', layer: 0, children: new Map() };
@@ -51,12 +46,10 @@ export class ImageTree {
     return this.#entries;
   }
 
-  /** Begins the next layer. */
   nextLayer(): void {
     this.#layer += 1;
   }
 
-  /** Throws ImageRefused. */
   apply(entry: LayerEntry): readonly Step[] {
     this.#entries += 1;
     if (this.#entries > this.#maxEntries)
@@ -83,7 +76,7 @@ export class ImageTree {
     }
   }
 
-  /** Returns the kind of the node at a path, without following links, or `absent`. */
+  /** Follows no link. */
   kindOf(path: readonly string[]): Node['kind'] | 'absent' {
     return this.#find(path)?.kind ?? 'absent';
   }
@@ -94,12 +87,12 @@ export class ImageTree {
     return at;
   }
 
-  /** Returns the parent folder, and the steps that create it if absent. Follows no link. */
+  /** Follows no link. */
   #above(path: readonly string[]): { readonly folder: Folder; readonly steps: Step[] } {
     const steps: Step[] = [];
     let folder = this.#root;
     for (let depth = 1; depth < path.length; depth += 1) {
-      const name = path[depth - 1]!; // depth is below the length
+      const name = path[depth - 1]!;
       let next = folder.children.get(name);
       if (next && next.kind !== 'folder') {
         throw new ImageRefused(
@@ -120,7 +113,7 @@ export class ImageTree {
 
   #putFolder(path: readonly string[]): readonly Step[] {
     const { folder, steps } = this.#above(path);
-    const name = path.at(-1)!; // not the root
+    const name = path.at(-1)!;
     const before = folder.children.get(name);
     if (before?.kind === 'folder') {
       before.layer = this.#layer;
@@ -132,7 +125,7 @@ export class ImageTree {
 
   #putLeaf(path: readonly string[], leaf: Leaf, step: Step): readonly Step[] {
     const { folder, steps } = this.#above(path);
-    const name = path.at(-1)!; // not the root
+    const name = path.at(-1)!;
     const before = folder.children.get(name);
     folder.children.set(name, leaf);
     return [...steps, ...removal(before, path), step];
@@ -171,10 +164,10 @@ export class ImageTree {
     );
   }
 
-  /** Hides only entries of lower layers: a name of this layer stays. */
+  /** A name of this layer stays. */
   #whiteout(path: readonly string[]): readonly Step[] {
     const above = this.#find(path.slice(0, -1));
-    const name = path.at(-1)!; // whiteouts have names
+    const name = path.at(-1)!;
     const found = above?.kind === 'folder' ? above.children.get(name) : undefined;
     if (above?.kind !== 'folder' || !found) return [];
     return this.#hide(above, found, path);
@@ -188,10 +181,9 @@ export class ImageTree {
     );
   }
 
-  /** Hides a node of the folder `above`; `path` is the node's path. */
   #hide(above: Folder, node: Node, path: readonly string[]): readonly Step[] {
     if (node.layer < this.#layer) {
-      above.children.delete(path.at(-1)!); // a node in a folder has a name
+      above.children.delete(path.at(-1)!);
       return [{ kind: 'remove', path: path.join('/') }];
     }
     return node.kind === 'folder'

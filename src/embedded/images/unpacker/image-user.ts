@@ -1,7 +1,7 @@
 import { ImageRefused } from './image-refused.ts';
 import type { ImageUser } from './orders.ts';
 
-/** The user of an image that names no user or asks for root. Sandboxes have no root user. */
+/** For images that name no user or root: sandboxes have no root user. */
 export const SANDBOX_USER: ImageUser = { uid: 1_000, gid: 1_000, name: 'sandbox' };
 const SANDBOX_HOME = '/home/sandbox';
 /** E2B's programs call the user and the home so; the home is a link. */
@@ -11,8 +11,8 @@ const SECOND_HOME = '/home/user';
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Resolves `USER[:GROUP]` of an image's configuration, each a name or a number, by the image's own
- * passwd and group. Throws ImageRefused for an unknown name.
+ * `USER[:GROUP]`, names or numbers, by the image's own files. Throws ImageRefused for an unknown
+ * name.
  */
 export const imageUserOf = (text: string, passwd: string, group: string): ImageUser => {
   const [user = '', groupName] = text.split(':', 2);

@@ -1,9 +1,7 @@
 import type { Header } from 'tar-stream';
 import { ImageRefused } from './image-refused.ts';
 
-/**
- * The meaning of one entry of a layer's archive. Paths are lists of names below the image's root.
- */
+/** Paths are names below the image's root. */
 export type LayerEntry =
   | { readonly kind: 'folder'; readonly path: readonly string[] }
   | {
@@ -15,25 +13,25 @@ export type LayerEntry =
     }
   | { readonly kind: 'link'; readonly path: readonly string[]; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: readonly string[]; readonly to: readonly string[] }
-  /** Hides the entry of lower layers at this path. */
+  /** Hides what lower layers have at the path. */
   | { readonly kind: 'whiteout'; readonly path: readonly string[] }
-  /** Hides everything that lower layers have in the folder. */
+  /** Hides what lower layers have in the folder. */
   | { readonly kind: 'opaque'; readonly path: readonly string[] }
   | { readonly kind: 'nothing' };
 
-/** Together with the parent folder's path, stays below the kernel's limit of 4,096. */
+/** With the parent folder's path, below the kernel's limit of 4,096. */
 const MAX_PATH_BYTES = 3_072;
 const MAX_NAME_BYTES = 255;
 const MAX_DEPTH = 128;
 const MAX_TARGET_BYTES = 4_095;
 const WHITEOUT = '.wh.';
 const OPAQUE = '.wh..wh..opq';
-/** Prefix of aufs's own bookkeeping. */
+/** Used by aufs itself. */
 const BOOKKEEPING = '.wh..wh.';
 
 /**
- * Reads a header of an archive that may be hostile. Throws ImageRefused for anything but files,
- * folders and links, for names outside the root, sparse files, and invalid sizes.
+ * The archive may be hostile. Throws ImageRefused for anything but files, folders and links, for
+ * names outside the root, sparse files and invalid sizes.
  */
 export const layerEntryOf = (header: Header): LayerEntry => {
   const path = pathOf(header.name, 'an entry');
@@ -76,7 +74,6 @@ export const layerEntryOf = (header: Header): LayerEntry => {
   }
 };
 
-/** Shortens a name to one line for a message. */
 export const shownName = (name: string): string =>
   JSON.stringify(name.length > 120 ? `${name.slice(0, 60)}…${name.slice(-50)}` : name);
 
@@ -115,7 +112,7 @@ const sizeOf = (header: Header, shown: string): number => {
   return size;
 };
 
-/** Records of the extended header, which the library has parsed into text by name. */
+/** Parsed by the library. */
 const paxOf = ({ pax }: Header): Readonly<Record<string, string>> =>
   (pax ?? {}) as Record<string, string>;
 
@@ -125,10 +122,7 @@ const secondsOf = (header: Header): number => {
   return Number.isFinite(seconds) && seconds >= 0 && seconds < 2 ** 33 ? seconds : 0;
 };
 
-/**
- * The sandbox resolves an absolute target from its own root. A target that climbs above that root
- * is hostile.
- */
+/** A target that climbs above the sandbox's root is hostile. */
 const targetOf = (target: string, path: readonly string[], shown: string): string => {
   if (!target) throw new ImageRefused(`the link ${shown} has no target`);
   if (Buffer.byteLength(target) > MAX_TARGET_BYTES)

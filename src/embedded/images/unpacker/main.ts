@@ -4,9 +4,8 @@ import type { UnpackerMessage, UnpackOrder } from './orders.ts';
 import { makeDurable, prepareImage } from './prepare-image.ts';
 
 /**
- * The unpacker's process: one order on stdin, lines of JSON on stdout. Archives are heavy work and
- * may be hostile, so they are unpacked outside the daemon. The caller restricts writes to the
- * folder of unpacked images.
+ * One order on stdin, lines of JSON on stdout. Archives may be hostile, so the caller restricts
+ * writes to the folder of unpacked images.
  */
 
 const PROGRESS_MS = 500;

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * The used parts of an image layout's JSON documents (OCI image-spec 1.1, and Docker's
- * equivalents).
- */
+/** OCI image-spec 1.1, and Docker's equivalents. */
 
 const MAX_LAYERS = 256;
 

@@ -28,9 +28,9 @@ export interface LayerBlob {
   readonly diffId: string;
 }
 
-/** One image of a layout. Its documents match their digests; its layers have not been read yet. */
+/** Its documents match their digests; its layers are not read yet. */
 export interface OciImage {
-  /** Digest of the manifest, which identifies the whole image. */
+  /** Identifies the whole image. */
   readonly digest: string;
   readonly config: ImageConfigDocument;
   readonly layers: readonly LayerBlob[];
@@ -50,7 +50,7 @@ export const thisPlatform = (): Platform => ({
   architecture: ownArchitecture(),
 });
 
-/** Finds the image by tag or digest, or the only image. Throws ImageRefused. */
+/** By tag or digest, or the only image. Throws ImageRefused. */
 export const readOciImage = async (
   layout: string,
   wanted: { readonly tag?: string; readonly digest?: string },
@@ -120,10 +120,7 @@ const layerBlob = (
   };
 };
 
-/**
- * Chooses the image for this machine among those of the name. If an entry names no platform, a
- * later step checks the image's own.
- */
+/** An entry may name no platform; a later step checks the image's own. */
 const choose = (
   all: readonly Descriptor[],
   wanted: { readonly tag?: string; readonly digest?: string },
@@ -157,7 +154,7 @@ const choose = (
       : undefined;
   if (distinct > 1 && wanted.tag === undefined && !latest)
     throw new ImageRefused(`the layout contains several images, so a tag is needed${tagsOf(all)}`);
-  return latest ?? fitting[0]!; // not empty
+  return latest ?? fitting[0]!;
 };
 
 const tagsOf = (all: readonly Descriptor[]): string => {
@@ -167,7 +164,6 @@ const tagsOf = (all: readonly Descriptor[]): string => {
     : `; it has ${tags.slice(0, 8).map(shown).join(', ')}${tags.length > 8 ? ' and more' : ''}`;
 };
 
-/** Follows an index to a manifest in it. */
 const descend = async (
   layout: string,
   from: Descriptor,
@@ -199,7 +195,7 @@ const readBlob = async (
   return bytes;
 };
 
-/** `digest` is already validated: it contains no slash. */
+/** Already validated: it contains no slash. */
 const blobPath = (layout: string, digest: string): string =>
   join(layout, 'blobs', 'sha256', digest.slice('sha256:'.length));
 

@@ -1,30 +1,25 @@
-/**
- * Messages between the daemon and the unpacker, a separate process: one order on stdin, lines of
- * JSON on stdout.
- */
+/** One order on stdin, lines of JSON on stdout. */
 export interface UnpackOrder {
   readonly kind: 'dir' | 'oci';
-  /** Absolute path of the folder or layout. */
+  /** Absolute. */
   readonly source: string;
   readonly tag?: string;
   readonly digest?: string;
-  /** Absolute path for unpacked images. The unpacker writes nowhere else. */
+  /** Absolute. The unpacker writes nowhere else. */
   readonly folder: string;
-  /** Name of the image below `folder`; for a layout, its digest. */
+  /** For a layout, its digest. */
   readonly key?: string;
-  /** Folder for temporary files, used only by this process. */
+  /** Only for this process. */
   readonly staging: string;
-  /** Maximum bytes of all files together. */
+  /** All files together. */
   readonly maxBytes: number;
 }
 
-/** An image that is ready for sandboxes. */
 export interface PreparedImage {
-  /** Name of its folder among the unpacked images. */
+  /** Name of its folder. */
   readonly key: string;
-  /** bubblewrap's options for everything from the image. */
   readonly system: readonly string[];
-  /** Top-level names of its file system; nothing may be created below them. */
+  /** Nothing may be created below these top-level names. */
   readonly taken: readonly string[];
   readonly user: ImageUser;
   readonly config: ImageConfig;
@@ -36,7 +31,6 @@ export interface ImageUser {
   readonly name: string;
 }
 
-/** The part of the image's configuration that concerns the main process. */
 export interface ImageConfig {
   readonly env: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
@@ -45,7 +39,7 @@ export interface ImageConfig {
 }
 
 export type UnpackerMessage =
-  /** Bytes of compressed layers read so far. Sent at least once every few seconds. */
+  /** Sent at least once every few seconds. */
   | {
       readonly type: 'progress';
       readonly layer: number;
@@ -53,7 +47,7 @@ export type UnpackerMessage =
       readonly bytes: number;
       readonly total: number;
     }
-  /** `unpacked` is true if the image was not there before. */
+  /** False if the image was there before. */
   | { readonly type: 'ready'; readonly image: PreparedImage; readonly unpacked: boolean }
-  /** `detail` may name paths of the host; `reason` does not. */
+  /** Only `detail` may name paths of the host. */
   | { readonly type: 'failed'; readonly reason: string; readonly detail: string };

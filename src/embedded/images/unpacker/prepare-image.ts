@@ -14,24 +14,21 @@ import { unpackLayers, type UnpackProgress } from './unpack-layers.ts';
 import { Writer } from './writer.ts';
 
 const MAX_ENTRIES = 1_000_000;
-/** Holds user and configuration, beside the image's root. */
 const FACTS = 'image.json';
 const MAX_FACTS_BYTES = 64 << 20;
-/** Marks an image whose files are all on the disk. */
+/** All its files are on the disk. */
 const DURABLE = 'durable';
 
 interface Facts extends Pick<PreparedImage, 'user' | 'config'> {
   /**
-   * The boot in which the image was unpacked. Before it is durable, it is valid only in that boot:
-   * a power cut may have lost any part.
+   * Before it is durable, an image is valid only in this boot: a power cut may have lost any part.
    */
   readonly bootId: string;
 }
 
 /**
- * Prepares an image for sandboxes under `folder` and its key. The image appears as a whole or not
- * at all: it is built in `staging` and then renamed. `makeDurable` keeps it over a reboot. Throws
- * ImageRefused if the image is at fault.
+ * Built in `staging` and then renamed: the image appears as a whole or not at all. `makeDurable`
+ * keeps it over a reboot. Throws ImageRefused.
  */
 export const prepareImage = async (
   order: UnpackOrder,
@@ -47,7 +44,7 @@ export const prepareImage = async (
   }
 };
 
-/** Uses the folder in place, and stores only its own files of /etc. */
+/** Uses the folder in place. */
 const prepareFolder = (order: UnpackOrder): PreparedImage => {
   const key = order.key ?? '';
   const etc = join(order.folder, key, 'etc');
@@ -91,10 +88,7 @@ const prepareLayout = async (
   return { image: ready(facts), unpacked: true };
 };
 
-/**
- * Reads the facts of an unpacked image; undefined if there are none. Removes an image that a power
- * cut may have damaged: no living sandbox uses it.
- */
+/** Removes an image that a power cut may have damaged: no living sandbox uses it. */
 const readFacts = async (home: string): Promise<Facts | undefined> => {
   if (!existsSync(home)) return undefined;
   try {
@@ -102,14 +96,12 @@ const readFacts = async (home: string): Promise<Facts | undefined> => {
       String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES)),
     ) as Facts;
     if (existsSync(join(home, DURABLE)) || facts.bootId === bootId()) return facts;
-  } catch {
-    // The facts are damaged.
-  }
+  } catch {}
   rmSync(home, { recursive: true, force: true });
   return undefined;
 };
 
-/** After it returns, the image survives a power cut. Takes as long as the disk does. */
+/** As slow as the disk. */
 export const makeDurable = (folder: string, key: string): void => {
   const home = join(folder, key);
   if (!existsSync(join(home, FACTS)) || existsSync(join(home, DURABLE))) return;
@@ -136,10 +128,7 @@ const unpackInto = async (
   }
 };
 
-/**
- * Adds the parts that sandboxes expect of every image: plain files as mount points, and the working
- * folder.
- */
+/** Plain files as mount points, and the working folder. */
 const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefined): void => {
   const steps = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'].flatMap((name) => {
     const kind = tree.kindOf(['etc']) === 'folder' ? tree.kindOf(['etc', name]) : 'file';
@@ -151,7 +140,7 @@ const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefine
   }
   const parts = (workingDir ?? '/').split('/').filter((part) => part !== '');
   const depth = parts.findIndex((_, at) => tree.kindOf(parts.slice(0, at + 1)) !== 'folder');
-  // Creates nothing below a link or a file; a missing folder then fails the sandbox's start.
+  // Not below a link or a file; the missing folder then fails the sandbox's start.
   if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent')
     mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
 };
@@ -182,7 +171,7 @@ const settle = (staging: string, home: string): void => {
   try {
     renameSync(staging, home);
   } catch (error) {
-    // Another process was faster; both results are the same.
+    // Another process was faster, with the same result.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
   }
 };

@@ -10,7 +10,7 @@ import type { LayerBlob } from './oci-layout.ts';
 import type { Writer } from './writer.ts';
 
 export interface UnpackLimits {
-  /** Maximum bytes of all uncompressed archives together. */
+  /** All uncompressed archives together. */
   readonly maxBytes: number;
 }
 
@@ -22,14 +22,13 @@ export interface UnpackProgress {
 }
 
 const READ_CHUNK = 512 << 10;
-/** Maximum ratio of a layer to its blob, for layers larger than `RATIO_FROM_BYTES`. */
+/** Ratio of layers larger than RATIO_FROM_BYTES to their blobs. */
 const MAX_RATIO = 250;
 const RATIO_FROM_BYTES = 256 << 20;
 
 /**
- * Applies layers in order, and checks the blob's size and digest and the archive's digest in
- * passing. A check can fail after the layer was written, so the caller discards the output on a
- * rejection. Rejects with ImageRefused, or with a system error.
+ * Checks blob and archive in passing, possibly after the layer was written: the caller discards the
+ * output on a rejection. Rejects with ImageRefused, or with a system error.
  */
 export const unpackLayers = async (
   layers: readonly LayerBlob[],
@@ -67,7 +66,7 @@ export const unpackLayers = async (
 
 interface Counters {
   read(bytes: number): void;
-  /** Throws if the bytes exceed a limit. */
+  /** Throws beyond a limit. */
   unpacked(bytes: number, ofLayer: number): void;
 }
 
@@ -140,9 +139,6 @@ async function* decompressed(
 
 const isOfTheSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
-/**
- * Reads one archive in pieces. Passes its entries to the tree, and the tree's steps to the writer.
- */
 class ArchiveReader {
   readonly #tree: ImageTree;
   readonly #writer: Writer;
@@ -187,7 +183,7 @@ class ArchiveReader {
 
   #entry(...[header, content, next]: ExtractEvents['entry']): void {
     let isFile = false;
-    content.on('error', () => {}); // the archive reports the same error
+    content.on('error', () => {});
     try {
       const entry = layerEntryOf(header);
       for (const step of this.#tree.apply(entry)) this.#writer.step(step);

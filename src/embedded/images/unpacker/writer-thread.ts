@@ -13,9 +13,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Batch, Write, Written } from './writer.ts';
 
 /**
- * Applies the steps of `ImageTree` below one folder. Every parent folder was made here, so no write
- * passes through a link. Everyone may read the result, and only its owner may write it. Owners and
- * special bits of the archive are ignored.
+ * Applies steps below one folder. Every parent folder was made here, so no write passes through a
+ * link. Owners and special bits of the archive are ignored.
  */
 
 const root: string = workerData;

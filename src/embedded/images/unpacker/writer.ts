@@ -2,10 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { threadModule } from '../../../lib/thread-module.ts';
 import type { Step } from './image-tree.ts';
 
-/**
- * An order to the writer thread, applied in sequence. `content` appends the next bytes of the batch
- * to the open file.
- */
+/** `content` continues the open file. */
 export type Write =
   | Step
   | { readonly kind: 'content'; readonly length: number }
@@ -16,7 +13,6 @@ export interface Batch {
   readonly bytes: Uint8Array;
 }
 
-/** The thread's answer to each batch. */
 export interface Written {
   readonly failed?: { readonly code: string; readonly message: string };
 }
@@ -25,10 +21,7 @@ const BATCH_BYTES = 1 << 20;
 const BATCH_WRITES = 512;
 const MAX_UNDER_WAY = 4;
 
-/**
- * Writes below one folder in its own thread, in parallel with reading and decompression. Few
- * batches are in progress at a time; `room` waits for them.
- */
+/** In a thread, in parallel with reading and decompression. */
 export class Writer {
   readonly #worker: Worker;
   #writes: Write[] = [];
@@ -55,7 +48,6 @@ export class Writer {
     this.#add(step);
   }
 
-  /** Adds content to the file that the last step began. */
   content(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length;) {
       const part = chunk.subarray(at, at + BATCH_BYTES - this.#filled);
@@ -71,18 +63,17 @@ export class Writer {
     this.#add({ kind: 'end' });
   }
 
-  /** True while the writer takes more at once. Throws if a write failed. */
+  /** Throws if a write failed. */
   get hasRoom(): boolean {
     if (this.#failure) throw this.#failure;
     return this.#underWay < MAX_UNDER_WAY;
   }
 
-  /** Waits until the writer takes more. Rejects if a write failed. */
+  /** Rejects if a write failed. */
   async room(): Promise<void> {
     while (!this.hasRoom) await this.#change();
   }
 
-  /** Resolves after everything is written. */
   async flush(): Promise<void> {
     this.#send();
     while (this.#underWay > 0) {
