@@ -5,27 +5,23 @@ import type { End } from '../model/sandbox.ts';
 import { ACTIVITY_BUCKETS, type Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/**
- * Shortest time between two marks of one id, in ms; a third of the idle timeout if that is less.
- */
+/** In ms; a third of the idle timeout if that is less. */
 const COALESCED_MS = 5_000;
 const MARKS_A_TIMEOUT = 3;
-/** Ongoing work is reported every second, and expires after this time without a report. */
+/** Ongoing work is reported every second, and expires without reports. */
 const WORK_MS = 60_000;
-/** After lost marks, ongoing work is reported again within this time. */
+/** After lost marks. */
 const TOLD_AGAIN_MS = 5_000;
 const WRITE_MS = 1_000;
 const ENDED_MS = 60_000;
 const MOST_TOUCHED = 100_000;
-/** Most ids in one script call. */
+/** In one script call. */
 const MOST_AT_ONCE = 500;
 
 interface Touched {
-  /** Times are of the monotonic clock. */
+  /** Monotonic. */
   at: number;
-  /** Time of the last written mark; undefined before the first. */
   writtenAt: number | undefined;
-  /** Shortest time between two marks, in ms. */
   coalescedMs: number;
 }
 
@@ -33,19 +29,12 @@ export interface RedisActivityDeps extends RedisPlace {
   readonly replica: string;
 }
 
-/**
- * Writes marks of activity and of ends to Redis. `start()` begins to write pending marks, `stop()`
- * writes the last ones.
- */
+/** `start()` begins to write pending marks, `stop()` writes the last ones. */
 export class RedisActivity implements Activity {
   readonly #link: RedisLink;
   readonly #keys: Keys;
-  /** Sandboxes with recent activity. */
   readonly #touched = new Map<InstanceId, Touched>();
-  /**
-   * Sandboxes with ongoing work on this replica, and those whose work has ended, until that is
-   * written.
-   */
+  /** Also work that has ended, until that is written. */
   readonly #working = new Set<InstanceId>();
   readonly #rested = new Set<InstanceId>();
   readonly #replica: string;
@@ -60,7 +49,7 @@ export class RedisActivity implements Activity {
     this.#replica = replica;
   }
 
-  /** Begins to mark activity. Work that ended before may be unmarked. */
+  /** Work that ended before may be unmarked. */
   async start(): Promise<void> {
     this.#timer ??= setInterval(() => {
       this.#write();
@@ -153,7 +142,7 @@ export class RedisActivity implements Activity {
     this.#writing = this.#writing.then(() => this.#writeAll());
   }
 
-  /** Shortens the interval for ids that must be written within less than a second. */
+  /** For ids that must be written within less than a second. */
   #writeIn(ms: number): void {
     if (ms >= WRITE_MS || this.#next) return;
     this.#next = setTimeout(() => {
@@ -161,7 +150,7 @@ export class RedisActivity implements Activity {
     }, ms).unref();
   }
 
-  /** Never rejects: a failed write is repeated after a second. */
+  /** Never rejects: repeats a failed write after a second. */
   async #writeAll(): Promise<void> {
     clearTimeout(this.#next);
     this.#next = undefined;
@@ -194,7 +183,7 @@ export class RedisActivity implements Activity {
     return byKey;
   }
 
-  /** Reports ongoing work in the sandboxes for this time; 0 ends it. */
+  /** 0 ms ends the work. */
   async #tell(ids: readonly InstanceId[], ms: number): Promise<void> {
     await Promise.all(
       [...this.#byKey(ids)].map(async ([key, those]) => {

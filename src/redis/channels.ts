@@ -10,20 +10,16 @@ import type { RedisSettings } from './settings.ts';
 import { RedisSubscription } from './subscription.ts';
 
 export interface RedisChannelsDeps {
-  /** The connection that publishes. */
   readonly link: RedisLink;
   readonly settings: RedisSettings;
   readonly keys: Keys;
   readonly log: Log;
-  /** Channels by which replicas notify each other. */
   readonly others: readonly string[];
 }
 
 /**
- * Publishes revoked keys and unmet demand of claims over channels of Redis, and receives them on a
- * separate connection. Channels store nothing: messages are lost while that connection is down.
- * Once it is back, followers of revoked keys are told to read the records; later claims report
- * their demand again.
+ * Channels store nothing: messages are lost while the receiving connection is down. Once it is
+ * back, followers of revoked keys are told to read the records.
  */
 export class RedisChannels implements Revocations, DemandSignals {
   readonly #link: RedisLink;
@@ -31,7 +27,6 @@ export class RedisChannels implements Revocations, DemandSignals {
   readonly #log: Log;
   readonly #subscription: RedisSubscription;
   readonly #missed = new Set<() => void>();
-  /** Followers by channel. */
   readonly #followers: ReadonlyMap<string, Set<(text: string) => void>>;
   #stoodBefore = false;
 
@@ -56,7 +51,7 @@ export class RedisChannels implements Revocations, DemandSignals {
     });
   }
 
-  /** Whether messages are received now, as far as known. */
+  /** As far as known. */
   get stands(): boolean {
     return this.#subscription.stands;
   }
@@ -81,7 +76,7 @@ export class RedisChannels implements Revocations, DemandSignals {
     const unfollow = this.follow(this.#keys.revoked, report);
     const own = (): void => {
       missed();
-    }; // counts each registration, even of the same function
+    }; // counts each registration, even of one function
     this.#missed.add(own);
     return () => {
       unfollow();
@@ -109,10 +104,7 @@ export class RedisChannels implements Revocations, DemandSignals {
       });
   }
 
-  /**
-   * Calls `report` with each message of a channel. Returns a function that stops this. `report`
-   * must not throw.
-   */
+  /** Returns a function that stops this. `report` must not throw. */
   follow(channel: string, report: (text: string) => void): () => void {
     this.#followers.get(channel)?.add(report);
     return () => {
@@ -128,7 +120,7 @@ export class RedisChannels implements Revocations, DemandSignals {
 
 const KINDS = ['waits', 'refused', 'served'] as const;
 
-/** Returns undefined for messages of unknown form. */
+/** Undefined for messages of unknown form. */
 const demandIn = (text: string): DemandSignal | undefined => {
   const [said, poolUid, principal] = text.split(' ');
   const kind = KINDS.find((known) => known === said);

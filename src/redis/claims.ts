@@ -14,7 +14,7 @@ import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisPlace } from './redis-link.ts';
 import type { Begun, RedisRequests } from './requests.ts';
 
-/** A replica's waiters are skipped after it has missed three heartbeats. */
+/** Others skip a replica's waiters after three missed heartbeats. */
 const BEAT_MS = 900;
 
 export interface RedisClaimsDeps extends RedisPlace {
@@ -26,37 +26,33 @@ export interface RedisClaimsDeps extends RedisPlace {
 
 interface Waiter {
   readonly member: string;
-  /** Its time in the order by Redis' clock, in µs since the epoch; '' until admitted. */
+  /** By Redis' clock, in µs since the epoch; '' until admitted. */
   at: string;
-  /** Its admission is running or done, so heartbeats do not add it again. */
+  /** Heartbeats do not add it while its admission is running or done. */
   state: 'waits' | 'tries' | 'admitted';
-  /** Set if the answer to its admission is lost: the admission may add it to the order again. */
+  /** The answer to its admission is lost, so it may be in the order. */
   isUnsure: boolean;
 }
 
 interface OwnWaiters {
   readonly pool: WaitedPool;
   readonly waiters: Map<string, Waiter>;
-  /** A running heartbeat may add waiters that have left since; the next heartbeat removes them. */
+  /** A running heartbeat may add waiters that have left; the next one removes them. */
   isTold: boolean;
 }
 
-/** A claim in Redis: its request, and its place in the order. */
 interface ClaimInRedis {
-  /** Set if the same script also opens the request. */
+  /** Opened by the script of the claim. */
   readonly begun: Begun | undefined;
-  /** The replica that holds the open request. */
+  /** Replica of the open request. */
   readonly holder: string | undefined;
   readonly waiter: Pick<Waiter, 'member' | 'at'> | undefined;
 }
 
-/**
- * Claims in Redis: the order of waiting claims, and one script for each claim. `start()` keeps its
- * waiters alive by heartbeats.
- */
+/** Claims in Redis, one script each. From `start()` on, heartbeats keep its waiters alive. */
 export class RedisClaims implements Claims {
   readonly #deps: RedisClaimsDeps;
-  /** This replica's waiters by pool and id. Bounded by MAX_WAITING_OF_POOL and by the callers. */
+  /** Bounded by MAX_WAITING_OF_POOL and by the callers. */
   readonly #pools = new Map<string, OwnWaiters>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -75,7 +71,7 @@ export class RedisClaims implements Claims {
 
   async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
     const { link, replica } = this.#deps;
-    // Refused here, so that a flood of refused claims does not reach Redis.
+    // A flood of refused claims must not reach Redis.
     if (this.#waitingHere(pool) >= MAX_WAITING_OF_POOL)
       throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
     const id = randomUUID();
@@ -93,12 +89,12 @@ export class RedisClaims implements Claims {
       return place;
     } catch (error) {
       this.#forget(place);
-      this.#ownOf(pool); // the claim may have been added despite the error
+      this.#ownOf(pool); // it may have been added despite the error
       throw error;
     }
   }
 
-  /** Number of this replica's waiters with a place in the order. */
+  /** With a place in the order. */
   #waitingHere({ uid }: WaitedPool): number {
     let count = 0;
     for (const { at, state } of this.#pools.get(uid)?.waiters.values() ?? [])
@@ -122,7 +118,7 @@ export class RedisClaims implements Claims {
     }
   }
 
-  /** This replica's waiters of the pool, also if empty, for the next heartbeat. */
+  /** Also if empty, for the next heartbeat. */
   #ownOf(pool: WaitedPool): OwnWaiters {
     const own = this.#pools.get(pool.uid) ?? {
       pool,
@@ -186,7 +182,6 @@ export class RedisClaims implements Claims {
     );
   }
 
-  /** Parses the script's answer about an open request. */
   #admissionOf(answer: unknown, entry: ClaimEntry): Admission {
     switch (answer) {
       case 'ok':
@@ -209,8 +204,7 @@ export class RedisClaims implements Claims {
   }
 
   /**
-   * Reports that this replica lives, and its waiters. Never rejects: waiters that others consider
-   * dead get their place back with the next heartbeat.
+   * Never rejects: waiters that others consider dead get their place back with the next heartbeat.
    */
   async beat(): Promise<void> {
     const beats = await Promise.allSettled(
@@ -255,7 +249,7 @@ export class RedisClaims implements Claims {
   }
 }
 
-/** A placeholder for claims that do not wait. */
+/** For claims that do not wait. */
 const NO_WAITER = { member: '', at: '' } as const;
 
 /**

@@ -1,9 +1,9 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisSettings } from './settings.ts';
 
-/** Deadline of a command in ms. */
+/** In ms. */
 export const COMMAND_MS = 1_000;
-/** A connection counts as dead after this silence; pings come more often. */
+/** Pings come more often. */
 const SILENCE_MS = 6_000;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 1_000;
@@ -13,10 +13,7 @@ export interface RedisNode {
   readonly port: number;
 }
 
-/**
- * Creates an unconnected client that reconnects whenever it loses its connection. `name` shows in
- * Redis' CLIENT LIST.
- */
+/** Unconnected; reconnects after each loss. `name` shows in Redis' CLIENT LIST. */
 export const redisClient = (settings: RedisSettings, name: string): Redis | Cluster => {
   const nodes = nodesOf(settings);
   if (!settings.cluster) {
@@ -45,7 +42,7 @@ export const redisClient = (settings: RedisSettings, name: string): Redis | Clus
   });
 };
 
-/** Creates an unconnected client of one node, for a single connection. */
+/** Unconnected; for a single connection. */
 export const redisNodeClient = (settings: RedisSettings, name: string, node: RedisNode): Redis =>
   new Redis({
     ...optionsOf(settings, name),
@@ -55,14 +52,13 @@ export const redisNodeClient = (settings: RedisSettings, name: string, node: Red
     retryStrategy: () => null,
   });
 
-/** The configured nodes. */
 export const nodesOf = ({ urls }: RedisSettings): readonly RedisNode[] =>
   urls.map((url) => {
     const { hostname, port } = new URL(url);
     return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 6379) };
   });
 
-/** Delay before the next attempt in ms, by the number of failures. */
+/** In ms, by the number of failures. */
 export const retryAfter = (times: number): number =>
   Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LAST_RETRY_MS) * (0.75 + Math.random() / 2);
 
@@ -70,8 +66,7 @@ const isSecure = ({ urls }: RedisSettings): boolean =>
   urls.some((url) => url.startsWith('rediss:'));
 
 /**
- * Options of every connection. The library may only send commands that set up a connection. It must
- * not repeat other commands: nobody waits for them, and a failure would end the process.
+ * The library must not repeat commands: nobody waits for them, and a failure would end the process.
  */
 const optionsOf = (settings: RedisSettings, name: string) =>
   ({
@@ -86,7 +81,7 @@ const optionsOf = (settings: RedisSettings, name: string) =>
     maxLoadingRetryTime: COMMAND_MS,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
-    // Reconnects from a node that a failover has made a replica.
+    // A failover has made the node a replica.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
     ...(settings.username === undefined ? {} : { username: settings.username }),
     ...(settings.password === undefined ? {} : { password: settings.password }),

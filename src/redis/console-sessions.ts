@@ -7,7 +7,6 @@ import {
 import { unavailable } from '../model/refusals.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/** Console sessions, shared by all replicas and ended on all at once. */
 export const redisConsoleSessions = ({ link, keys }: RedisPlace): ConsoleSessions => {
   const names = [keys.consoleSessions];
   return {

@@ -36,32 +36,27 @@ import { redisTokens } from './tokens.ts';
 
 export interface RedisCoordinationOptions {
   readonly settings: RedisSettings;
-  /**
-   * This replica's unique name, also different from an earlier process of it that may still run.
-   */
+  /** Differs from an earlier process of the replica that may still run. */
   readonly replica: string;
   readonly usage: UsageRecords;
   readonly clock: Clock;
   readonly log: Log;
-  /** Bytes of stored answers above which old answers are dropped early. */
+  /** Answers beyond this are dropped early. */
   readonly keptAnswers: ByteBounds;
   readonly metrics: Metrics;
-  /**
-   * How long to wait for pending writes before records are read, in ms; REBUILD_WAIT_MS by default.
-   */
+  /** For pending writes before records are read, in ms; REBUILD_WAIT_MS by default. */
   readonly rebuildWaitMs?: number;
 }
 
-/** Coordination shared by replicas, with its parts for an assembly. */
 export interface RedisCoordination {
   readonly coordination: Coordination;
   readonly recentAudit: RecentAudit;
   readonly deadLetters: DeadLetters;
-  /** Redis' time in ms since the epoch; undefined before the first answer. */
+  /** In ms since the epoch; undefined before the first answer. */
   readonly time: () => number | undefined;
-  /** Connects, with retries, and then takes leases. Never rejects. */
+  /** Retries in the background. Never rejects. */
   readonly start: () => Promise<void>;
-  /** Writes pending data. Releases no leases: the supervisor does so before. Never rejects. */
+  /** Releases no leases: the supervisor does so before. Never rejects. */
   readonly stop: () => Promise<void>;
 }
 
@@ -108,7 +103,6 @@ export const redisCoordination = (options: RedisCoordinationOptions): RedisCoord
   };
 };
 
-/** Creates the connections and all parts, without starting them. */
 const partsOf = ({
   settings,
   replica,

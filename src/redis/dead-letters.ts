@@ -7,7 +7,6 @@ import {
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Dead letters, shared by all replicas. */
 export const redisDeadLetters = ({
   link,
   keys,

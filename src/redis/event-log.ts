@@ -6,12 +6,12 @@ import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/** Events are batched for this time in ms, so that a claim's event costs no call of its own. */
+/** A claim's event costs no call of its own. */
 const ADD_MS = 100;
 const ADD_AGAIN_MS = 1_000;
 const MOST_UNPUBLISHED = 10_000;
 const ADDED_AT_ONCE = 100;
-/** Poll intervals with followers, and without. */
+/** With followers, and without. */
 const READ_MS = 100;
 const READ_RARELY_MS = 1_000;
 const READ_AT_ONCE = 500;
@@ -23,9 +23,8 @@ interface Unpublished {
 }
 
 /**
- * Events in a Redis stream. Each replica copies them into its own ring, so that followers cost
- * Redis nothing. Polls the stream, which also detects that the stream was lost. `start()` begins to
- * read, `stop()` writes pending events.
+ * Each replica copies the events into its own ring, so followers cost Redis nothing. Polling also
+ * detects that the stream was lost.
  */
 export class RedisEventLog implements EventLog {
   readonly #link: RedisLink;
@@ -38,7 +37,7 @@ export class RedisEventLog implements EventLog {
   #readTimer: NodeJS.Timeout | undefined;
   #followers = 0;
   #running = false;
-  /** The running read, and one to start after it. */
+  /** The running read, and one after it. */
   #reading: Promise<boolean> = Promise.resolve(false);
   #next: Promise<boolean> | undefined;
   readonly #loaded: Promise<void>;
@@ -88,7 +87,7 @@ export class RedisEventLog implements EventLog {
       const isFresh = await this.#readNow();
       await aborted(this.#loaded, signal);
       this.#readAgain(READ_MS);
-      // These events came after the gap.
+      // After the gap.
       yield* this.#ring.follow(
         owner,
         after ?? (isFresh || here === 0 ? undefined : String(here)),
@@ -114,7 +113,7 @@ export class RedisEventLog implements EventLog {
     });
   }
 
-  /** Returns false if some events could not be written. Never rejects. */
+  /** False if some events could not be written. Never rejects. */
   async #add(): Promise<boolean> {
     while (this.#unpublished.length > 0) {
       const batch = this.#unpublished.slice(0, ADDED_AT_ONCE);
@@ -124,7 +123,7 @@ export class RedisEventLog implements EventLog {
           REMEMBERED_EVENTS,
           ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)]),
         ]);
-        // The oldest events may have been dropped in the meantime.
+        // The oldest events may have been dropped since.
         this.#unpublished = this.#unpublished.slice(this.#unpublished.indexOf(batch.at(-1)!) + 1);
         batch.forEach(({ told }, at) => {
           told?.(Number(ids[at]));
@@ -147,7 +146,7 @@ export class RedisEventLog implements EventLog {
     }, delayMs).unref();
   }
 
-  /** Starts a read after this call; false if Redis is unreachable. */
+  /** False if Redis is unreachable. */
   #readNow(): Promise<boolean> {
     this.#next ??= this.#reading.then(() => {
       this.#next = undefined;
@@ -181,7 +180,6 @@ export class RedisEventLog implements EventLog {
   }
 }
 
-/** Resolves when the work is done, or at an abort. */
 const aborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return;
   let settle = (): void => undefined;

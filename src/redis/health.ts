@@ -9,7 +9,7 @@ export interface RedisHealthDeps {
   readonly log: Log;
 }
 
-/** Checks Redis' INFO after each reconnect, and every half minute. */
+/** After each reconnect, and every half minute. */
 export class RedisHealth {
   readonly #links: readonly RedisLink[];
   readonly #channels: RedisHealthDeps['channels'];
@@ -20,14 +20,14 @@ export class RedisHealth {
     void this.#look();
   };
 
-  /** Links; the first one is asked. */
+  /** The first link is asked. */
   constructor(links: readonly [RedisLink, ...RedisLink[]], { channels, log }: RedisHealthDeps) {
     this.#links = links;
     this.#channels = channels;
     this.#log = log;
   }
 
-  /** Resolves after the check; never rejects. */
+  /** Never rejects. */
   async start(): Promise<void> {
     this.#links[0]?.client.on('ready', this.#onReady);
     this.#timer ??= setInterval(this.#onReady, LOOK_MS).unref();

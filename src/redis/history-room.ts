@@ -8,7 +8,7 @@ export interface HistoryRoomDeps {
   readonly metrics: Metrics;
   /**
    * Deletes up to this many of the largest owner's oldest records while Redis uses more than the
-   * share of its memory. Returns the number deleted and the share in use.
+   * share of its memory.
    */
   readonly makeRoom: (
     share: number,
@@ -16,27 +16,22 @@ export interface HistoryRoomDeps {
   ) => Promise<{ readonly forgotten: number; readonly used: number }>;
 }
 
-/**
- * Share of Redis' `maxmemory` above which history is deleted early, well before claims would fail
- * for want of memory.
- */
+/** Share of `maxmemory`, well before claims would fail. */
 const ROOM_SHARE = 0.65;
-/** Share of `maxmemory` above which data other than history must be the cause. */
+/** Above this share, data other than history must be the cause. */
 const FULL_SHARE = 0.7;
 const LOOK_MS = 5_000;
-/** Number of new records that triggers an early check. */
+/** New records that trigger an early check. */
 const LOOK_RECORDS = 200;
 const STEP_MS = 20;
-/** Records per step: one step blocks Redis for a millisecond or two. */
+/** Blocks Redis for a millisecond or two. */
 const STEP_RECORDS = 100;
-/** How long to report early deletion of history, in ms. */
 const SAY_MS = 3_600_000;
 const LOG_MS = 600_000;
 
 /**
- * Keeps history from filling Redis: when memory runs short, deletes the oldest records of the owner
- * with the most. Any replica may do so, since each step checks again whether it is needed. Reports
- * in the log, a metric and the warnings of readiness.
+ * When memory runs short, deletes the oldest records of the owner with the most. Any replica may do
+ * so, since each step checks again whether it is needed.
  */
 export class HistoryRoom {
   readonly #deps: HistoryRoomDeps;
@@ -44,7 +39,6 @@ export class HistoryRoom {
   #step: Promise<void> = Promise.resolve();
   #running = false;
   #recorded = 0;
-  /** Number deleted since this replica started. */
   #forgotten = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
   #loggedAt = Number.NEGATIVE_INFINITY;
@@ -60,7 +54,6 @@ export class HistoryRoom {
     this.#lookIn(0);
   }
 
-  /** Called for each new record. */
   recorded(): void {
     this.#recorded += 1;
     if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // otherwise a step is running
@@ -68,7 +61,6 @@ export class HistoryRoom {
     this.#lookIn(0);
   }
 
-  /** Resolves when no step is running. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();

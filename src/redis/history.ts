@@ -22,31 +22,23 @@ export interface RedisHistoryOptions extends RetentionOptions {
   readonly log: Log;
 }
 
-/** Most stored events of a sandbox, and of a pool. */
+/** Per sandbox, and per pool. */
 const MOST_EVENTS = 50;
-/** Most pools of one owner with stored events. */
+/** Per owner, with events. */
 const MOST_POOLS = 100;
-/**
- * How long to store events, in ms from the last one, of a sandbox or pool that is not known to have
- * ended.
- */
+/** From the last event, if the sandbox or pool is not known to have ended. */
 const UNFINISHED_MS = 90 * 86_400_000;
-/** Entries read in one step, which blocks Redis for a millisecond or two. */
+/** Block Redis for a millisecond or two. */
 const STEP_ENTRIES = 1_000;
-/** Bodies returned by one step. */
 const STEP_BODIES = 250;
-/** Most steps for one page. */
 const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
-/** Groups read in one step of a full search. */
 const STEP_GROUPS = 1_000;
-/** Start of time, if the query names none. */
 const EVER = '-inf';
 
 /**
- * Finished sandboxes in Redis: sorted sets for each kind of filter, totals from their sizes, pages
- * read in small steps. `start()` connects and begins to delete old and excess records; `stop()`
- * ends both.
+ * Sorted sets for each kind of filter, totals from their sizes, pages read in small steps. From
+ * `start()` on, deletes old and excess records.
  */
 export class RedisHistory implements History {
   readonly #link: RedisLink;
@@ -84,14 +76,13 @@ export class RedisHistory implements History {
     });
   }
 
-  /** Never rejects: calls report a missing Redis by themselves. */
+  /** Never rejects: calls report a missing Redis. */
   async start(): Promise<void> {
     await this.#link.start();
     this.#retention.start();
     this.#room.start();
   }
 
-  /** Resolves when no step is running. */
   async stop(): Promise<void> {
     await Promise.all([this.#retention.stop(), this.#room.stop()]);
     this.#link.stop();
@@ -211,7 +202,6 @@ export class RedisHistory implements History {
     return counted;
   }
 
-  /** Warns that history was deleted early for want of memory. */
   warnings(): readonly string[] {
     return this.#room.warnings();
   }
@@ -241,7 +231,7 @@ export class RedisHistory implements History {
     return { items, total };
   }
 
-  /** Lists by group, if no index has exactly the matches. */
+  /** If no index has exactly the matches. */
   async #listMatching(
     { level, since, pattern }: Matching,
     { offset, limit }: Page,
@@ -257,7 +247,7 @@ export class RedisHistory implements History {
     return { items, total };
   }
 
-  /** Matching groups, found in steps; a group may appear twice. */
+  /** A group may appear twice. */
   async *#groups(
     since: number | string,
     pattern: string,
@@ -275,7 +265,7 @@ export class RedisHistory implements History {
     } while (cursor !== '0');
   }
 
-  /** Runs steps of bounded cost, so that other calls run in between. */
+  /** In steps of bounded cost, so that other calls run in between. */
   async #walk(
     { level, since, groups, rank }: Walk,
     { skip, limit }: { readonly skip: number; readonly limit: number },
@@ -318,8 +308,8 @@ interface Matching {
 }
 
 /**
- * The smallest index that contains all matches. `group`: the index has only one owner's pool.
- * `pattern`: the index has other groups too; matching groups have names of this Lua pattern.
+ * The smallest index with all matches. `group`: it has only one owner's pool. `pattern`: matching
+ * groups have names of this Lua pattern.
  */
 const indexOf = (
   filter: FinishedFilter,
@@ -338,6 +328,6 @@ const indexOf = (
   return { level, pattern: `^${parts.join('/')}$` };
 };
 
-/** Parses `group|claimed|ended|JSON`. */
+/** `group|claimed|ended|JSON`. */
 const finishedOf = (entry: unknown): FinishedSandbox =>
   JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;

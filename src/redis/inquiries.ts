@@ -12,11 +12,11 @@ export interface RedisInquiriesDeps {
   readonly channels: Pick<RedisChannels, 'tell' | 'follow'>;
   readonly keys: Keys;
   readonly clock: Clock;
-  /** This replica's name, and the name of its channel. */
+  /** Also names its channel. */
   readonly replica: string;
 }
 
-/** Most open questions, and most questions being answered, on this replica. */
+/** Open questions, and questions being answered. */
 const MOST_OPEN = 64;
 const MOST_ANSWERED_AT_ONCE = 16;
 
@@ -24,10 +24,7 @@ type Message =
   | { readonly id: string; readonly from: string; readonly question: string }
   | { readonly id: string; readonly answer: string };
 
-/**
- * Questions and answers between replicas over channels of Redis. Channels store nothing, so a lost
- * message stays unanswered.
- */
+/** Channels store nothing, so a lost message stays unanswered. */
 export class RedisInquiries implements Inquiries {
   readonly #deps: RedisInquiriesDeps;
   readonly #open = new Map<string, (answer: string | undefined) => void>();
@@ -78,7 +75,7 @@ export class RedisInquiries implements Inquiries {
     else void this.#answerTo(message);
   }
 
-  /** Never rejects; sends nothing if there is no answer. */
+  /** Never rejects. */
   async #answerTo({ id, from, question }: Extract<Message, { question: string }>): Promise<void> {
     if (!this.#answer || this.#answering >= MOST_ANSWERED_AT_ONCE) return;
     this.#answering += 1;
@@ -89,7 +86,7 @@ export class RedisInquiries implements Inquiries {
   }
 }
 
-/** Returns undefined for messages of unknown form. */
+/** Undefined for messages of unknown form. */
 const messageIn = (text: string): Message | undefined => {
   try {
     const message = JSON.parse(text) as Partial<

@@ -23,31 +23,27 @@ import type { Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 import { UsageRebuild } from './usage-rebuild.ts';
 
-/** Longest time that a write allowed by a reservation may take. */
+/** A write allowed by a reservation takes no longer. */
 export const REBUILD_WAIT_MS = RESERVATION_MS + WRITE_MS;
-/** Time for reading the records after that wait; also for retries if Redis fails. */
+/** For reading the records after that wait, with retries. */
 const COUNT_MS = 3_000;
 const LOOK_EVERY_MS = 100;
-/** Names read in one step. */
+/** In one step. */
 const SCANNED = 1_000;
-/** Larger than any limit, and exact in Lua's numbers. */
+/** Exact in Lua's numbers. */
 export const NO_LIMIT = 1e15;
 
 export interface RedisQuotasDeps extends RedisPlace {
   readonly log: Log;
   readonly clock: Clock;
-  /** This replica's name, to mark its reservations. */
+  /** Marks its reservations. */
   readonly replica: string;
   readonly usage: UsageRecords;
-  /** Live replicas. */
   readonly replicas: () => readonly string[];
   readonly rebuildWaitMs?: number;
 }
 
-/**
- * Usage in Redis: a hash of names for each tenant and resource. Rebuilt from the records whenever
- * Redis may have lost data.
- */
+/** Rebuilt from the records whenever Redis may have lost data. */
 export class RedisQuotas implements Quotas {
   readonly #deps: RedisQuotasDeps;
   readonly #rebuild: UsageRebuild;
@@ -144,7 +140,7 @@ export class RedisQuotas implements Quotas {
     this.#rebuild.expect(tenant);
   }
 
-  /** Nothing to restore: usage outlives the replica. */
+  /** Usage outlives the replica. */
   async restore(): Promise<void> {}
 
   async unreconciled(
@@ -193,7 +189,7 @@ export class RedisQuotas implements Quotas {
     );
   }
 
-  /** Requests a rebuild, and returns the refusal for the caller. */
+  /** Also requests a rebuild. */
   unknown(tenant: Tenant): Refusal {
     this.expectUse(tenant);
     return unavailable(
@@ -210,7 +206,6 @@ export class RedisQuotas implements Quotas {
   }
 }
 
-/** The attempt's name in scripts. */
 export const holderOf = (replica: string, attempt: string | undefined): string =>
   attempt === undefined ? replica : `${replica}/${attempt}`;
 

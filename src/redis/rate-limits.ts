@@ -2,7 +2,7 @@ import type { RateLimits } from '../contracts/coordination/rate-limits.ts';
 import { RateWindows } from '../lib/rate-windows.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/** Counts over all replicas. While Redis is unreachable, each replica counts by itself. */
+/** While Redis is unreachable, each replica counts by itself. */
 export const redisRateLimits = ({ link, keys }: RedisPlace): RateLimits => {
   const own = new RateWindows({ now: () => performance.now() });
   return {

@@ -8,13 +8,10 @@ import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/** Lower than the id of every entry of a Redis stream. */
+/** Below every id of a stream. */
 const FIRST_ID = '0-0';
 
-/**
- * The last audit lines of all replicas, in a Redis stream. Failed writes are not repeated: lines
- * have numbers, and the files have all of them.
- */
+/** Failed writes are not repeated: lines have numbers, and the files have all of them. */
 export class RedisRecentAudit implements RecentAudit {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -36,7 +33,7 @@ export class RedisRecentAudit implements RecentAudit {
   }
 
   restore(): void {
-    // Nothing to restore: Redis has the lines of all replicas.
+    // Redis has the lines of all replicas.
   }
 
   async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {

@@ -7,7 +7,6 @@ import { loadScripts, type Operation } from './script.ts';
 import type { RedisSettings } from './settings.ts';
 import type { Keys } from './keys.ts';
 
-/** The connection and key prefix of a part of the coordination. */
 export interface RedisPlace {
   readonly link: RedisLink;
   readonly keys: Keys;
@@ -21,17 +20,17 @@ type ScriptArgs = readonly (string | number)[];
 
 export interface RedisLinkOptions {
   readonly settings: RedisSettings;
-  /** This connection's name in Redis' CLIENT LIST and in log lines. */
+  /** In CLIENT LIST and log lines. */
   readonly name: string;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Monotonic time in ms. */
+  /** In ms. */
   readonly monotonic?: () => number;
 }
 
 /**
- * Redis' clock as last seen, advanced by this process's monotonic clock: setting the machine's
- * clock does not move it. `unknown` until the first answer.
+ * Advanced by this process's monotonic clock: setting the machine's clock does not move it.
+ * `unknown` until the first answer.
  */
 class RedisTime {
   readonly #monotonic: () => number;
@@ -41,18 +40,18 @@ class RedisTime {
     this.#monotonic = monotonic;
   }
 
-  /** Redis' time in ms since the epoch; undefined before the first answer. */
+  /** In ms since the epoch; undefined before the first answer. */
   now(): number | undefined {
     return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset);
   }
 
-  /** Sets the time from Redis' answer to a question that was sent at `sentAt` (monotonic). */
+  /** `sentAt` is monotonic. */
   seen(redisNow: number, sentAt: number): void {
     this.#offset = redisNow - (sentAt + this.#monotonic()) / 2;
   }
 }
 
-/** A connection to Redis that reconnects by itself, and whose calls have deadlines. */
+/** Reconnects by itself. Calls have deadlines. */
 export class RedisLink {
   readonly time: RedisTime;
   readonly client: Redis | Cluster;
@@ -72,12 +71,12 @@ export class RedisLink {
     this.client.on('error', () => undefined); // calls report errors; unheard, Node would print them
   }
 
-  /** Whether it is connected and the last call was answered. */
+  /** Connected, and the last call was answered. */
   get answering(): boolean {
     return this.#answering && this.client.status === 'ready';
   }
 
-  /** Connects, with retries. Resolves after the first attempt; never rejects. */
+  /** Resolves after the first attempt; never rejects. */
   async start(): Promise<void> {
     await firstAttempt(this.client); // retries continue in the background
     await this.#beat();
@@ -92,9 +91,8 @@ export class RedisLink {
   }
 
   /**
-   * Runs a script. Rejects with `unavailable` if no answer comes in time: the script may have run,
-   * but will not run later. Arguments that depend on the current state are passed as a function,
-   * which is called again for a retry.
+   * Rejects with `unavailable` if no answer comes in time: the script may have run, but will not
+   * run later. Arguments that depend on the current state are a function, called again for a retry.
    */
   async run(
     operation: Operation,
@@ -121,7 +119,7 @@ export class RedisLink {
     return answer;
   }
 
-  /** Runs a plain command with the same promises, but it may also run later. */
+  /** Like `run`, but the command may also run later. */
   async call<T>(command: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     return await this.#timed('command', () => this.#called(command));
   }
@@ -136,13 +134,11 @@ export class RedisLink {
     }
   }
 
-  /** The known nodes. */
   nodes(): readonly RedisNode[] {
     const clients = this.client instanceof Cluster ? this.client.nodes('all') : [this.client];
     return clients.map(({ options: { host = '', port = 0 } }) => ({ host, port }));
   }
 
-  /** INFO of each writable node. */
   async info(...sections: readonly string[]): Promise<readonly string[]> {
     return await Promise.all(this.#masters().map((node) => node.info(...sections)));
   }
@@ -204,7 +200,7 @@ export class RedisLink {
     else log.warn({ link: name }, 'redis-not-reachable');
   }
 
-  /** Reads the time and the slots of nodes, and keeps every connection active. Never rejects. */
+  /** Keeps every connection active. Never rejects. */
   async #beat(): Promise<void> {
     if (this.client instanceof Cluster && this.#beats++ % 3 === 0) this.client.refreshSlotsCache();
     const sentAt = this.#monotonic();
@@ -224,10 +220,7 @@ export class RedisLink {
   }
 }
 
-/**
- * Resolves once it is connected or has failed. If a cluster is down while it connects, the library
- * ends the connection and never settles its promise.
- */
+/** If a cluster is down while it connects, the library never settles its promise. */
 const firstAttempt = (client: Redis | Cluster): Promise<void> =>
   new Promise((resolve) => {
     const over = (): void => {
@@ -238,14 +231,13 @@ const firstAttempt = (client: Redis | Cluster): Promise<void> =>
     client.connect().then(over, over);
   });
 
-/** The error of every call without Redis. */
 const away = (): Refusal =>
   unavailable('Redis, which the replicas share, cannot be reached; try again shortly');
 
-/** A name that no command of Redis has. */
+/** No command of Redis has such a name. */
 const commandName = (operation: Operation): string => `sandpool_${operation}`;
 
-/** Calls a command added by `defineCommand`; the number of keys comes first. */
+/** The number of keys comes first. */
 const commandOf = (
   client: Redis | Cluster,
   operation: Operation,

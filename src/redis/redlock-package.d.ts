@@ -1,7 +1,6 @@
-/** Types of the used part of redlock 4.2, which ships none. */
+/** For redlock 4.2, which has no types. */
 declare module 'redlock' {
   export interface Lock {
-    /** The key's value while the lock is held. */
     readonly value: string;
     /** Rejects if the lock is no longer held. */
     unlock(): PromiseLike<void>;
@@ -19,7 +18,6 @@ declare module 'redlock' {
     );
     lock(resource: string, ttlMs: number): PromiseLike<Lock>;
     on(event: 'clientError', listener: (error: unknown) => void): this;
-    /** Value for the next lock. */
     protected _random(): string;
   }
 }

@@ -12,20 +12,17 @@ import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/** Time in ms after which a request of a silent replica has no owner. */
+/** A request of a silent replica then has no owner. */
 const REQUEST_LEASE_MS = 6_000;
 const HOLD_MS = 2_000;
-/**
- * Maximum consecutive steps of trimming; each deletes some answers of the tenant with the most
- * bytes.
- */
+/** Each deletes some answers of the tenant with the most bytes. */
 const MOST_TRIMS = 20;
-/** Maximum stored requests of a tenant; beyond it, the oldest are deleted early. */
+/** Beyond it, the oldest are deleted early. */
 const MAX_REQUESTS_OF_TENANT = 10_000;
 
 export interface RedisRequestsDeps extends RedisPlace {
   readonly log: Log;
-  /** Beyond these bounds, answers are deleted early. */
+  /** Beyond these, answers are deleted early. */
   readonly bounds: ByteBounds;
   readonly limit?: number;
   readonly leaseMs?: number;
@@ -43,15 +40,13 @@ interface InFlight {
   readonly openedAt: number;
 }
 
-/**
- * Requests with an Idempotency-Key, in Redis. `start()` renews the leases of requests in progress.
- */
+/** From `start()` on, renews the leases of requests in progress. */
 export class RedisRequests implements Requests {
   readonly #deps: RedisRequestsDeps;
   readonly #leaseMs: number;
-  /** By the mark's key. Bounded by the concurrent requests of this replica. */
+  /** Bounded by the concurrent requests of this replica. */
   readonly #inFlight = new Map<string, InFlight>();
-  /** By tenant: bytes of its stored answers that are not published yet. */
+  /** Bytes by tenant, not published yet. */
   readonly #unpublished = new Map<string, { readonly tenant: Tenant; readonly bytes: number }>();
   #isSharing = false;
   #timer: NodeJS.Timeout | undefined;
@@ -71,7 +66,7 @@ export class RedisRequests implements Requests {
     clearInterval(this.#timer);
   }
 
-  /** Returns the owner id under which this replica holds the request; undefined if it does not. */
+  /** Undefined unless this replica holds the request. */
   ownerOf(mark: RequestFingerprint): string | undefined {
     return this.#inFlight.get(mark.key)?.owner;
   }
@@ -88,10 +83,7 @@ export class RedisRequests implements Requests {
     }
   }
 
-  /**
-   * Returns the keys and arguments for a script that opens the request. The request belongs to this
-   * replica from now on, unless `opened` returns otherwise.
-   */
+  /** The request belongs to this replica from now on, unless `opened` returns otherwise. */
   begin(mark: RequestFingerprint, of: RequestOwner): Begun | OpenedRequest {
     const known = this.#inFlight.get(mark.key);
     if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
@@ -103,7 +95,6 @@ export class RedisRequests implements Requests {
     };
   }
 
-  /** Parses the script's answer. */
   opened(mark: RequestFingerprint, [kind, more, place, unsure]: readonly unknown[]): OpenedRequest {
     if (kind === 'new')
       return {
@@ -178,7 +169,7 @@ export class RedisRequests implements Requests {
       : [request, keys.requests(tenant), keys.answers(tenant)];
   }
 
-  /** Extends the leases of long requests. Never rejects: the reservation detects a lost lease. */
+  /** Never rejects: the reservation detects a lost lease. */
   async #hold(): Promise<void> {
     const now = performance.now();
     const due = [...this.#inFlight.values()].filter(
@@ -187,15 +178,14 @@ export class RedisRequests implements Requests {
     await Promise.allSettled(due.map((held) => this.#extend(held)));
   }
 
-  /** Resolves with `ok`, or with `lost` if another owner has the request. */
+  /** `lost`: another owner has the request. */
   #extend({ owner, keys }: InFlight): Promise<readonly unknown[]> {
     return this.#deps.link.run('hold_request', keys, [owner, this.#leaseMs]);
   }
 
   /**
-   * Publishes the bytes of tenants' answers. If the total exceeds the bound, deletes the oldest
-   * answers of the tenant with the most. Tenants are on different nodes of a cluster, so no script
-   * sees all of them. Never rejects: the next answer publishes again.
+   * If the published total exceeds the bound, deletes the oldest answers of the tenant with the
+   * most. Tenants are on different nodes, so no script sees all of them. Never rejects.
    */
   async #share(): Promise<void> {
     const {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The atomic operations on Redis, by folder. Each is a file in `lua/` whose header gives its
- * arguments, result and guarantee. Metrics use these names.
+ * Atomic. Each is a file in `lua/` whose header gives its arguments, result and guarantee. Metrics
+ * use these names.
  */
 export const OPERATIONS = {
   activity: ['begin_marks', 'ended', 'expire', 'mark_ended', 'touch', 'work'],
@@ -73,7 +73,7 @@ const INCLUDE = /^--- @include "(\w+)"$/;
 
 let scripts: readonly Script[] | undefined;
 
-/** Returns all operations with their includes. Reads the files once for each process. */
+/** Reads the files once for each process. */
 export const loadScripts = (): readonly Script[] =>
   (scripts ??= Object.entries(OPERATIONS).flatMap(([folder, operations]) =>
     operations.map((operation) => ({
@@ -82,7 +82,7 @@ export const loadScripts = (): readonly Script[] =>
     })),
   ));
 
-/** Returns a file's lines with each `include/<name>.lua` inserted once. */
+/** Inserts each `include/<name>.lua` once. */
 const resolved = (file: string, included: Set<string>): readonly string[] =>
   readFileSync(new URL(file, LUA), 'utf8')
     .split('\n')

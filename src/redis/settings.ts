@@ -1,4 +1,3 @@
-/** Connection settings of Redis. */
 export interface RedisSettings {
   /**
    * `redis://host:port` or `rediss://host:port` (TLS), without credentials. In cluster mode some of
@@ -7,9 +6,9 @@ export interface RedisSettings {
   readonly urls: readonly string[];
   readonly username?: string;
   readonly password?: string;
-  /** PEM of the CA of the server's certificate. If absent, Node's trusted CAs. */
+  /** PEM. If absent, Node's trusted CAs. */
   readonly ca?: string;
   readonly cluster: boolean;
-  /** Prefix of every key, so that several installations can share one Redis. */
+  /** Several installations can share one Redis. */
   readonly prefix: string;
 }

@@ -3,14 +3,14 @@ import type { Log } from '../contracts/log.ts';
 import { nodesOf, redisNodeClient, retryAfter, type RedisNode } from './connection.ts';
 import type { RedisSettings } from './settings.ts';
 
-/** A connection counts as dead after this silence, in ms. */
+/** A connection counts as dead after this silence. */
 const PING_MS = 2_000;
-/** Longest wait for a server that loads its data, in ms; then retried. */
+/** For a server that loads its data; then retried. */
 const CONNECT_MS = 5_000;
 
 export interface RedisSubscriptionDeps {
   readonly settings: RedisSettings;
-  /** Nodes found later. Every node of a cluster delivers all messages. */
+  /** Found later. Every node of a cluster delivers all messages. */
   readonly nodes: () => readonly RedisNode[];
   readonly log: Log;
   /** At least one. */
@@ -22,8 +22,8 @@ export interface RedisSubscriptionDeps {
 }
 
 /**
- * Subscribes to channels over separate connections. Each connection serves one subscription. Any
- * failure ends it, and the next attempt uses the next node after a growing pause.
+ * Each connection serves one subscription. Any failure ends it, and the next attempt uses the next
+ * node after a growing pause.
  */
 export class RedisSubscription {
   readonly #deps: RedisSubscriptionDeps;
@@ -36,12 +36,12 @@ export class RedisSubscription {
     this.#deps = deps;
   }
 
-  /** Whether messages are received now, as far as known. */
+  /** As far as known. */
   get stands(): boolean {
     return this.#stands;
   }
 
-  /** Subscribes, with retries. Resolves after the first attempt; never rejects. */
+  /** Resolves after the first attempt; never rejects. */
   async start(): Promise<void> {
     const first = await this.#begin(0);
     void this.#keep(first);
@@ -68,7 +68,7 @@ export class RedisSubscription {
     this.#client?.disconnect();
   }
 
-  /** Returns a subscribed connection; undefined after a failure. Never rejects. */
+  /** Undefined after a failure. Never rejects. */
   async #begin(attempt: number): Promise<Redis | undefined> {
     const { settings, nodes, channels, heard, log } = this.#deps;
     const all = [...nodesOf(settings), ...nodes()];
@@ -97,7 +97,7 @@ export class RedisSubscription {
     }
   }
 
-  /** Keeps the connection active, and resolves once it is closed. */
+  /** Keeps the connection active until it is closed. */
   async #untilItFails(client: Redis): Promise<void> {
     client.once('close', () => {
       this.#wake();

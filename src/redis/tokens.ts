@@ -9,10 +9,7 @@ import { tokensAllTaken, tooManyTokens } from '../model/limit-refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/**
- * One-time tokens that any replica can redeem. Redis stores only hashes, so that nobody can redeem
- * tokens by reading Redis.
- */
+/** Redis stores only hashes, so reading Redis gives nobody a token. */
 export const redisTokens = ({ link, keys }: RedisPlace): Tokens => {
   const names = [keys.tokens, keys.tokenTimes, keys.tokenCounts];
   return {

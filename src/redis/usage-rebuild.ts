@@ -15,33 +15,30 @@ export interface UsageRebuildDeps {
   readonly clock: Clock;
   readonly replica: string;
   readonly usage: UsageRecords;
-  /** Live replicas, which share the work. */
+  /** They share the work. */
   readonly replicas: () => readonly string[];
   readonly waitMs: number;
 }
 
-/** Most tenants rebuilt at one time. */
+/** At one time. */
 const MOST_TENANTS = 20_000;
-/** Calls sent to Redis together: some milliseconds of the event loop. */
+/** Some ms of the event loop. */
 const AT_ONCE = 64;
-/** Tenants whose waits end within this time in ms are read together. */
+/** Tenants whose waits end within this time are read together. */
 const TOGETHER_MS = 250;
 
 interface Rebuild {
   readonly tenant: Tenant;
-  /** Whether a caller waits for it. */
+  /** A caller waits for it. */
   readonly isAsked: boolean;
-  /**
-   * Set when the rebuild begins: the time from which records may be read, and the token that ends
-   * it.
-   */
+  /** Records may be read from `dueAt`; the token ends the rebuild. */
   begun?: { readonly dueAt: number; readonly token: string };
 }
 
 /**
- * Rebuilds tenants' usage from the records, many at a time: if one is missing, others most likely
- * are too. They share one wait and one read of the records. Each replica rebuilds its share, after
- * tenants that callers wait for.
+ * Rebuilds many tenants at a time: if one is missing, others most likely are too. They share one
+ * wait and one read of the records. Each replica rebuilds its share, after tenants that callers
+ * wait for.
  */
 export class UsageRebuild {
   readonly #deps: UsageRebuildDeps;
@@ -54,10 +51,7 @@ export class UsageRebuild {
     this.#deps = deps;
   }
 
-  /**
-   * Starts the rebuild of a tenant's usage in the background. After a failure, the next caller
-   * starts it again. Never throws.
-   */
+  /** After a failure, the next caller starts it again. Never throws. */
   expect(tenant: Tenant): void {
     if (!this.#add(tenant, true) || this.#beginning) return;
     this.#beginning = true;
@@ -76,18 +70,18 @@ export class UsageRebuild {
   async #begin(): Promise<void> {
     await Promise.resolve(); // callers of the same turn are served together
     let lacking = await this.#beginAdded();
-    // Then other tenants, while any is missing.
+    // Other tenants, while any is missing.
     const others =
       lacking === 0 ? [] : [...this.#deps.usage.tenants()].filter((tenant) => this.#isOurs(tenant));
     for (let at = 0; at < others.length && lacking > 0; at += AT_ONCE) {
       for (const tenant of others.slice(at, at + AT_ONCE)) this.#add(tenant, false);
       lacking = await this.#beginAdded();
     }
-    while (this.#notBegun().length > 0) await this.#beginAdded(); // tenants added in the meantime
+    while (this.#notBegun().length > 0) await this.#beginAdded(); // tenants added since
     this.#beginning = false;
   }
 
-  /** Starts pending rebuilds; returns the number of missing tenants. */
+  /** Returns the number of missing tenants. */
   async #beginAdded(): Promise<number> {
     let lacking = 0;
     for (let next = this.#notBegun(); next.length > 0; next = this.#notBegun()) {
@@ -129,7 +123,6 @@ export class UsageRebuild {
     return at < 0 || shardOf(tenantKey(tenant)) % all.length === at;
   }
 
-  /** Reads the records once the earliest waits are over. */
   #arm(): void {
     const dues = [...this.#rebuilds.values()].flatMap(({ begun }) => (begun ? [begun.dueAt] : []));
     this.#cancel?.();
@@ -151,7 +144,7 @@ export class UsageRebuild {
     const due = [...this.#rebuilds.values()]
       .filter(({ begun }) => begun !== undefined && begun.dueAt <= clock.now())
       .toSorted((one, other) => Number(other.isAsked) - Number(one.isAsked));
-    // A few tenants with waiting callers are read first, by themselves.
+    // Tenants with waiting callers are read first, by themselves.
     const asked = due.findIndex(({ isAsked }) => !isAsked);
     const apart = asked > 0 && asked <= AT_ONCE ? asked : 0;
     try {

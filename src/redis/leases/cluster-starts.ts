@@ -5,7 +5,6 @@ import {
 } from '../../contracts/coordination/cluster-starts.ts';
 import type { RedisPlace } from '../redis-link.ts';
 
-/** The linked start of each worker cluster, over all replicas of the manager. */
 export const redisClusterStarts = ({ link, keys }: RedisPlace, replica: string): ClusterStarts => ({
   holdStarts: async (asked) => {
     const [, ...answer] = await link.run(

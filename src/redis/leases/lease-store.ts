@@ -5,58 +5,50 @@ import { SHARDS } from '../../model/shards.ts';
 import type { Keys } from '../keys.ts';
 import type { RedisLink } from '../redis-link.ts';
 
-/** Lifetime of a lock without extension, in ms. */
+/** In ms, without extension. */
 export const LEASE_TTL_MS = 4_000;
-/**
- * A replica counts as dead after this, slightly before its locks end, so that others can take them
- * at once.
- */
+/** Slightly before its locks end, so that others can take them at once. */
 export const REPLICA_DEAD_MS = 3_500;
 
-/** How a replica takes part in leases. Others do not wait for a replica that takes none. */
+/** Others do not wait for a replica that takes none. */
 export type LeasePart = 'takes' | 'lives' | 'leaves';
 
-/** The state of all shards in Redis. */
 export interface LeaseReport {
-  /** Live replicas, sorted. */
+  /** Sorted. */
   readonly replicas: readonly string[];
-  /** Live replicas that take leases. */
   readonly takers: readonly string[];
-  /** Holder and value of each lock, by shard. Free shards are missing. */
+  /** By shard. Free shards are missing. */
   readonly locks: ReadonlyMap<number, { readonly replica: string; readonly value: string }>;
 }
 
-/** An acquired lock. */
 export interface ShardLock {
-  /** Higher than the epoch of every earlier lock of the shard. */
+  /** Higher than every earlier epoch of the shard. */
   readonly epoch: number;
   readonly value: string;
-  /** Releases the shard. Rejects if the outcome is uncertain. */
+  /** Rejects if the outcome is uncertain. */
   unlock(): Promise<void>;
 }
 
-/**
- * Lease operations on Redis. Every call ends within seconds, and rejects if Redis does not answer.
- */
+/** Every call ends within seconds, and rejects if Redis does not answer. */
 export interface LeaseStore {
   /**
-   * Heartbeat: reports this replica alive and extends its locks, given as values by shard. Removes
-   * its other locks.
+   * Reports this replica alive, extends the locks with these values by shard, and removes its
+   * others.
    */
   beat(part: LeasePart, held: ReadonlyMap<number, string>): Promise<LeaseReport>;
-  /** Locks a shard; undefined if it is taken. */
+  /** Undefined if it is taken. */
   lock(shard: number): Promise<ShardLock | undefined>;
 }
 
 export interface RedisLeaseStoreDeps {
-  /** A separate connection, so that claims do not delay extensions. */
+  /** Separate, so that claims do not delay extensions. */
   readonly link: RedisLink;
   readonly keys: Keys;
   readonly log: Log;
   readonly replica: string;
 }
 
-/** Takes and releases locks by redlock. Extends all of them in the same script as the heartbeat. */
+/** Extends all locks in the same script as the heartbeat. */
 export class RedisLeaseStore implements LeaseStore {
   readonly #deps: RedisLeaseStoreDeps;
   readonly #locks: NamedLocks;
@@ -113,7 +105,7 @@ export class RedisLeaseStore implements LeaseStore {
   }
 }
 
-/** Locks whose value names their holder: the name, a space, and a unique part. */
+/** The value is the holder's name, a space, and a unique part. */
 class NamedLocks extends Redlock {
   readonly #replica: string;
 
@@ -130,5 +122,5 @@ class NamedLocks extends Redlock {
   }
 }
 
-/** Returns '' for a lock without a holder's name. */
+/** '' without a holder's name. */
 const replicaOf = (value: string): string => value.slice(0, Math.max(0, value.lastIndexOf(' ')));

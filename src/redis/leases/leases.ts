@@ -3,23 +3,20 @@ import type { Log } from '../../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
 import { ShardView } from './shard-view.ts';
 
-/** Interval of heartbeats in ms. Each heartbeat extends the held leases. */
+/** In ms. */
 const BEAT_MS = 1_300;
-/**
- * Interval of heartbeats in ms while a shard is free or moves to this replica, or while Redis does
- * not answer.
- */
+/** While a shard is free or moves here, or Redis does not answer. */
 const SOON_MS = 250;
-/** A lease ends this many ms earlier here than in Redis, since clocks run at different speeds. */
+/** Clocks run at different speeds. */
 const DRIFT_MS = 100;
-/** How long this replica may keep a shard that moves to another one, in ms; then it is lost. */
+/** A shard that moves to another replica is lost then. */
 const HAND_OVER_MS = 5_000;
-/** How long a shard is not offered again to a replica that did not take it. */
+/** A replica that did not take a shard is not offered it again for this time. */
 const KEEP_MS = 30_000;
 
 /**
- * Monotonic time in ms, and timers that return a function to cancel them. Time must run on while
- * the process is stopped (SIGSTOP), so that no lease outlives such a stop.
+ * Monotonic ms. Must run on while the process is stopped (SIGSTOP), so that no lease outlives such
+ * a stop.
  */
 export interface LeaseTime {
   now(): number;
@@ -29,7 +26,6 @@ export interface LeaseTime {
 export interface RedisLeasesDeps {
   readonly store: LeaseStore;
   readonly log: Log;
-  /** This replica's name. */
   readonly replica: string;
   readonly time?: LeaseTime;
 }
@@ -37,19 +33,18 @@ export interface RedisLeasesDeps {
 interface Held extends Lease {
   readonly shard: number;
   readonly lock: ShardLock;
-  /** In ms of the monotonic clock. */
+  /** Monotonic. */
   until: number;
-  /** The chosen replica that did not take the shard, and until when not to offer it again. */
+  /** It did not take the shard, and is not offered it until then. */
   readonly insteadOf: string | undefined;
   readonly keptUntil: number;
-  /** Since when another replica is chosen for it. */
+  /** Another replica is chosen since then. */
   wantedSince: number | undefined;
 }
 
 /**
- * Takes and keeps the shards' leases; each is a lock in Redis. Each round sends a heartbeat that
- * extends the held leases and shows free shards, then takes its due ones. Takes leases only while
- * somebody follows them.
+ * Each round sends a heartbeat that extends the held leases and shows free shards, then takes its
+ * due ones. Takes leases only while somebody follows them.
  */
 export class RedisLeases implements Leases {
   readonly #deps: RedisLeasesDeps;
@@ -75,7 +70,7 @@ export class RedisLeases implements Leases {
     this.#soon();
   }
 
-  /** Resolves when no call is running; held leases then expire. */
+  /** Held leases then expire. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#left = true;
@@ -137,7 +132,7 @@ export class RedisLeases implements Leases {
     return this.#view.holders;
   }
 
-  /** Starts a round now, or after the running one. */
+  /** Now, or after the running round. */
   #soon(): void {
     if (!this.#running) return;
     this.#hurries = true;
@@ -168,7 +163,7 @@ export class RedisLeases implements Leases {
       });
   }
 
-  /** Returns the delay until the next round in ms. Rejects if Redis does not answer. */
+  /** Returns the delay until the next round. Rejects if Redis does not answer. */
   async #goRound(): Promise<number> {
     this.#loseWhatIsOver();
     await this.#beat();
@@ -206,9 +201,7 @@ export class RedisLeases implements Leases {
     }
   }
 
-  /**
-   * Reports once that a shard moves to another replica. The lease stays held until it is released.
-   */
+  /** Reports once. The lease stays held until it is released. */
   #offer(): void {
     const now = this.#time.now();
     for (const held of [...this.#held.values()]) {
@@ -280,7 +273,7 @@ export class RedisLeases implements Leases {
     for (const listener of [...this.#listeners]) this.#report(listener, report);
   }
 
-  /** Shields the other listeners from one that throws. */
+  /** One listener may throw. */
   #report(listener: LeaseListener, report: (listener: LeaseListener) => void): void {
     try {
       report(listener);
