@@ -1,4 +1,3 @@
-/** Refills at `perSecond`, up to `most`. */
 export interface AllowanceTerms {
   readonly perSecond: number;
   readonly most: number;
@@ -24,13 +23,13 @@ export class Allowance {
     this.#left -= amount;
   }
 
-  /** Time in ms until the debt is paid; 0 without debt. */
+  /** 0 without debt. */
   waitMs(now: number): number {
     this.#refill(now);
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1_000) / this.#terms.perSecond);
   }
 
-  /** Whether the bucket is full, so that it equals a new bucket. */
+  /** It then equals a new bucket. */
   isFull(now: number): boolean {
     this.#refill(now);
     return this.#left >= this.#terms.most;
@@ -45,7 +44,7 @@ export class Allowance {
 
 const MOST_NAMES = 10_000;
 
-/** An allowance per name; remembers the 10,000 most recently used names. */
+/** Remembers the 10,000 most recently used names. */
 export class Allowances {
   readonly #terms: AllowanceTerms;
   readonly #ofName = new Map<string, Allowance>();
@@ -66,7 +65,6 @@ export class Allowances {
     return allowance;
   }
 
-  /** Undefined if nothing was spent recently. */
   known(name: string): Allowance | undefined {
     return this.#ofName.get(name);
   }

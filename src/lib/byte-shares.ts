@@ -1,13 +1,10 @@
 export interface ByteBounds {
-  /** Most bytes of all tenants together. */
+  /** All tenants together. */
   readonly totalBytes: number;
-  /** Most bytes of one tenant. */
   readonly tenantBytes: number;
 }
 
-/**
- * Counts the bytes kept for each tenant, and selects the tenant whose oldest data must be evicted.
- */
+/** Counts bytes by tenant, and selects whose oldest data must be evicted. */
 export class ByteShares {
   readonly #bounds: ByteBounds;
   readonly #ofTenant = new Map<string, number>();
@@ -17,7 +14,7 @@ export class ByteShares {
     this.#bounds = bounds;
   }
 
-  /** Adds to the tenant's bytes; a negative number subtracts. */
+  /** May be negative. */
   add(tenant: string, bytes: number): void {
     this.#total += bytes;
     const own = (this.#ofTenant.get(tenant) ?? 0) + bytes;
@@ -25,10 +22,7 @@ export class ByteShares {
     else this.#ofTenant.delete(tenant);
   }
 
-  /**
-   * Returns the tenant whose oldest data must go: this tenant if it exceeds its own limit, else the
-   * largest tenant if all together exceed theirs.
-   */
+  /** This tenant if it exceeds its own limit, else the largest if all together exceed theirs. */
   over(tenant: string): string | undefined {
     if ((this.#ofTenant.get(tenant) ?? 0) > this.#bounds.tenantBytes) return tenant;
     if (this.#total <= this.#bounds.totalBytes) return undefined;

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** Hashes content to 32 hex digits, independent of the order of fields. */
+/** 32 hex digits, independent of the order of fields. */
 export const contentHash = (value: unknown): string =>
   createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32);
 
-/**
- * Equal content gives the same text, independent of the order of fields and of the store, if the
- * store keeps valid Unicode.
- */
+/** Independent of the order of fields. */
 export const canonicalJson = (value: unknown): string => JSON.stringify(inOrder(value));
 
 const inOrder = (value: unknown): unknown => {

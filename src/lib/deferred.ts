@@ -1,7 +1,4 @@
-/**
- * A promise with its resolve and reject functions. A rejection without a listener is not an
- * unhandled rejection.
- */
+/** A rejection without a listener is not an unhandled rejection. */
 export class Deferred<T> {
   readonly promise: Promise<T>;
   #resolve: (value: T) => void = () => {};

@@ -1,27 +1,24 @@
 export interface FairSlotsLimits {
-  /** Most concurrent tasks. Called each time, because the setting may change. */
+  /** Called each time, because the setting may change. */
   readonly most: () => number;
-  /** Most concurrent tasks of one tenant, given the limit `most` for all. */
+  /** Given the limit `most` for all. */
   readonly mostOfTenant: (most: number) => number;
-  /** Most waiting tasks, of all tenants and of one tenant. */
+  /** All tenants together, and one. */
   readonly mostWaiting: number;
   readonly mostWaitingOfTenant: number;
 }
 
-/** Options of a wait for a slot. */
 export interface TurnTerms {
-  /** Error if too many tasks wait. */
+  /** If too many tasks wait. */
   readonly full: () => Error;
-  /** Error if the wait took too long; defaults to `full`. */
+  /** If the wait took too long; defaults to `full`. */
   readonly late?: () => Error;
   /**
-   * Calls back when the wait is too long; returns a function that cancels this. Absent to wait
-   * without limit.
+   * Calls back when the wait is too long; returns a function that cancels this. Absent: no limit.
    */
   readonly until?: (late: () => void) => () => void;
 }
 
-/** A deadline for the wait, by a timer of the process. */
 export const within =
   (ms: number): NonNullable<TurnTerms['until']> =>
   (late) => {
@@ -29,18 +26,17 @@ export const within =
     return () => clearTimeout(timer);
   };
 
-/** Called when the task gets its slot, with an idempotent function that releases the slot. */
+/** `release` is idempotent. */
 export type Begin = (release: () => void) => void;
 
 /**
- * A few slots that tenants share, round robin over tenants, and first come first served within a
- * tenant. However many tasks one tenant has, every other tenant's next task waits for only one
- * slot. If the limit per tenant is lower than the total, no tenant can hold all slots, so hung
- * tasks only block their own tenant.
+ * Slots that tenants share, round robin over tenants, and first come first served within one. A
+ * tenant's next task waits for only one slot. With a limit per tenant below the total, hung tasks
+ * only block their own tenant.
  */
 export class FairSlots {
   readonly #limits: FairSlotsLimits;
-  /** By tenant, longest wait first. Tenants without waiting tasks are removed. */
+  /** Longest wait first. No set is empty. */
   readonly #waiting = new Map<string, Set<Begin>>();
   readonly #underWayOf = new Map<string, number>();
   #underWay = 0;
@@ -51,14 +47,13 @@ export class FairSlots {
     this.#limits = limits;
   }
 
-  /** Number of slots in use. */
   get underWay(): number {
     return this.#underWay;
   }
 
   /**
-   * Begins the task, at once if a slot is free. Returns a function that withdraws a waiting task.
-   * Returns undefined, without any effect, if too many tasks wait. `begin` must not throw.
+   * Begins at once if a slot is free. The returned function withdraws a waiting task; undefined if
+   * too many wait. `begin` must not throw.
    */
   request(tenant: string, begin: Begin): (() => void) | undefined {
     const own = this.#waiting.get(tenant);
@@ -80,10 +75,7 @@ export class FairSlots {
     };
   }
 
-  /**
-   * Resolves with a function that releases the slot, once the task gets one. Rejects with `full` if
-   * too many tasks wait, and with `late` if the wait takes too long.
-   */
+  /** Resolves with a function that releases the slot. Rejects with `full` or `late`. */
   take(tenant: string, { full, late = full, until }: TurnTerms): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const callOff = until?.(() => {
@@ -101,7 +93,7 @@ export class FairSlots {
   }
 
   #serve(): void {
-    // called by a task that ended as soon as it began: the loop continues with the next task
+    // called by a task that ended as soon as it began: the loop continues
     if (this.#isServing) return;
     this.#isServing = true;
     for (let next = this.#next(); next; next = this.#next()) {
@@ -117,7 +109,7 @@ export class FairSlots {
     this.#isServing = false;
   }
 
-  /** Passes over at most as many tenants as there are slots, because each of those holds a slot. */
+  /** Passes over at most as many tenants as there are slots, because each of those holds one. */
   #next(): [tenant: string, begin: Begin] | undefined {
     if (this.#underWay >= this.#limits.most()) return undefined;
     for (const [tenant, [first]] of this.#waiting)

@@ -1,4 +1,4 @@
-/** Formats a path within a document for people: `spec.containers[0].name`; empty for the whole. */
+/** `spec.containers[0].name`; empty for the whole. */
 export const fieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (above, part) =>

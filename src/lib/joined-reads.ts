@@ -1,24 +1,20 @@
-/** Time in ms after which a new read no longer waits for the current read. */
+/** A new read then no longer waits for the current one. */
 const PATIENCE_MS = 50;
 
 interface Flight {
-  /** Settles when the read in progress ends, or has taken too long. */
+  /** The read ends, or has taken too long. */
   readonly givesWay: Promise<void>;
   next: Promise<unknown> | undefined;
 }
 
 /**
- * Combines concurrent reads of the same data. While a read is in progress, all callers share the
- * next read, which begins after it ends, or 50 ms after it began. So no caller gets data from
- * before its call. One read is in progress at a time, or a few if reads are slow.
+ * While a read is in progress, all callers share the next, which begins after it ends, or 50 ms
+ * after it began. So no caller gets data from before its call.
  */
 export class JoinedReads {
   readonly #flights = new Map<string, Flight>();
 
-  /**
-   * Resolves with the result of a `read` that began after this call, perhaps by another caller with
-   * the same key. Rejects like `read`.
-   */
+  /** Its `read` began after this call, perhaps by another caller with the same key. */
   read<T>(key: string, read: () => Promise<T>): Promise<T> {
     const flight = this.#flights.get(key);
     if (!flight) return this.#begin(key, read);

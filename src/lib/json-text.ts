@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 
-/** Bytes of text per conversion to JSON. */
+/** Per conversion. */
 const PIECE = 32 << 10;
 const LONGEST_CHARACTER = 4;
 
-/** Extra bytes of each character below 128 in JSON. */
+/** For each character below 128. */
 const ESCAPES = Uint8Array.from({ length: 256 }, (_, code) =>
   code < 128 ? JSON.stringify(String.fromCharCode(code)).length - 3 : 0,
 );
 
 /**
- * Number of bytes in a JSON string, or a few more if the text begins or ends within a character.
- * Does not build the JSON, because tenants print megabytes.
+ * Bytes in a JSON string, or a few more if the text is cut within a character. Does not build the
+ * JSON, because tenants print megabytes.
  */
 export const jsonLength = (bytes: Buffer): number => {
   let length = isUtf8(bytes) ? bytes.length : lengthMended(bytes);
@@ -19,7 +19,7 @@ export const jsonLength = (bytes: Buffer): number => {
   return length;
 };
 
-/** Number of bytes after U+FFFD replaces invalid UTF-8. */
+/** After U+FFFD replaces invalid UTF-8. */
 const lengthMended = (bytes: Buffer): number => {
   let length = 0;
   for (const piece of piecesOf(bytes)) length += Buffer.byteLength(piece.toString('utf8'));
@@ -27,8 +27,8 @@ const lengthMended = (bytes: Buffer): number => {
 };
 
 /**
- * Text as bytes, which can be written as a JSON value without building one large string. Invalid
- * UTF-8 becomes U+FFFD. `cut`: omits the last character if it is incomplete.
+ * Written as a JSON value without one large string. Invalid UTF-8 becomes U+FFFD. `cut`: omits an
+ * incomplete last character.
  */
 export class TextBytes {
   readonly bytes: Buffer;
@@ -43,7 +43,7 @@ export class TextBytes {
     return this.#decode(this.bytes, this.#cut);
   }
 
-  /** The JSON string, as `JSON.stringify` would make it, in pieces of at most some hundred KB. */
+  /** As `JSON.stringify` would make it, in pieces of at most some hundred KB. */
   *json(): Generator<Buffer, void, undefined> {
     yield QUOTE;
     let done = 0;
@@ -71,7 +71,7 @@ function* piecesOf(bytes: Buffer): Generator<Buffer, void, undefined> {
   }
 }
 
-/** Returns the last position up to `end` that does not split a character. */
+/** Up to `end`, without splitting a character. */
 const betweenCharacters = (bytes: Buffer, end: number): number => {
   for (let at = end; at > end - LONGEST_CHARACTER; at -= 1)
     if (!isContinuation(bytes[at] ?? 0)) return at;

@@ -1,7 +1,4 @@
-/**
- * The last lines whose text fits in `limitBytes`. Always includes the last line, truncated at its
- * start if necessary.
- */
+/** Always includes the last line, if necessary without its start. */
 export const lastWithin = <Line extends { readonly text: Buffer }>(
   lines: readonly Line[],
   limitBytes: number,

@@ -1,4 +1,4 @@
-/** An entry of an index, ordered by time, then by id. */
+/** Ordered by time, then by id. */
 export interface OrderedEntry {
   readonly at: number;
   readonly id: string;
@@ -8,9 +8,8 @@ export interface OrderedEntry {
 const MOST_IN_BLOCK = 512;
 
 /**
- * A sorted set of ids, oldest first, in sorted blocks that are never empty. Adding at the end and
- * reading at either end cost O(page). Adding or removing elsewhere costs O(log n) and a move within
- * one block.
+ * Oldest first, in sorted blocks that are never empty. Adding at the end and reading at either end
+ * cost O(page); other changes cost O(log n) and a move within one block.
  */
 export class OrderedIndex {
   readonly #blocks: OrderedEntry[][] = [];
@@ -25,7 +24,7 @@ export class OrderedIndex {
     return this.#size;
   }
 
-  /** False if the entry already exists. */
+  /** False if the entry exists. */
   add(entry: OrderedEntry): boolean {
     const last = this.#blocks.at(-1);
     const newest = last?.at(-1);
@@ -71,7 +70,7 @@ export class OrderedIndex {
     for (let number = last; number >= 0; number--) {
       const block = this.#blocks[number] ?? []; // empty after the last block
       const from = number === last ? end : block.length;
-      for (let at = from - 1; at >= 0; at--) yield block[at]!; // at is in range
+      for (let at = from - 1; at >= 0; at--) yield block[at]!;
     }
   }
 
@@ -85,10 +84,7 @@ export class OrderedIndex {
     return found;
   }
 
-  /**
-   * Lists the entries after `entry`, oldest first, or from the oldest if it is undefined. `entry`
-   * need not be in the index.
-   */
+  /** Oldest first, from the start if undefined. `entry` need not be in the index. */
   after(entry: OrderedEntry | undefined, most: number): readonly OrderedEntry[] {
     if (!entry) return this.oldest(most);
     const found: OrderedEntry[] = [];
@@ -99,7 +95,6 @@ export class OrderedIndex {
       later < this.#blocks.length && found.length < most;
       later++, from = 0
     ) {
-      // later is in range
       found.push(...this.#blocks[later]!.slice(from, from + most - found.length));
     }
     return found;
@@ -110,40 +105,37 @@ export class OrderedIndex {
     const ids: string[] = [];
     let skipped = offset;
     for (let number = this.#blocks.length - 1; number >= 0 && ids.length < limit; number--) {
-      const block = this.#blocks[number]!; // number is in range
+      const block = this.#blocks[number]!;
       for (let at = block.length - 1 - skipped; at >= 0 && ids.length < limit; at--)
-        ids.push(block[at]!.id); // at is in range
+        ids.push(block[at]!.id);
       skipped = Math.max(0, skipped - block.length);
     }
     return ids;
   }
 
-  /** Number of entries newer than `entry`, which need not be in the index. */
+  /** `entry` need not be in the index. */
   newerThan(entry: OrderedEntry): number {
     const { number, block, at, isThere } = this.#placeOf(entry);
     let newer = block.length - at - (isThere ? 1 : 0);
     for (let later = number + 1; later < this.#blocks.length; later++)
-      newer += this.#blocks[later]!.length; // later is in range
+      newer += this.#blocks[later]!.length;
     return newer;
   }
 
-  /** Ids of the oldest entries, oldest first. */
+  /** Oldest first. */
   ids(most: number): readonly string[] {
     return this.oldest(most).map((entry) => entry.id);
   }
 
-  /**
-   * Finds the position of the entry, existing or not: in the first block that does not end before
-   * it.
-   */
+  /** In the first block that does not end before the entry, existing or not. */
   #placeOf(entry: OrderedEntry): Place {
     const number = firstFrom(
       this.#blocks.length,
       (n) => compare(this.#blocks[n]!.at(-1)!, entry) >= 0,
-    ); // n is in range, no block is empty
+    );
     const block = this.#blocks[number];
     if (!block) return { number, block: [], at: 0, isThere: false };
-    const at = firstFrom(block.length, (n) => compare(block[n]!, entry) >= 0); // n is in range
+    const at = firstFrom(block.length, (n) => compare(block[n]!, entry) >= 0);
     // the block does not end before it
     return { number, block, at, isThere: compare(block[at]!, entry) === 0 };
   }
@@ -210,10 +202,7 @@ interface Place {
   readonly isThere: boolean;
 }
 
-/**
- * The first number below `count` for which `isSo` holds, and holds from then on; `count` if there
- * is no such number.
- */
+/** `isSo` holds from the returned number on; `count` if it never holds. */
 const firstFrom = (count: number, isSo: (n: number) => boolean): number => {
   let low = 0;
   let high = count;

@@ -5,13 +5,12 @@ interface Counted<Kind extends string> {
 }
 
 /**
- * Limits concurrent work by keys of several kinds, for instance per sandbox and per tenant. Callers
- * never wait; use FairSlots for that.
+ * By keys of several kinds, such as sandbox and tenant. Callers never wait; use FairSlots for that.
  */
 export class Permits<Kind extends string> {
   readonly #kinds: readonly Counted<Kind>[];
 
-  /** `most`: the limits, in the order of their checks. */
+  /** In the order of their checks. */
   constructor(most: Readonly<Record<Kind, number>>) {
     this.#kinds = (Object.entries(most) as [Kind, number][]).map(([kind, limit]) => ({
       kind,
@@ -20,10 +19,7 @@ export class Permits<Kind extends string> {
     }));
   }
 
-  /**
-   * Returns the first kind whose key is at its limit, with that limit; undefined if all have
-   * permits left.
-   */
+  /** Undefined if all have permits left. */
   full(keys: Readonly<Record<Kind, string>>): Pick<Counted<Kind>, 'kind' | 'most'> | undefined {
     return this.#kinds.find((counted) => isFull(counted, keys[counted.kind]));
   }
@@ -33,8 +29,8 @@ export class Permits<Kind extends string> {
   }
 
   /**
-   * Takes one permit of each kind. Returns an idempotent function that releases them. If one kind
-   * is full, takes none and throws the error from `refuse`.
+   * One of each kind. The returned function is idempotent. If one kind is full, takes none and
+   * throws the error from `refuse`.
    */
   take(
     keys: Readonly<Record<Kind, string>>,

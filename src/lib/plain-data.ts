@@ -5,7 +5,7 @@
 export const getOwn = <T>(entries: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(entries, name) ? entries[name] : undefined;
 
-/** Compares JSON-like data. An undefined field equals an absent field. */
+/** An undefined field equals an absent one. */
 export const isSameData = (one: unknown, other: unknown): boolean => {
   if (!isObject(one) || !isObject(other)) return Object.is(one, other);
   if (one === other) return true;
@@ -21,10 +21,7 @@ export const isSameData = (one: unknown, other: unknown): boolean => {
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/**
- * Returns the object without its undefined fields, so that a spread does not overwrite other values
- * with undefined.
- */
+/** A spread then overwrites nothing with undefined. */
 export const omitUndefined = <T extends object>(values: T): Given<T> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>;
 

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Writes a file atomically. Only this user can access the file and its folder. */
+/** Atomic. Only this user can access the file and its folder. */
 export const writePrivate = (file: string, text: string): void => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   chmodSync(dirname(file), 0o700);
@@ -25,7 +25,7 @@ export const writePrivate = (file: string, text: string): void => {
   syncFolder(dirname(file));
 };
 
-/** Otherwise a power failure could lose the file, but not the keys that need it. */
+/** A power failure could lose the file, but not the keys that need it. */
 const syncFolder = (folder: string): void => {
   const descriptor = openSync(folder, 'r');
   try {

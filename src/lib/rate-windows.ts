@@ -2,18 +2,17 @@ const MOST_NAMES = 10_000;
 
 export interface Counted {
   readonly within: boolean;
-  /** Time until the window ends; 0 within the limit. */
+  /** 0 within the limit. */
   readonly retryAfterMs: number;
 }
 
 /**
- * Counts by name in windows that begin with the first call. A name's kind is its text before the
- * first slash; the code defines a few kinds. Keeps at most 10,000 names per kind, and evicts the
- * window that began first.
+ * Windows begin with the first call. A name's kind is its text before the first slash. Keeps at
+ * most 10,000 names per kind, and evicts the window that began first.
  */
 export class RateWindows {
   readonly #clock: { now(): number };
-  /** Windows by kind, in the order of their start. */
+  /** In the order of their start. */
   readonly #kinds = new Map<string, Windows>();
 
   constructor(clock: { now(): number }) {

@@ -1,4 +1,4 @@
-/** Keeps the most recently added items, up to a limit. */
+/** Evicts the least recently added. */
 export class RecentSet {
   readonly #most: number;
   readonly #items = new Set<string>();

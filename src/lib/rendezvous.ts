@@ -1,7 +1,4 @@
-/**
- * Assigns the key to one candidate (rendezvous hashing). When a candidate joins or leaves, only its
- * own keys move. Undefined without candidates.
- */
+/** When a candidate joins or leaves, only its own keys move. Undefined without candidates. */
 export const rendezvous = (key: string, candidates: readonly string[]): string | undefined => {
   let best: string | undefined;
   let highest = -1;
@@ -13,7 +10,7 @@ export const rendezvous = (key: string, candidates: readonly string[]): string |
   return best;
 };
 
-/** FNV-1a of 32 bits, with mixed bits, because names may differ only in their last letter. */
+/** FNV-1a of 32 bits, mixed, because names may differ only in their last letter. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -6,7 +6,7 @@ export interface SharedReadsDeps<T> {
 const EVERY_MS = 250;
 const MOST_KEYS = 10_000;
 
-/** Uncached reads, at most one per key in 250 ms; callers share the next read. */
+/** At most one read per key in 250 ms; callers share the next. */
 export class SharedReads<T> {
   readonly #deps: SharedReadsDeps<T>;
   readonly #next = new Map<string, Promise<T | undefined>>();
@@ -16,7 +16,7 @@ export class SharedReads<T> {
     this.#deps = deps;
   }
 
-  /** Returns the state after this call began. Rejects like the read. */
+  /** Never from before this call. Rejects like the read. */
   read(key: string): Promise<T | undefined> {
     const waiting = this.#next.get(key);
     if (waiting) return waiting;

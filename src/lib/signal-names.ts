@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-/** By signal number on Linux; a shell's exit code is 128 plus the number. */
+/** By number on Linux; a shell's exit code is 128 more. */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'HUP',
   2: 'INT',
@@ -22,9 +22,7 @@ const NAMES: Readonly<Record<number, string>> = {
   31: 'SYS',
 };
 
-/** Returns the number of a signal such as `KILL`, as text. */
 export const signalNumber = (name: string): string =>
   String(constants.signals[`SIG${name}` as NodeJS.Signals]);
 
-/** The signal that an exit code stands for, if any. */
 export const signalOf = (exitCode: number): string | undefined => NAMES[exitCode - 128];

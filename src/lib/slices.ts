@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Divides long work into slices, and yields to the event loop between them. */
+/** Yields to the event loop between slices. */
 export class Slices {
   readonly #longestMs: number;
   #began = performance.now();
@@ -9,7 +9,7 @@ export class Slices {
     this.#longestMs = longestMs;
   }
 
-  /** Whether the slice is used up; the caller must then await `next`. */
+  /** The caller must then await `next`. */
   get usedUp(): boolean {
     return performance.now() - this.#began >= this.#longestMs;
   }

@@ -1,7 +1,4 @@
-/**
- * Finds a thread's program: the module beside the calling module, built or not. Threads do not
- * inherit a loader for TypeScript, so it is registered first if Node needs one.
- */
+/** The module beside the caller, built or not. Threads inherit no loader for TypeScript. */
 export const threadModule = (name: string, beside: string): URL => {
   if (!beside.endsWith('.ts')) return new URL(`${name}.js`, beside);
   const source = new URL(`${name}.ts`, beside);

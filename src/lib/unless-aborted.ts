@@ -1,7 +1,4 @@
-/**
- * Settles like the work, or rejects with the signal's reason at an abort. Ignores the work's later
- * result.
- */
+/** Rejects with the signal's reason at an abort, and ignores the work's later result. */
 export const unlessAborted = async <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   let abort = (): void => {};
   const aborted = new Promise<never>((_, reject) => {

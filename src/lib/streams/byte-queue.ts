@@ -1,15 +1,15 @@
-/** Minimum length of pieces that are kept without copying. */
+/** Pieces this long are kept without copying. */
 const LONG = 4_096;
 const FIRST_BLOCK = 1_024;
 const LONGEST_BLOCK = 16_384;
 
 /**
- * A queue of bytes. Joins short pieces by copying: a sandbox may print single bytes, and each piece
- * would cost a hundred bytes, and keep its source buffer.
+ * Joins short pieces by copying: a sandbox may print single bytes, and each piece would keep its
+ * source buffer.
  */
 export class ByteQueue {
   readonly #blocks: Buffer[] = [];
-  /** The last block, filled up to `#filled`. */
+  /** Filled up to `#filled`. */
   #open = Buffer.alloc(0);
   #filled = 0;
 
@@ -31,13 +31,11 @@ export class ByteQueue {
     this.#filled += bytes.length;
   }
 
-  /** Removes and returns the first block; undefined if the queue is empty. */
   shift(): Buffer | undefined {
     if (this.#blocks.length === 0) this.#seal();
     return this.#blocks.shift();
   }
 
-  /** Removes and returns all bytes. */
   takeAll(): Buffer {
     this.#seal();
     const [first = Buffer.alloc(0), ...others] = this.#blocks.splice(0);
@@ -56,8 +54,7 @@ export class ByteQueue {
 }
 
 /**
- * Feeds a Readable with a highWaterMark of 1. Buffered data takes little more memory than its
- * bytes, however short its pieces are.
+ * For a Readable with a highWaterMark of 1. Buffered data takes little more memory than its bytes.
  */
 export class ByteInflow {
   readonly #push: (bytes: Buffer | null) => boolean;
@@ -72,7 +69,7 @@ export class ByteInflow {
     this.#most = most;
   }
 
-  /** Whether the writer must wait until the reader wants more. */
+  /** The writer must wait until the reader wants more. */
   get isFull(): boolean {
     return this.#bytes >= this.#most;
   }
@@ -83,13 +80,12 @@ export class ByteInflow {
     this.#flow();
   }
 
-  /** No more bytes follow. */
   end(): void {
     this.#isOver = true;
     this.#flow();
   }
 
-  /** Call it from `read` of the Readable. */
+  /** To be called from `read` of the Readable. */
   want(): void {
     this.#isWanted = true;
     this.#flow();

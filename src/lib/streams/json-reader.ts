@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 
-/** Limits on JSON from others: an empty list takes two bytes of text, and far more memory. */
+/** An empty list takes two bytes of text, and far more memory. */
 export interface JsonBounds {
   readonly mostBytes: number;
   /** Commas and opening brackets outside of texts: about one for each value. */
@@ -16,32 +16,29 @@ const BRACKET = 0x5b;
 const BRACKET_END = 0x5d;
 /** Code distance between a bracket and a brace. */
 const TO_BRACE = 0x20;
-/** Bytes of a list that are parsed at a time; takes some milliseconds at worst. */
+/** At most some ms of parsing. */
 const PART_BYTES = 64 << 10;
 /** An item is parsed in one step. */
 const MOST_ITEM_BYTES = 1 << 20;
 
-/** Runs each piece of work in its turn. */
 export type InTurn = <T>(work: () => T) => Promise<T>;
 
-/** Offsets in a long list: its first byte, the commas between its parts, and its end. */
+/** First byte, commas between parts, and end. */
 interface LongList {
   readonly cuts: number[];
   end: number;
 }
 
 /**
- * Collects JSON piece by piece. Throws as soon as it is too long, too deep or has too many values,
- * or an item of a list exceeds 1 MiB. Only a top-level list, and lists directly in a top-level
- * object, count as lists.
+ * Throws as soon as the text is too long, too deep or has too many values, or an item of a list
+ * exceeds 1 MiB. Only a top-level list, and lists directly in a top-level object, count as lists.
  */
 export class JsonReader {
   readonly #bounds: JsonBounds;
   readonly #pieces: Buffer[] = [];
   readonly #longLists: LongList[] = [];
-  /** Depth of a list's items: 1 if the list is the whole value, else 2. */
+  /** 1 if the list is the whole value, else 2. */
   #listDepth = 0;
-  /** The list in progress. */
   #list: LongList | undefined;
   #lastComma = 0;
   #bytes = 0;
@@ -116,8 +113,8 @@ export class JsonReader {
   }
 
   /**
-   * Undefined if there was no input. Parses long lists in parts, each in its own turn. Rejects if
-   * the input is not JSON.
+   * Undefined without input. Parses long lists in parts, each in its own turn. Rejects if the input
+   * is not JSON.
    */
   async value(inTurn: InTurn): Promise<unknown> {
     if (this.#bytes === 0) return undefined;
@@ -132,7 +129,7 @@ export class JsonReader {
     return await inTurn(() => withLists(JSON.parse(this.#frame(bytes, [...lists.keys()])), lists));
   }
 
-  /** Returns the JSON with a mark in place of the items of each long list. */
+  /** A mark stands for the items of each long list. */
   #frame(bytes: Buffer, marks: readonly unknown[]): string {
     const frame: string[] = [];
     let from = 0;
@@ -153,7 +150,6 @@ const partOf = (bytes: Buffer): readonly unknown[] => {
   return items;
 };
 
-/** Replaces each mark by its list. */
 const withLists = (value: unknown, lists: ReadonlyMap<unknown, unknown[]>): unknown => {
   if (lists.size === 0 || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return lists.get(value[0]) ?? value;
@@ -163,34 +159,32 @@ const withLists = (value: unknown, lists: ReadonlyMap<unknown, unknown[]>): unkn
   return value;
 };
 
-/** Bytes and values of an answer beside its items. */
+/** Beside the items. */
 const BASE_BYTES = 64 << 10;
 const BASE_VALUES = 8_192;
 const ITEM_VALUES = 128;
 
-/** Limits for an answer, from its number of items and the average size of an item. */
 export const boundsOf = (items: number, itemBytes: number): JsonBounds => ({
   mostBytes: BASE_BYTES + items * itemBytes,
   mostValues: BASE_VALUES + items * ITEM_VALUES,
 });
 
 export interface LoopShareTerms {
-  /** Resolves after `ms`. */
   readonly rest?: (ms: number) => Promise<unknown>;
-  /** Monotonic time in ms; defaults to the process's clock. */
+  /** Monotonic ms. */
   readonly now?: () => number;
 }
 
-/** Ratio of rest to work, which limits the work of each key to a fifth of the time. */
+/** Limits the work of each key to a fifth of the time. */
 const REST_TIMES = 4;
-/** Work in ms that needs no immediate rest. */
+/** Needs no immediate rest. */
 const FREE_MS = 20;
 
-/** Gives each key a limited share of the event loop's time. */
+/** Limits each key's share of the event loop's time. */
 export class LoopShare {
   readonly #rest: (ms: number) => Promise<unknown>;
   readonly #now: () => number;
-  /** Time at which each key has rested for all its work. */
+  /** Each key has then rested for all its work. */
   readonly #rested = new Map<string, number>();
 
   constructor({ rest = setTimeout, now = () => performance.now() }: LoopShareTerms = {}) {
@@ -198,7 +192,7 @@ export class LoopShare {
     this.#now = now;
   }
 
-  /** Runs the work once its key has rested. Rejects with the work's exception. */
+  /** Waits until the key has rested. Rejects with the work's exception. */
   async work<T>(key: string, work: () => T): Promise<T> {
     for (let owed = this.#owed(key); owed > 0; owed = this.#owed(key)) await this.#rest(owed);
     const began = this.#now();
@@ -211,7 +205,7 @@ export class LoopShare {
     }
   }
 
-  /** Remaining rest in ms. */
+  /** In ms. */
   #owed(key: string): number {
     return Math.ceil((this.#rested.get(key) ?? 0) - this.#now() - FREE_MS * REST_TIMES);
   }

@@ -1,15 +1,14 @@
 import { Duplex, type DuplexOptions } from 'node:stream';
 
 /**
- * Replaces a `net.Socket` for bytes that travel another way. Implements the socket members that
- * Node's HTTP client and its agent use: the idle timeout, the reference count, and TCP options,
- * which do nothing here.
+ * Replaces a `net.Socket` for bytes that travel another way, with the members that Node's HTTP
+ * client and agent use. TCP options do nothing.
  *
  * Subclasses must call `moved` for all traffic.
  */
 export abstract class SocketStream extends Duplex {
   readonly connecting = false;
-  /** Time in ms without traffic after which it emits `timeout`; 0 or undefined for never. */
+  /** In ms; 0 or undefined for never. */
   timeout: number | undefined;
   #idle: NodeJS.Timeout | undefined;
 
@@ -20,7 +19,7 @@ export abstract class SocketStream extends Duplex {
     });
   }
 
-  /** Emits `timeout` after this time in ms without traffic; does not close the stream. */
+  /** Emits `timeout` after this time without traffic; does not close the stream. */
   setTimeout(ms: number, listener?: () => void): this {
     clearTimeout(this.#idle);
     this.#idle = undefined;
@@ -53,7 +52,7 @@ export abstract class SocketStream extends Duplex {
     return this;
   }
 
-  /** Destroys the stream after all written bytes were sent. */
+  /** After all written bytes were sent. */
   destroySoon(): void {
     if (this.writableFinished) {
       this.destroy();
