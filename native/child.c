@@ -1,4 +1,4 @@
-/* The streams of a process; in a Pod also its program, and the report of its start. */
+/* The streams of a process, and in a Pod its start. */
 #include "processes.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int tell(char what) {
 
 _Noreturn static void become(const struct program *program, const struct ends *ends, pid_t holder) {
   const struct order *order = &program->order;
-  /* Ends with the holder: a process without a holder could be neither listed nor ended. */
+  /* A process without a holder could be neither listed nor ended. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != holder) _exit(EXIT_COULD_NOT);
   setsid();
   for (int fd = 0; fd < 3; fd++)
@@ -42,7 +42,7 @@ _Noreturn static void become(const struct program *program, const struct ends *e
   _exit(exit_code_of_exec(error));
 }
 
-/* Opens the other end by its name, because some kernels of Pods lack the ioctl. A terminal from elsewhere has no name here. */
+/* By its name, because some kernels of Pods lack the ioctl. A terminal from elsewhere has no name here. */
 static int open_other_end(int master, bool is_given) {
   char name[64];
   const int unlocked = 0;
@@ -59,7 +59,6 @@ static bool open_terminal(const struct program *program, int given, struct child
   return ends[0] >= 0 && ioctl(master, TIOCSWINSZ, &program->size) == 0;
 }
 
-/* Makes our end, `own`, non-blocking. */
 static bool open_pipe(int *reads, int *writes, int *own) {
   int both[2];
   if (pipe2(both, O_CLOEXEC) < 0) return false;

@@ -1,6 +1,6 @@
 /*
- * Modes that exec starts in a Pod's container, besides calls: a command, a terminal, a signal, an end. A command first prints its pid,
- * which names it in later signals. Orders come on fd 0, because the audit logs of API servers contain arguments.
+ * Modes that exec starts in a Pod's container. A command first prints its pid. Orders come on fd 0, because the audit logs of API servers
+ * contain arguments.
  */
 #include "launcher.h"
 
@@ -21,7 +21,7 @@ static void say_number(void) {
   if (dprintf(1, "%d\n", (int)getpid()) < 0) _exit(EXIT_COULD_NOT);
 }
 
-/* Reads exactly this many bytes of fd 0, and nothing that follows. */
+/* Reads nothing that follows. */
 static void take_order(size_t length, struct order *order) {
   char *bytes = length <= MOST_ORDER ? malloc(length + 1) : NULL;
   if (!bytes) fail("the order is too long", 0);
@@ -40,7 +40,7 @@ static size_t read_length(const char *text) {
   return (size_t)length;
 }
 
-/* Waits for the end of fd 0: if input arrives after the program has ended, the runtime drops output that it has not passed on. */
+/* If input arrives after the program has ended, the runtime drops output that it has not passed on. */
 static void await_end(void) {
   char dropped[16 * 1024];
   for (ssize_t got; (got = read(0, dropped, sizeof dropped)) > 0 || (got < 0 && errno == EINTR);) continue;
@@ -60,7 +60,7 @@ _Noreturn static void become(char **argv) {
   _exit(exit_code_of_exec(error));
 }
 
-/* Prints the end on both streams, after the order's marker: background processes may hold the streams open for long. */
+/* After the order's marker, on both streams: background processes may hold them open for long. */
 int run_exec(const char *length) {
   struct order order;
   int status;
@@ -88,7 +88,7 @@ int run_exec(const char *length) {
   return 0;
 }
 
-/* Reads an order if one is given. The terminal does not echo or interpret it. The line `ready` confirms it. */
+/* The terminal does not echo or interpret the order. The line `ready` confirms it. */
 int run_terminal(char **argv) {
   const size_t length = read_length(argv[0]);
   struct order order = {0};
@@ -117,7 +117,7 @@ static int number_of(const char *text, unsigned long long max) {
   return (int)number;
 }
 
-/* Signals the foreground group of the process's terminal, or the process itself if it has no terminal. */
+/* The foreground group of its terminal, or the process itself. */
 int run_signal(const char *process, const char *number) {
   const pid_t pid = number_of(process, INT_MAX), group = foreground_group(pid);
   return kill(group > 0 ? -group : pid, number_of(number, 64)) < 0;
@@ -155,7 +155,6 @@ static bool is_meant(const struct seen *seen, size_t count, pid_t pid) {
   return found && found->meant;
 }
 
-/* Marks all descendants of marked processes. */
 static void mark(struct seen *seen, size_t count) {
   for (bool grown = true; grown;) {
     grown = false;
@@ -166,10 +165,7 @@ static void mark(struct seen *seen, size_t count) {
   }
 }
 
-/*
- * Ends the process, its descendants and its session. Kills what survives the signal for a second, until no process is left. A process once
- * seen stays marked, even if its parent is gone.
- */
+/* Kills what survives the signal for a second, until no process is left. A process once seen stays marked, even if its parent is gone. */
 int run_end(const char *process, const char *signal_number) {
   static struct seen before[MOST_PROCESSES], now[MOST_PROCESSES];
   const pid_t root = number_of(process, INT_MAX), own = getpid();

@@ -1,6 +1,6 @@
 /*
- * Repeats answers that were lost on their way. A call in a Pod listens on an abstract socket: the Pod's containers share it like the
- * network, and it needs no writable folder. Other programs in the sandbox can fake an answer, but only to their own user.
+ * Repeats lost answers from an abstract socket, which the Pod's containers share and which needs no writable folder. Other programs in the
+ * sandbox can fake an answer, but only to their own user.
  */
 #include "files.h"
 
@@ -15,7 +15,7 @@
 
 enum { KEPT_SECONDS = 10, ASKERS = 8, LOOK_MS = 1000, MOST_ANSWER = 64 * 1024 };
 
-/* Makes the socket's address; returns 0 if the request has no valid id. */
+/* 0 if the request has no valid id. */
 static socklen_t address_of(const struct call *call, struct sockaddr_un *address) {
   static const char front[] = "sandpool-call-";
   const char *id = asked(call, "id");
@@ -49,7 +49,7 @@ void keep_answer(struct call *call) {
   }
 }
 
-/* Returns the answer of another call after that call ends; NOT_FOUND if no call has it. */
+/* Waits for the other call's end. NOT_FOUND if no call has the answer. */
 enum problem call_answer(struct call *call) {
   struct sockaddr_un address;
   socklen_t length = address_of(call, &address);

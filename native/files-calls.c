@@ -1,4 +1,3 @@
-/* Calls for one name: stat, read, write, remove, move, mkdir. */
 #include "files.h"
 
 #include <errno.h>
@@ -24,7 +23,6 @@ static const char *path_of(const struct call *call) {
   return path ? path : "";
 }
 
-/* Sends the stat of a name, followed by the bytes of `more`. */
 static enum problem tell(struct call *call, char type, const struct place *place, const unsigned char *more, size_t size) {
   unsigned char text[STAT_BYTES + 32];
   struct stat found;
@@ -108,14 +106,14 @@ enum problem call_read(struct call *call) {
     off_t left = (off_t)end - at;
     ssize_t sent = sendfile(call->output, file, &at, left < PIECE ? (size_t)left : PIECE);
     if (sent < 0 && errno == EINTR) continue;
-    /* The file became shorter: closing the connection reports it. */
+    /* It became shorter: closing the connection reports it. */
     if (sent <= 0) problem = GONE;
   }
   close(file);
   return problem;
 }
 
-/* A version is `SIZE:NANOSECONDS`; blanks separate several versions. */
+/* `SIZE:NANOSECONDS`, several separated by blanks. */
 static bool is_of_version(const char *versions, const struct stat *found) {
   char own[48];
   snprintf(own, sizeof own, "%lld:%lld", (long long)found->st_size,
@@ -128,7 +126,6 @@ static bool is_of_version(const char *versions, const struct stat *found) {
   return false;
 }
 
-/* Looks for an existing entry, and checks whether it may be replaced. */
 static enum problem may_place(struct call *call, const struct place *place, struct stat *found, bool *there) {
   const char *versions = asked(call, "ifmatch");
   *there = fstatat(place->parent, place->name, found, AT_SYMLINK_NOFOLLOW) == 0;
@@ -177,7 +174,6 @@ enum problem call_write(struct call *call) {
   if (!problem) problem = begin_draft(place.parent, &draft);
   if (!problem) {
     problem = keep_metadata(call, draft.file);
-    /* Asks for the body. */
     if (!problem) problem = send_frame(call, 'H', NULL, 0);
     if (!problem) problem = take_body(call, draft.file);
     if (!problem) problem = place_written(call, &place, &draft);
@@ -289,7 +285,7 @@ enum problem call_mkdir(struct call *call) {
   return problem;
 }
 
-/* Removes a name of any type. Sets `full` if it is a folder with content. */
+/* `full`: a folder with content. */
 static enum problem remove_name(int folder, const char *name, bool *full) {
   *full = false;
   if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return DONE;
@@ -300,7 +296,7 @@ static enum problem remove_name(int folder, const char *name, bool *full) {
   return errno == ENOTDIR ? DENIED : problem_of(errno); /* not a folder, and unlink failed too */
 }
 
-/* Reads names in batches, in the folder's order. A batch is removed before the next is read. */
+/* In batches: each is removed before the next is read. */
 static enum problem remove_tree(struct call *call, const struct place *place) {
   enum { BATCH = 1024 };
   struct trail trail;

@@ -1,4 +1,3 @@
-/* list: a page of the entries below a folder, ordered by the bytes of each name. */
 #include "files.h"
 
 #include <errno.h>
@@ -14,10 +13,10 @@ enum { MOST_DEPTH = 16, MOST_ENTRIES = 10000, MOST_BYTES = 1024 * 1024 };
 struct listing {
   struct call *call;
   size_t limit, given, length;
-  size_t above, bytes; /* length of the listed folder's path, which the client adds before each entry; bytes of all variable parts */
+  size_t above, bytes;
   bool more;
-  char path[PATH_BYTES]; /* path of the current folder, `length` bytes */
-  char last[PATH_BYTES]; /* path of the last entry sent */
+  char path[PATH_BYTES];
+  char last[PATH_BYTES];
 };
 
 static enum problem give(struct listing *listing, int folder, const char *name, const struct stat *found) {
@@ -31,7 +30,7 @@ static enum problem give(struct listing *listing, int folder, const char *name, 
 
 static bool is_full(const struct listing *listing) { return listing->given == listing->limit || listing->bytes > MOST_BYTES; }
 
-/* Continues after `from`, which has been sent already; NULL starts from the beginning. */
+/* NULL starts from the beginning. */
 static enum problem list_folder(struct listing *listing, int folder, unsigned depth, const char *from) {
   char first[NAME_MAX + 1];
   const char *rest = NULL;
@@ -52,7 +51,7 @@ static enum problem list_folder(struct listing *listing, int folder, unsigned de
     struct stat found;
     bool again = from && strcmp(name, first) == 0;
     int length = snprintf(listing->path + own, sizeof listing->path - own, "%s%s", own ? "/" : "", name);
-    if ((size_t)length >= sizeof listing->path - own) continue; /* too long for any request */
+    if ((size_t)length >= sizeof listing->path - own) continue;
     if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
     if (!again && is_full(listing)) {
       listing->more = true;
@@ -62,7 +61,7 @@ static enum problem list_folder(struct listing *listing, int folder, unsigned de
     if (!problem) problem = still_wanted(listing->call);
     if (problem || depth <= 1 || !S_ISDIR(found.st_mode)) continue;
     int below = open_safely(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
-    if (below < 0) continue; /* a folder that can't be opened is listed without its content */
+    if (below < 0) continue; /* listed without its content */
     listing->length = own + (size_t)length;
     problem = list_folder(listing, below, depth - 1, again ? rest : NULL);
     if (problem == NOT_FOUND || problem == DENIED) problem = DONE;

@@ -1,4 +1,4 @@
-/* Clients' metadata of a file, in extended attributes of its file system, with E2B's names. */
+/* In extended attributes, with E2B's names. */
 #include "files.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static bool is_printable(const char *text, size_t length) {
   return true;
 }
 
-/* Lists the names of all attributes, each with a NUL; NULL if there are none. Programs inside may set any number of attributes. */
+/* Each with a NUL; NULL if none. Programs inside may set any number. */
 static char *names_at(const char *path, ssize_t *size) {
   *size = llistxattr(path, NULL, 0);
   char *names = *size > 0 ? malloc((size_t)*size) : NULL;
@@ -45,7 +45,7 @@ static char *names_at(const char *path, ssize_t *size) {
 
 size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]) {
   char path[64 + NAME_MAX], value[METADATA_BYTES];
-  /* Reads by path without opening, since the type may have changed. The last name is never followed as a link. */
+  /* By path, since the type may have changed. Never follows the last name as a link. */
   snprintf(path, sizeof path, "/proc/self/fd/%d/%s", parent, name);
   ssize_t size;
   char *names = names_at(path, &size);
@@ -58,7 +58,7 @@ size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]
     reads++;
     ssize_t got = lgetxattr(path, next, value, sizeof value);
     if (got < 0 || counted + FRONT_BYTES + length + (size_t)got > METADATA_BYTES || !is_printable(value, (size_t)got)) continue;
-    /* The bound counts the prefix, which is not sent; its bytes leave space for both NULs. */
+    /* The bound counts the prefix, whose bytes leave space for both NULs. */
     counted += FRONT_BYTES + length + (size_t)got;
     memcpy(metadata + at, key, length + 1);
     memcpy(metadata + at + length + 1, value, (size_t)got);

@@ -1,4 +1,3 @@
-/* Finds names in a sandbox, and places new files. Nothing here reads or writes a file's content. */
 #include "files.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@ static const char HOME[] = "/home/sandbox";
 
 const char *bare_home;
 
-/* Opens one name without following a link. */
+/* Follows no link. */
 static int open_name(int at, const char *name, int flags, mode_t mode) {
   struct stat found;
   int opened = openat(at, name, flags | O_NOFOLLOW, mode);
@@ -56,10 +55,7 @@ static int open_beneath_by_names(int at, const char *path, int flags, mode_t mod
   return -1;
 }
 
-/*
- * Fallback for kernels without openat2, such as gVisor's, in Pods. It follows magic links: in a Pod they only lead to files that the user
- * may see anyway.
- */
+/* For kernels without openat2, such as gVisor's, in Pods: there magic links only lead to files that the user may see anyway. */
 static int open_by_names(int at, const char *path, int flags, mode_t mode, unsigned long long resolve) {
   struct stat there, found;
   int opened = resolve & (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) ? open_beneath_by_names(at, path, flags, mode)
@@ -88,7 +84,7 @@ bool own_path(const char *path, char own[PATH_BYTES]) {
   return length > 0 && length < PATH_BYTES;
 }
 
-/* Opens folder by folder, and creates missing folders. */
+/* Creates missing folders. */
 static enum problem open_making(int at, const char *path, int *folder) {
   char part[NAME_MAX + 1];
   int here = open_safely(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY, 0, 0);
@@ -167,7 +163,7 @@ enum problem open_folder(const char *path, int *folder) {
   return *folder < 0 ? problem_of(errno) : DONE;
 }
 
-/* Opens an O_PATH descriptor first: a fifo or device that is not opened can't block or act. */
+/* O_PATH first: a fifo or device that is not opened can't block or act. */
 enum problem open_file(const char *path, int *file, struct stat *found) {
   char own[PATH_BYTES], again[40];
   if (!own_path(path, own)) return BAD_PATH;

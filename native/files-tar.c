@@ -1,4 +1,4 @@
-/* pack: a folder as a tar stream (pax). Also the shared parts of packing and unpacking. */
+/* pack: a folder as a tar stream (pax). */
 #include "files.h"
 
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-/* Shorter files are copied into the output buffer. */
 enum { SHORT_FILE = 64 * 1024, LONG_FRAME = 1024 * 1024 };
 
 _Static_assert(sizeof(struct tar_header) == BLOCK, "a header is a block");
@@ -66,7 +65,7 @@ static enum problem put_header(struct call *call, struct tar_header *header) {
   return gather(call, header, BLOCK);
 }
 
-/* Writes values that do not fit into a header as pax records before it. */
+/* For values that do not fit into a header. */
 static enum problem put_records(struct call *call, const char *path, const char *link, unsigned long long size) {
   char records[2 * PATH_BYTES + 128], number[24];
   size_t length = 0;
@@ -133,7 +132,7 @@ static enum problem put_long(struct call *call, int file, uint64_t size) {
 
 static enum problem put_file(struct call *call, int folder, const char *name, const char *path) {
   struct stat found;
-  /* Like open_file: a fifo in the file's place is never opened. */
+  /* A fifo in the file's place is never opened. */
   int there = open_safely(folder, name, O_PATH | O_NOFOLLOW, 0, 0);
   if (there < 0 || fstat(there, &found) < 0 || !S_ISREG(found.st_mode)) {
     if (there >= 0) close(there);
@@ -143,7 +142,7 @@ static enum problem put_file(struct call *call, int folder, const char *name, co
   snprintf(again, sizeof again, "/proc/self/fd/%d", there);
   int file = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   close(there);
-  if (file < 0) return DONE; /* the file is not readable */
+  if (file < 0) return DONE; /* not readable */
   enum problem problem = fstat(file, &found) < 0 ? problem_of(errno) : put_entry(call, path, &found, NULL);
   const uint64_t size = (uint64_t)found.st_size;
   if (!problem) problem = size <= SHORT_FILE ? put_short(call, file, (size_t)size) : put_long(call, file, size);
@@ -154,9 +153,9 @@ static enum problem put_file(struct call *call, int folder, const char *name, co
 struct packing {
   struct call *call;
   struct trail trail;
-  struct names names; /* names in the trail's current folder */
+  struct names names;
   size_t next, length;
-  char path[PATH_BYTES]; /* The first `length` bytes are the folder's path, with `/` at the end. */
+  char path[PATH_BYTES]; /* `length` bytes are the folder's path, with `/` at the end. */
 };
 
 static enum problem pack_entry(struct packing *packing, const char *name, bool *entered) {

@@ -1,4 +1,4 @@
-/* unpack: a tar stream into a folder. Names can't leave the folder, and never pass through a link. */
+/* Names can't leave the folder, and never pass through a link. */
 #include "files.h"
 
 #include <errno.h>
@@ -15,15 +15,14 @@ struct unpacking {
   struct call *call;
   int root;
   uint64_t entries, bytes;
-  /* of the current entry */
   char name[PATH_BYTES], link[PATH_BYTES];
   unsigned long long size, mode, mtime;
   char type;
-  /* values from records for the next entry */
+  /* for the next entry */
   char next_name[PATH_BYTES], next_link[PATH_BYTES];
   bool has_name, has_link, has_size;
   unsigned long long next_size;
-  /* folder of the previous entry: most entries share it */
+  /* most entries share it */
   int parent;
   char parent_path[PATH_BYTES];
 };
@@ -40,7 +39,7 @@ static enum problem read_exactly(struct unpacking *unpacking, void *to, uint64_t
 
 static uint64_t padding(uint64_t size) { return (BLOCK - size % BLOCK) % BLOCK; }
 
-/* Strips a leading `./` and a trailing `/`. Returns false for an absolute path or a `..`. An empty result means the folder itself. */
+/* False for an absolute path or a `..`. Empty means the folder itself. */
 static bool clean(char *path) {
   if (*path == '/') return false;
   char *to = path;
@@ -66,7 +65,7 @@ static enum problem through_link(struct unpacking *unpacking, int error) {
   return problem_of(error);
 }
 
-/* Opens a folder below the root, and creates it if missing. An empty path means the root. */
+/* Creates missing folders. Empty means the root. */
 static enum problem open_below(struct unpacking *unpacking, const char *path, bool make, int *folder) {
   const unsigned long long strictly = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   int whole = open_safely(unpacking->root, *path ? path : ".", O_PATH | O_DIRECTORY, 0, strictly);
@@ -95,7 +94,7 @@ static enum problem open_below(struct unpacking *unpacking, const char *path, bo
   return DONE;
 }
 
-/* Finds the parent folder and the last part of a path. The caller closes `*folder` unless it is `parent`. */
+/* The caller closes `*folder` unless it is `parent`. */
 static enum problem find_below(struct unpacking *unpacking, const char *path, bool make, int *folder, const char **last) {
   char above[PATH_BYTES];
   const char *slash = strrchr(path, '/');
@@ -148,7 +147,7 @@ static enum problem make_file(struct unpacking *unpacking, int folder, const cha
 }
 
 static enum problem make_folder(struct unpacking *unpacking, int folder, const char *last) {
-  /* The owner may always write: the folder's content follows later. */
+  /* The folder's content follows later. */
   const mode_t mode = ((mode_t)unpacking->mode & 07777) | 0700;
   struct stat found;
   if (mkdirat(folder, last, mode) < 0) {
@@ -160,13 +159,13 @@ static enum problem make_folder(struct unpacking *unpacking, int folder, const c
   }
   int made = open_safely(folder, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
   if (made < 0) return through_link(unpacking, errno);
-  /* Ignores EPERM: the folder may belong to another user. */
+  /* EPERM: the folder may belong to another user. */
   enum problem problem = fchmod(made, mode) < 0 && errno != EPERM ? problem_of(errno) : DONE;
   close(made);
   return problem;
 }
 
-/* Creates the link under a spare name and renames it, to replace an existing entry. */
+/* By a spare name and a rename, to replace an existing entry. */
 static enum problem make_link(struct unpacking *unpacking, int folder, const char *last) {
   char spare[40];
   int from = -1, done;
@@ -231,7 +230,7 @@ static bool take_text(char to[PATH_BYTES], const char *from, size_t length) {
   return true;
 }
 
-/* Parses pax records, `LENGTH KEYWORD=VALUE\n`. Ignores unknown keywords. */
+/* `LENGTH KEYWORD=VALUE\n`. Ignores unknown keywords. */
 static bool take_records(struct unpacking *unpacking, const char *at, const char *end) {
   while (at < end) {
     char *blank;
@@ -259,7 +258,7 @@ static bool take_records(struct unpacking *unpacking, const char *at, const char
   return true;
 }
 
-/* Reads an entry about the next entry: pax records, or a long name of GNU tar. */
+/* Pax records, or a long name of GNU tar, for the next entry. */
 static enum problem take_extension(struct unpacking *unpacking) {
   if (unpacking->size > MOST_RECORDS) return bad(unpacking, "an entry's records are too long");
   size_t size = (size_t)unpacking->size;
@@ -315,13 +314,13 @@ static enum problem unpack_all(struct unpacking *unpacking) {
       if (unpacking->has_size) unpacking->size = unpacking->next_size;
       unpacking->has_name = unpacking->has_link = unpacking->has_size = false;
       problem = make_entry(unpacking);
-      /* A new link may have replaced the cached folder, so forget that folder. */
+      /* The link may have replaced the cached folder. */
       if (unpacking->type == '2') forget_parent(unpacking);
     }
     if (!problem) problem = still_wanted(unpacking->call);
     if (problem) return problem;
   }
-  /* Skips the padding after the end of an archive. */
+  /* Padding follows an archive. */
   for (;;) {
     char *piece;
     size_t size;

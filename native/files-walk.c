@@ -1,4 +1,4 @@
-/* Folders and trees: names in order, and walks down and up that a rename can't redirect. */
+/* Walks that a rename can't redirect. */
 #include "files.h"
 
 #include <dirent.h>
@@ -46,7 +46,7 @@ static DIR *open_names(int folder) {
   return NULL;
 }
 
-/* Returns NULL at the end, and on an error. */
+/* NULL at the end, and on an error. */
 static const char *next_name(DIR *stream, enum problem *problem) {
   for (;;) {
     errno = 0;
@@ -70,7 +70,7 @@ enum problem read_names(int folder, const char *from, size_t most, struct names 
   DIR *stream = open_names(folder);
   if (!stream) return problem_of(errno);
   enum problem problem = DONE;
-  bool bounded = false; /* names after the last kept name are dropped */
+  bool bounded = false;
   const char *name;
   while (!problem && (name = next_name(stream, &problem))) {
     if (from && strcmp(name, from) < 0) continue;

@@ -1,4 +1,4 @@
-/* watch: changes in a folder or a tree, by inotify, until the caller or the folder is gone. */
+/* By inotify, until the caller or the folder is gone. */
 #include "files.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const uint32_t MASK = IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_
 
 struct watched {
   int descriptor;
-  char *path; /* relative to the watched path; empty for that path itself */
+  char *path; /* relative; empty for the watched path itself */
 };
 
 struct watch {
@@ -29,7 +29,7 @@ struct watch {
   bool recursive, over, crowded;
   struct watched folders[MOST_FOLDERS];
   size_t count, events;
-  char last[PATH_BYTES + 2]; /* the previous event, to skip repeats */
+  char last[PATH_BYTES + 2]; /* to skip repeats */
 };
 
 static enum problem say(struct watch *watch, char type, bool folder, const char *path) {
@@ -49,7 +49,6 @@ static enum problem say(struct watch *watch, char type, bool folder, const char 
   return flush_out(watch->call);
 }
 
-/* Watches one folder. */
 static enum problem add(struct watch *watch, int folder, const char *path) {
   char own[40];
   if (watch->count == MOST_FOLDERS) {
@@ -74,7 +73,7 @@ static int open_below(int root, const char *path) {
   return open_safely(root, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 }
 
-/* Watches the subfolders, and reports entries created before the watch began. */
+/* Reports entries created before the watch began. */
 static enum problem add_inner(struct watch *watch, int folder, const char *path, bool tell) {
   struct names names;
   if (read_names(folder, NULL, 0, &names)) return DONE;
@@ -96,7 +95,7 @@ static enum problem add_inner(struct watch *watch, int folder, const char *path,
   return problem;
 }
 
-/* Adds the folder at this path and all folders below it, iteratively at any depth. */
+/* Iteratively, at any depth. */
 static enum problem add_tree(struct watch *watch, int root, const char *path, bool tell) {
   int folder = open_below(root, path);
   if (folder < 0) return *path ? DONE : problem_of(errno); /* removed again */
@@ -117,7 +116,7 @@ static void drop(struct watch *watch, size_t at) {
   watch->folders[at] = watch->folders[--watch->count];
 }
 
-/* Drops a tree that was moved away: its events would have wrong paths. */
+/* A tree that was moved away would report wrong paths. */
 static void drop_tree(struct watch *watch, const char *path) {
   size_t length = strlen(path);
   for (size_t i = watch->count; i-- > 0;) {
@@ -138,7 +137,7 @@ static enum problem entered(struct watch *watch, const char *path) {
   return problem;
 }
 
-/* Events name an open O_TMPFILE file by # and its inode number. */
+/* An open O_TMPFILE file is named by # and its inode number. */
 static bool has_no_name(const char *name) {
   return name[0] == '#' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
 }
@@ -160,7 +159,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
   }
   char path[PATH_BYTES];
   const char *name = event->len ? event->name : "";
-  if (is_spare_name(name)) return DONE; /* a temporary name of this program */
+  if (is_spare_name(name)) return DONE; /* our own temporary name */
   if (snprintf(path, sizeof path, "%s%s%s", folder, own || !*name ? "" : "/", name) >= (int)sizeof path) return DONE;
   if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
     enum problem problem = say(watch, 'c', is_folder, path);
@@ -170,7 +169,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
     if (is_folder && event->mask & IN_MOVED_FROM) drop_tree(watch, path);
     return say(watch, 'r', is_folder, path);
   }
-  if (!*name && !own) return DONE; /* the parent folder reports this event */
+  if (!*name && !own) return DONE; /* the parent folder reports it */
   if (has_no_name(name)) return DONE;
   return say(watch, event->mask & IN_MODIFY ? 'm' : 'a', is_folder, path);
 }
@@ -200,7 +199,7 @@ static enum problem follow(struct watch *watch) {
     if (both[1].revents) return GONE; /* the caller is gone */
     enum problem problem = DONE;
     if (both[0].revents) {
-      poll(NULL, 0, TOGETHER_MS); /* waits to send simultaneous events together */
+      poll(NULL, 0, TOGETHER_MS); /* to send simultaneous events together */
       problem = take_events(watch);
       watch->events = 0;
       watch->last[0] = 0;
@@ -211,7 +210,7 @@ static enum problem follow(struct watch *watch) {
   return send_frame(watch->call, 'E', NULL, 0);
 }
 
-/* The watched path is not kept open: an open descriptor would hide its removal. */
+/* An open descriptor of the watched path would hide its removal. */
 static enum problem begin(struct watch *watch) {
   struct stat found;
   int root;

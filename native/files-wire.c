@@ -1,4 +1,4 @@
-/* Frames between the daemon and `launcher files`; README.md describes them. */
+/* See README.md. */
 #include "files.h"
 
 #include <errno.h>

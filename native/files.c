@@ -1,7 +1,4 @@
-/*
- * files: serves one sandbox's files to the daemon. It runs as a process of the sandbox with its user, namespaces, limits and filter. Each
- * connection is one request, in a thread of its own.
- */
+/* Runs in the sandbox with its user, namespaces, limits and filter. Each connection is one request, in a thread of its own. */
 #include "files.h"
 
 #include <errno.h>
@@ -27,7 +24,7 @@ static void *await_end(void *argument) {
   _exit(0);
 }
 
-/* A pipe without a reader accepts no more data, but the runtime may keep it open. The input pipe closes with the caller. */
+/* The runtime may keep a pipe without a reader open; the input pipe closes with the caller. */
 static void end_with_caller(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, await_end, NULL);
@@ -51,7 +48,7 @@ static enum problem carry_out(struct call *call) {
 }
 
 static enum problem answer(struct call *call) {
-  /* Confirms that this agent, and no other, carries out the request. */
+  /* This agent, and no other, carries out the request. */
   const char taken = 0;
   enum problem problem = send_bytes(call, &taken, 1);
   if (!problem) problem = read_request(call);
@@ -86,7 +83,7 @@ static void turn_away(int socket) {
 static void welcome(int listener, const pthread_attr_t *attributes) {
   int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
   if (socket < 0) {
-    /* No descriptor is left for the connection. It stays queued and would be reported again at once, so pause. */
+    /* No descriptor is left: the connection stays queued and would be reported again at once. */
     poll(NULL, 0, SHORTAGE_MS);
     return;
   }
@@ -113,12 +110,12 @@ int run_call(void) {
   struct call call = {.input = 0, .output = 1, .keeper = -1, .keeps = true, .told = time(NULL)};
   find_home();
   prepare();
-  /* A larger pipe lets the runtime read in larger pieces. */
+  /* The runtime then reads in larger pieces. */
   fcntl(call.output, F_SETPIPE_SZ, PIPE_BYTES);
   /* All calls of a Pod run this file, so they can lock it. */
   placing_lock = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   enum problem problem = answer(&call);
-  /* Keeps the answer for repeats, unless the caller has confirmed it. */
+  /* Unless the caller has confirmed it. */
   if ((problem || !await_leave(&call)) && call.answer) keep_answer(&call);
   return 0;
 }

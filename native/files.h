@@ -1,4 +1,4 @@
-/* Shared by the parts of `launcher files`. README.md describes the protocol. */
+/* README.md describes the protocol of `launcher files`. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Why a call was refused. GONE: the caller has disconnected. */
+/* GONE: the caller has disconnected. */
 enum problem {
   DONE,
   NOT_FOUND,
@@ -41,105 +41,94 @@ enum problem {
 
 enum { PATH_BYTES = PATH_MAX, PIECE = 256 * 1024 };
 
-/* One connection: a request, its body, and its answer. */
 struct call {
   int input, output; /* one socket, or two pipes */
-  char *request; /* NUL-terminated tokens: the operation, then names and values by turns */
+  char *request; /* NUL-terminated: the operation, then names and values by turns */
   size_t length;
-  char *body; /* buffer of PIECE bytes; those from `at` to `filled` are unread */
+  char *body; /* PIECE bytes; unread from `at` to `filled` */
   size_t at, filled;
-  uint32_t left; /* unread bytes of the current frame */
+  uint32_t left; /* unread in the current frame */
   bool body_over;
-  char *out; /* buffer of PIECE bytes for the answer */
+  char *out; /* PIECE bytes */
   size_t gathered;
-  time_t told; /* time of the last send */
-  bool keeps; /* is a call in a Pod */
-  int keeper; /* a socket that repeats the answer; -1 if there is no such socket */
-  char *answer; /* the answer to repeat, as a frame */
+  time_t told; /* last send */
+  bool keeps; /* in a Pod */
+  int keeper; /* repeats the answer; or -1 */
+  char *answer; /* as a frame */
   size_t answered;
-  char detail[512]; /* sent after the problem's word: an entry's name, a size */
+  char detail[512]; /* follows the problem's word */
 };
 
 /* files-wire.c */
 
-/* Reads the request. */
 enum problem read_request(struct call *call);
-/* Returns the value of this name, or NULL. */
+/* NULL without such a name. */
 const char *asked(const struct call *call, const char *name);
-/* Parses the value as a number up to `max`; false if it is missing or invalid. */
+/* False if it is missing, invalid or above `max`. */
 bool asked_number(const struct call *call, const char *name, unsigned long long max, unsigned long long *value);
 enum problem send_bytes(struct call *call, const void *bytes, size_t size);
 enum problem send_frame(struct call *call, char type, const void *payload, size_t size);
-/* Begins a frame whose payload the caller sends. */
+/* The caller sends the payload. */
 enum problem begin_frame(struct call *call, char type, size_t size);
-/* Adds to the buffer; `flush_out` sends the buffer as a frame of data. */
+/* `flush_out` sends the buffer as a frame of data. */
 enum problem gather(struct call *call, const void *bytes, size_t size);
 enum problem flush_out(struct call *call);
-/* Returns the next available bytes of the body; size 0 at its end. */
+/* Size 0 at the end of the body. */
 enum problem next_piece(struct call *call, char **piece, size_t *size);
-/* Reads exactly `size` bytes of the body; CHANGED if it ends earlier. `to` may be NULL. */
+/* CHANGED if the body ends earlier. `to` may be NULL. */
 enum problem read_body(struct call *call, void *to, uint64_t size);
-/* Sends the problem to the caller. */
 void refuse(struct call *call, enum problem problem);
-/*
- * Reads until the caller disconnects, at most 10 s: closing first could lose sent data. Returns whether the caller sent a byte, which
- * confirms the answer.
- */
+/* At most 10 s: closing first could lose sent data. True if the caller has confirmed the answer by a byte. */
 bool await_leave(struct call *call);
 
 /* files-again.c */
 
-/* Opens a socket that repeats the request's answer, by its `id`. */
+/* Repeats the answer by the request's `id`. */
 void open_keeper(struct call *call);
-/* Repeats the answer to callers for a while. */
 void keep_answer(struct call *call);
 enum problem call_answer(struct call *call);
-/* Called regularly during long work: sends a sign of life, and detects that the caller is gone. */
+/* To be called regularly during long work: sends a sign of life, and detects that the caller is gone. */
 enum problem still_wanted(struct call *call);
 enum problem problem_of(int error);
-/* Returns the problem's word in the protocol. */
+/* In the protocol. */
 const char *problem_word(enum problem problem);
 size_t put_number(unsigned char *to, uint64_t value, size_t bytes);
-/* Reads four bytes, big-endian. */
+/* Big-endian. */
 uint32_t read_number(const void *bytes);
-/* Encodes a file's stat. `name` is the file's name in `folder`; if given, adds a link's target and the metadata. */
+/* If `name` in `folder` is given, adds a link's target and the metadata. */
 enum { METADATA_BYTES = 4096, STAT_FIXED = 33, STAT_BYTES = STAT_FIXED + 2 * PATH_BYTES + 2 + METADATA_BYTES };
 size_t put_stat(unsigned char to[STAT_BYTES], const struct stat *found, const char *path, int folder, const char *name);
 
 /* files-place.c */
 
-/* A resolved name: the open folder that holds it, and the last part of the path. */
+/* The open folder, and the last part of the path. */
 struct place {
   int parent;
   char name[NAME_MAX + 1];
 };
 
-/* Opens without following magic links, such as those of /proc, which would lead into this process. */
+/* Never follows magic links, such as those of /proc, which would lead into this process. */
 int open_safely(int at, const char *path, int flags, mode_t mode, unsigned long long resolve);
-/* Finds the place of a path; `parents` creates missing folders. The caller closes `parent`. */
+/* `parents` creates missing folders. The caller closes `parent`. */
 enum problem find_place(const char *path, bool parents, struct place *place);
-/* The same, but follows a link in the last part. */
+/* Follows a link in the last part. */
 enum problem follow_place(const char *path, bool parents, struct place *place);
-/* Opens a folder for reading; follows a link in the last part. */
 enum problem open_folder(const char *path, int *folder);
-/* Opens a regular file for reading. Never opens anything else. */
+/* Never opens anything but a regular file. */
 enum problem open_file(const char *path, int *file, struct stat *found);
-/* Reads a link; false if it is not a link any more. */
+/* False if it is not a link any more. */
 bool read_link(int at, const char *name, char target[PATH_BYTES]);
-/* Replaces the home of an isolated sandbox by that of a bare sandbox. */
+/* A bare sandbox has another home. */
 bool own_path(const char *path, char own[PATH_BYTES]);
 extern const char *bare_home;
 
-/*
- * Locks the placing of names in this sandbox, across all its processes, from the check of a name until the change. BUSY if another holds
- * the lock for long.
- */
+/* From the check of a name until the change, across all processes of the sandbox. BUSY if another holds it for long. */
 enum problem begin_placing(void);
 void end_placing(void);
-/* A file that the Pod's call processes lock; -1 if one process serves all calls. */
+/* In a Pod; -1 if one process serves all calls. */
 extern int placing_lock;
 
-/* A file that is being written, in its future folder. */
+/* Written in its future folder. */
 struct draft {
   int parent, file;
   char name[40]; /* empty if it has no name yet */
@@ -147,21 +136,18 @@ struct draft {
 
 enum problem begin_draft(int parent, struct draft *draft);
 enum problem place_draft(struct draft *draft, const char *name, bool replace);
-/* Closes the draft, and removes it unless it was placed. */
+/* Removes it unless it was placed. */
 void leave_draft(struct draft *draft);
 enum problem write_whole(int file, const char *bytes, size_t size);
-/* Makes an unused name for a file that gets its real name soon. */
+/* For a file that gets its real name soon. */
 void spare_name(char name[40]);
 bool is_spare_name(const char *name);
 
 /* files-metadata.c */
 
-/* Stores the request's metadata with a file that is being written. */
+/* To a file that is being written. */
 enum problem keep_metadata(const struct call *call, int file);
-/*
- * Reads a file's metadata: keys and values by turns, each with a NUL. Returns the number of bytes. Skips values that exceed the buffer or
- * are not printable.
- */
+/* Keys and values by turns, each with a NUL. Skips values that exceed the buffer or are not printable. */
 size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]);
 /* Copies clients' metadata to another file, as far as its file system takes them. */
 void copy_metadata(int from, int to);
@@ -173,13 +159,13 @@ struct names {
   size_t count, room;
 };
 
-/* Reads names after `from` (NULL: all), the first `most` in order (0: all). Reads `folder` from its beginning, and leaves it open. */
+/* In order after `from` (NULL: all), at most `most` (0: all). */
 enum problem read_names(int folder, const char *from, size_t most, struct names *names);
-/* Reads at most `most` names in any order; no names mean that the folder is empty. */
+/* In any order; none if the folder is empty. */
 enum problem read_some_names(int folder, size_t most, struct names *names);
 void free_names(struct names *names);
 
-/* A walk down a tree of any depth with one open folder, the current one. */
+/* At any depth with one open folder, the current one. */
 struct trail {
   int folder;
   struct step *steps;
@@ -189,16 +175,16 @@ struct trail {
 struct step {
   dev_t device;
   ino_t inode;
-  char *name; /* name of the entered subfolder */
+  char *name; /* the entered subfolder */
   struct names names;
   size_t next;
 };
 
-/* Starts at `folder`, and takes ownership of it. */
+/* Takes ownership of `folder`. */
 enum problem begin_trail(struct trail *trail, int folder);
-/* Enters the folder of that name; the step above keeps `names`. */
+/* The step above keeps `names`. */
 enum problem descend(struct trail *trail, const char *name, struct names *names, size_t next);
-/* Goes up; CHANGED if the folder above is not the one that the walk came from. */
+/* CHANGED if the folder above is not the one that the walk came from. */
 enum problem ascend(struct trail *trail, struct names *names, size_t *next, char **left);
 void end_trail(struct trail *trail);
 
@@ -219,10 +205,8 @@ enum problem call_unpack(struct call *call);
 
 enum problem call_start(struct call *call);
 enum problem call_processes(struct call *call);
-/* All requests about the process that `process` names. */
+/* By `process`. */
 enum problem call_process(struct call *call);
-
-/* tar, files-tar.c */
 
 enum { BLOCK = 512 };
 
@@ -231,10 +215,10 @@ struct tar_header {
       gname[32], major[8], minor[8], prefix[155], pad[12];
 };
 
-/* Sums a header's bytes, with blanks in the checksum field. */
+/* With blanks in the checksum field. */
 unsigned tar_checksum(const struct tar_header *header);
 void put_octal(char *field, size_t size, unsigned long long value);
-/* Parses octal, or the binary form of GNU tar; false if it is neither. */
+/* Octal, or the binary form of GNU tar. */
 bool read_tar_number(const char *field, size_t size, unsigned long long *value);
 
 #endif

@@ -1,4 +1,3 @@
-/* Folders of volumes, opened beneath the volume's root. */
 #include "launcher.h"
 
 #include <dirent.h>
@@ -15,8 +14,8 @@ static int make_component(int parent, const char *name, const struct stat *volum
 static bool is_empty(int folder);
 
 /*
- * Opens each name of the path in the folder before it, without following links. So the walk never leaves the volume, even if a sandbox
- * renames or replaces folders during it. Creates a missing folder with the owner and mode of the volume.
+ * Opens each name in the folder before it, without following links: the walk never leaves the volume, even if a sandbox renames or replaces
+ * folders during it. Creates a missing folder with the owner and mode of the volume.
  */
 int open_beneath(const char *volume, const char *path) {
   char names[PATH_MAX];
@@ -54,16 +53,13 @@ static int make_component(int parent, const char *name, const struct stat *volum
   int folder = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
   struct stat made;
   if (folder < 0 || fstat(folder, &made) < 0) return -1;
-  /*
-   * Changes only an empty folder of our own. Another process may have replaced it with a folder that must stay as it is, even one of our
-   * uid: root's own data in the volume. Nobody can have put anything into ours.
-   */
+  /* Only an empty folder of our own: another process may have replaced it with a folder that must stay as it is, even one of our uid. */
   if (!is_ours || made.st_uid != geteuid() || !is_empty(folder)) return folder;
   if (geteuid() == 0 && fchown(folder, volume->st_uid, volume->st_gid) < 0) return -1;
   return fchmod(folder, volume->st_mode & 07777) < 0 ? -1 : folder;
 }
 
-/* False also if the folder is not readable. */
+/* False also if it is not readable. */
 static bool is_empty(int folder) {
   int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = again < 0 ? NULL : fdopendir(again);

@@ -1,6 +1,6 @@
 /*
- * forward: carries connections from a unix socket outside to ports of a sandbox. It runs in the sandbox's network, cgroup and host uid
- * without capabilities, under the filter. It enters no other namespace of the sandbox, so no process inside sees it.
+ * forward: to ports of a sandbox. Runs in its network, cgroup and host uid without capabilities, under the filter, but in no other
+ * namespace of it, so no process inside sees it.
  */
 #include "launcher.h"
 
@@ -25,7 +25,7 @@
 
 enum { ORDER_FD = 3, MOST_CONNECTIONS = 512, FILES = 4096, CHUNK = 256 * 1024, ROUNDS = 16, PIPES_KEPT = 16 };
 
-/* One direction: spliced from a socket through a pipe to the other socket, without copies in this process. */
+/* Spliced through a pipe, without copies in this process. */
 struct way {
   int from, to, pipe[2];
   size_t held;
@@ -33,11 +33,11 @@ struct way {
 };
 
 struct connection {
-  struct connection *next; /* in the list of connections with more work, or of closed ones */
+  struct connection *next; /* with more work, or closed */
   int outside, inside;
   bool flowing, waiting, closed;
   sa_family_t family;
-  size_t asked; /* received bytes of the port number, which comes first */
+  size_t asked; /* bytes of the port number, which comes first */
   unsigned char port[2];
   struct way in, out;
 };
@@ -45,11 +45,11 @@ struct connection {
 static struct {
   struct order order;
   int target, listener, epoll;
-  bool shared_network; /* the host's network, where others listen too */
+  bool shared_network; /* others listen there too */
   uid_t host_uid;
   size_t count;
   struct connection *more, *closed;
-  int pipes[PIPES_KEPT][2]; /* empty pipes for future connections */
+  int pipes[PIPES_KEPT][2]; /* empty, for future connections */
   size_t pipes_kept;
 } forward;
 
@@ -60,7 +60,7 @@ static void serve(struct connection *connection, unsigned outside_gone);
 static void discard(struct connection *connection);
 static void free_closed(void);
 
-/* Their addresses mark the descriptors that are not connections in events. */
+/* Their addresses mark descriptors in events. */
 static char caller_tag, target_tag, listener_tag;
 
 int run_forward(void) {
@@ -96,7 +96,7 @@ int run_forward(void) {
         welcome();
         continue;
       }
-      /* Both ends of a connection carry its address; the lowest bit marks the inner end. */
+      /* The lowest bit marks the inner end. */
       bool inner = (size_t)data & 1;
       serve((struct connection *)((char *)data - inner), inner ? 0 : events[i].events & EPOLLHUP);
     }
@@ -183,7 +183,7 @@ static bool take_pipe(struct way *way) {
   return true;
 }
 
-/* Never reuses a pipe that is not empty: it would carry one connection's bytes into another. */
+/* A pipe that is not empty would carry one connection's bytes into another. */
 static void leave_pipe(const struct way *way) {
   if (way->pipe[0] < 0) return;
   if (way->held == 0 && forward.pipes_kept < PIPES_KEPT) {
@@ -202,10 +202,10 @@ static void close_connection(struct connection *connection) {
   leave_pipe(&connection->in);
   leave_pipe(&connection->out);
   forward.count--;
-  if (!connection->waiting) discard(connection); /* a waiting connection is discarded on its turn */
+  if (!connection->waiting) discard(connection); /* a waiting one is discarded on its turn */
 }
 
-/* Frees at the end of the round: another event of the round may still refer to it. */
+/* At the end of the round: another event of it may refer to the connection. */
 static void discard(struct connection *connection) {
   connection->next = forward.closed;
   forward.closed = connection;
@@ -219,7 +219,7 @@ static void free_closed(void) {
   }
 }
 
-/* Sends the outcome as one byte: 0, or an errno. */
+/* 0, or an errno. */
 static void answer(struct connection *connection, int error) {
   const unsigned char byte = (unsigned char)error;
   if (write(connection->outside, &byte, 1) != 1 || error) close_connection(connection);
@@ -256,7 +256,7 @@ static void read_port(struct connection *connection) {
   dial(connection, AF_INET);
 }
 
-/* Called after the connection is established or has failed. */
+/* Established, or failed. */
 static void begin(struct connection *connection) {
   struct sockaddr_in6 peer;
   socklen_t length = sizeof peer;
@@ -267,7 +267,7 @@ static void begin(struct connection *connection) {
     if (error == ECONNREFUSED && connection->family == AF_INET) return dial(connection, AF_INET6);
     return answer(connection, error);
   }
-  /* Checks after the connection: the listener that took it still holds the port, or its owner is unknown. */
+  /* After the connection: the listener that took it still holds the port. */
   error = forward.shared_network ? whose_port(connection->family, port_of(connection), forward.host_uid) : 0;
   if (error) return answer(connection, error);
   if (!take_pipe(&connection->in) || !take_pipe(&connection->out)) return answer(connection, errno);
@@ -281,7 +281,7 @@ enum outcome { IDLE, MORE, BROKEN };
 
 static bool blocked(ssize_t moved) { return moved < 0 && (errno == EAGAIN || errno == EINTR); }
 
-/* Edge-triggered: continues until nothing moves, or until the other connections get a turn. */
+/* Edge-triggered: continues until nothing moves, or others get a turn. */
 static enum outcome pump(struct way *way) {
   for (int round = 0; round < ROUNDS; round++) {
     bool moved = false;

@@ -1,7 +1,4 @@
-/*
- * hold: the holder of a process in a sandbox of this machine. It runs outside the sandbox, beside the spawner, and outlives the spawner; no
- * process inside sees it. Its socket is in a private folder. It ends with the sandbox.
- */
+/* Runs outside the sandbox and outlives the spawner; no process inside sees it. Ends with the sandbox. */
 #include "processes.h"
 
 #include <errno.h>
@@ -19,11 +16,11 @@
 enum { STARTER_FD = 3, MOST_ORDER = 4 * 1024 * 1024, SCORE_BYTES = 16 };
 
 static struct {
-  char *bytes; /* bytes of the order, freed after the program runs */
+  char *bytes; /* freed after the program runs */
   size_t length;
   struct order order;
-  int folder; /* folder of its socket */
-  int score; /* its own OOM score file, with the previous score */
+  int folder; /* with its socket */
+  int score; /* OOM score file, with the previous score */
   char score_before[SCORE_BYTES];
   ssize_t score_bytes;
 } hold;
@@ -38,10 +35,10 @@ static bool take(void *to, size_t size) {
   return true;
 }
 
-/* Reads a length and the order; the sender continues to use the socket. */
+/* The sender continues to use the socket. */
 static void take_order(void) {
   unsigned char head[4];
-  if (!take(head, sizeof head)) _exit(EXIT_COULD_NOT); /* the order was cancelled */
+  if (!take(head, sizeof head)) _exit(EXIT_COULD_NOT); /* cancelled */
   const size_t length = read_number(head);
   char *bytes = length <= MOST_ORDER ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
   if (bytes == MAP_FAILED) fail("the order is too long", 0);
@@ -60,7 +57,7 @@ static char *copy_of(const char *text) {
   return copy;
 }
 
-/* Copies the parts of the order that are needed later, to free up to 4 MiB of arguments and variables. */
+/* Frees up to 4 MiB of arguments and variables. */
 static void keep_of_order(void) {
   struct order *order = &hold.order;
   order->process = copy_of(order->process);
@@ -76,7 +73,7 @@ static void forget_order(void) {
   munmap(hold.bytes, hold.length);
 }
 
-/* Makes the kernel kill the child first if memory runs out; the holder keeps the score of its starter. */
+/* If memory runs out, the child is killed first. */
 static void prefer_child(void) {
   hold.score = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
   if (hold.score >= 0) hold.score_bytes = pread(hold.score, hold.score_before, SCORE_BYTES, 0);
@@ -90,8 +87,8 @@ static void prefer_itself_no_more(void) {
 }
 
 /*
- * Opens a terminal of the sandbox's own, with a name in its /dev/pts. No process inside can change /dev, and if its first process still
- * runs afterwards, the pid was the right one. If the sandbox has used up its terminals, opens one of the host's.
+ * One of the sandbox's own has a name in its /dev/pts. No process inside can change /dev, and if its first process still runs afterwards,
+ * the pid was the right one. Else one of the host's.
  */
 static int open_master(void) {
   enum { FLAGS = O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC };
@@ -124,7 +121,7 @@ static enum problem begin(const struct program *program, struct child *child) {
   return child->pid > 0 ? DONE : NOT_FOUND;
 }
 
-/* Reads v2's file or v1's; both have the line. */
+/* In v2's file or v1's. */
 static unsigned long long count_in(const char *cgroup, const char *name) {
   unsigned long long count = 0;
   char path[PATH_MAX], line[128];

@@ -1,7 +1,6 @@
 /*
- * One process of a sandbox, from its start until it is forgotten. Its holder starts it, keeps its latest output, and serves callers, one
- * connection each. All state is in the holder's memory, which no process in the sandbox can read. In a Pod, the holder is one of the
- * sandbox's processes. On one machine it is outside, and its attendant grants its memory.
+ * Holds one process: starts it, keeps its latest output in memory that no process inside can read, and serves callers. In a Pod it is one
+ * of the sandbox's processes; on one machine it is outside, and its attendant grants its memory.
  */
 #include "processes.h"
 
@@ -22,33 +21,33 @@
 
 enum {
   CLIENTS = 128,
-  CROWD = 112,                /* clients beyond which `output` and `input` are refused, to leave room for others */
+  CROWD = 112,                /* beyond it, `output` and `input` are refused */
   MOST_REQUEST = 4096,
   MOST_INPUT = 64 * 1024,
-  PACE_BYTES = 256 * 1024,    /* the program waits if a pacing reader is this far behind */
-  WINDOW_BYTES = 512 * 1024,  /* output in flight to a pacing reader */
-  TAKEN_BYTES = 64 * 1024,    /* bytes that each byte from a pacing reader confirms */
-  REST_MS = 4,                /* pause between reads while a reader is that far behind, so that it can catch up */
+  PACE_BYTES = 256 * 1024,    /* a pacing reader this far behind stops the program */
+  WINDOW_BYTES = 512 * 1024,  /* in flight to a pacing reader */
+  TAKEN_BYTES = 64 * 1024,    /* confirmed by each byte from a pacing reader */
+  REST_MS = 4,                /* pause between reads, so that a reader catches up */
   FREE_READS = 64,            /* outside: reads without a pause while no reader keeps up */
   LONG_REST_MS = 32,          /* outside: pause after each further read */
-  CALM_MS = 1000,             /* time without output that resets FREE_READS */
-  FIRST_READER_MS = 2000,     /* time to wait for a first reader before output is dropped */
+  CALM_MS = 1000,             /* without output; resets FREE_READS */
+  FIRST_READER_MS = 2000,     /* for a first reader; then output is dropped */
   QUIET_MS = 2000,            /* after the exit: silence that ends the output */
-  LAST_WORDS_MS = 10 * 1000,  /* after the exit: time limit for more output */
-  OUTSIDE_QUIET_MS = 100,     /* the same outside: no limit of the sandbox slows the holder */
-  OUTSIDE_SHUT_MS = 1000,     /* the same for a terminal, which is then closed */
+  LAST_WORDS_MS = 10 * 1000,  /* after the exit: limit for more output */
+  OUTSIDE_QUIET_MS = 100,     /* no limit of the sandbox slows the holder */
+  OUTSIDE_SHUT_MS = 1000,     /* a terminal is then closed */
   OUTSIDE_LAST_WORDS_MS = 1000,
-  LAST_BYTES = 1024 * 1024,   /* bytes after the exit that end the output: no pipe holds more */
-  LAST_READ_BYTES = 64 * 1024, /* final read of the content of pipes and terminals */
-  ENDED_MS = 600 * 1000,      /* time for which an ended process is known */
-  LEAVE_MS = 20 * 1000,       /* time for readers to finish after the process is forgotten */
-  GRANT_MS = 2000,            /* time to wait for requested memory; then the oldest output is dropped */
+  LAST_BYTES = 1024 * 1024,   /* after the exit; no pipe holds more */
+  LAST_READ_BYTES = 64 * 1024, /* final read of pipes and terminals */
+  ENDED_MS = 600 * 1000,      /* for which an ended process is known */
+  LEAVE_MS = 20 * 1000,       /* for readers to finish afterwards */
+  GRANT_MS = 2000,            /* then the oldest output is dropped */
   ASK_AGAIN_MS = 1000,
-  MOST_UNITS = 4,             /* maximum in one grant */
-  AGAIN_MS = 100,             /* interval of checks of a killed group */
-  HANG_UP_MS = 500,           /* time from the hang-up of a terminal until its processes are killed */
-  FOLLOWER_MS = 20 * 1000,    /* time for the reader of a bound process to connect */
-  GROUP_MS = 5000,            /* time to wait for the end of a killed group */
+  MOST_UNITS = 4,             /* in one grant */
+  AGAIN_MS = 100,             /* between checks of a killed group */
+  HANG_UP_MS = 500,           /* until its processes are killed */
+  FOLLOWER_MS = 20 * 1000,    /* for the reader of a bound process to connect */
+  GROUP_MS = 5000,            /* for the end of a killed group */
   SILENCE_MS = 5000,
   ASK_MS = 10 * 1000,
   TIMED_OUT = 124,
@@ -61,13 +60,13 @@ enum state { ASKS, AWAITS_START, READS, PUTS, ATTENDS, AWAITS_END, LEAVES, HAS_L
 struct client {
   int socket;
   enum state state;
-  struct call call; /* its request, followed by its input */
+  struct call call; /* followed by its input */
   unsigned char head[4];
-  size_t got, filled, left; /* bytes of the next length; of request and input; left of the current part */
-  uint64_t turn; /* position in the queue of inputs */
+  size_t got, filled, left; /* of the next length; of request and input; of the current part */
+  uint64_t turn; /* in the queue of inputs */
   char *out;
   size_t said, sent, room;
-  uint64_t position, until; /* reader's position, and the limit of its window */
+  uint64_t position, until; /* `until`: limit of the window */
   bool follows, paces, attends, is_turned_away;
   long long told;
 };
@@ -76,21 +75,21 @@ static struct {
   struct holding terms;
   struct child child;
   struct ring ring;
-  uint64_t printed, end; /* positions in the output: at the exit, and at the end */
+  uint64_t printed, end; /* positions at the exit and at the end */
   int signals;
   struct client *clients[CLIENTS];
   bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends, out_of_memory, asked, is_refused, followed;
   int code;
-  pid_t inside; /* pid inside the sandbox */
+  pid_t inside; /* in the sandbox */
   char report[16];
   size_t reported;
   unsigned granted, free_reads;
   unsigned long long out_of_memory_before;
   long long started_at, exited_at, heard_at, full_at, asked_at, killed_at, forgotten_at;
-  char hand[MOST_INPUT]; /* input that is next for the program */
+  char hand[MOST_INPUT]; /* input for the program */
   size_t hand_at, hand_filled;
   uint64_t turns;
-  char keys[KEYS][KEY_BYTES]; /* keys of carried-out requests, to ignore repeats */
+  char keys[KEYS][KEY_BYTES]; /* carried out, to ignore repeats */
   size_t next_key;
 } held;
 
@@ -142,7 +141,6 @@ static void say_record(struct client *client) {
   free(record);
 }
 
-/* Sends only the outcome. */
 static void answer(struct client *client, enum problem problem) {
   if (problem) say_frame(client, 'X', problem_word(problem), strlen(problem_word(problem)) + 1);
   else say_frame(client, 'E', NULL, 0);
@@ -197,7 +195,6 @@ static void say_attendants(void (*say_it)(struct client *client)) {
     if (held.clients[i] && held.clients[i]->state == ATTENDS) say_it(held.clients[i]);
 }
 
-/* Sends a signal to the group, or on a terminal to the foreground group. */
 static bool send_signal(int number) {
   if (held.terms.outside) {
     held.terms.outside->signal(number);
@@ -249,7 +246,7 @@ static struct client *next_put(void) {
   return next;
 }
 
-/* Takes input in order, each after the program has received everything before it. */
+/* Each after the program has received everything before it. */
 static void take_input(void) {
   struct client *next;
   while (held.child.input >= 0 && held.hand_at == held.hand_filled && (next = next_put()) != NULL) {
@@ -263,7 +260,7 @@ static void take_input(void) {
   }
   if (held.child.input < 0 || held.hand_at < held.hand_filled || !held.input_ends) return;
   if (!held.terms.program.terminal) return close_input();
-  held.hand[0] = 4; /* the terminal's end-of-file character */
+  held.hand[0] = 4; /* end of file */
   held.hand_at = 0;
   held.hand_filled = 1;
   held.input_ends = false;
@@ -282,7 +279,7 @@ static enum problem end_input(void) {
   return DONE;
 }
 
-/* A terminal reads each end-of-file as input, so a repeated request must not send a second one. */
+/* A terminal reads each end-of-file as input, so a repeat must not send a second one. */
 static enum problem end_input_once(const struct client *client) {
   if (is_done_before(client)) return DONE;
   enum problem problem = end_input();
@@ -315,14 +312,13 @@ static void begin_reading(struct client *client) {
   client->paces = asked(&client->call, "pace") != NULL;
   held.read = true;
   if (from && strcmp(from, "latest") == 0) client->position = held.ring.total;
-  /* The position is beyond the output: the caller means another process. */
+  /* Beyond the output: the caller means another process. */
   else if (asked_number(&client->call, "from", UINT64_MAX, &position) && position <= held.ring.total) client->position = position;
   client->until = client->position + WINDOW_BYTES;
   say_frame(client, 'H', NULL, 0);
   say_piece(client, 'a', client->position, NULL, 0);
 }
 
-/* Sends the record of the started or existing process. */
 static void tell_start(struct client *client) {
   say_frame(client, 'H', NULL, 0);
   say_record(client);
@@ -349,7 +345,6 @@ static void remove_it(struct client *client) {
   kill_all();
 }
 
-/* Closes the terminal, which hangs up its session. */
 static void hang_up(void) {
   if (held.removed) return;
   held.removed = true;
@@ -402,12 +397,12 @@ static void take_request(struct client *client) {
   }
   else if (strcmp(what, "forget") == 0 && held.exited) {
     held.removed = true;
-    answer(client, DONE); /* answers first: a caller who starts another process need not wait */
+    answer(client, DONE); /* first: a caller who starts another process need not wait */
   }
   else answer(client, BROKEN);
 }
 
-/* Reads the length of the request, or of a piece of `input`; length 0 ends the input. */
+/* 0 ends the input. */
 static bool hear_length(struct client *client) {
   struct call *call = &client->call;
   const size_t length = read_number(client->head);
@@ -449,7 +444,7 @@ static bool hear_request(struct client *client) {
   return client->left > 0 || hear_part(client);
 }
 
-/* Adds granted units of memory; a grant of 0 is a refusal. */
+/* 0 is a refusal. */
 static void hear_grants(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) {
     held.granted += bytes[i] > 0 && bytes[i] <= MOST_UNITS ? (unsigned)bytes[i] : 0;
@@ -475,18 +470,16 @@ static bool hear(struct client *client) {
   return true;
 }
 
-/* Whether there is output that a reader can take. */
 static bool may_talk(const struct client *client) {
   if (client->state != READS || (client->paces && client->position >= client->until)) return false;
   return client->position < held.ring.total || held.over;
 }
 
-/* Whether the client waits, so that it needs signs of life. */
+/* It needs signs of life. */
 static bool is_waiting(const struct client *client) {
   return client->state == AWAITS_START || client->state == READS || client->state == PUTS || client->state == AWAITS_END;
 }
 
-/* Time without traffic after which a client is disconnected. */
 static long long patience_ms(const struct client *client) {
   return client->state == ASKS ? ASK_MS : client->state == HAS_LEFT ? ENDED_MS : LLONG_MAX / 2;
 }
@@ -516,7 +509,7 @@ static bool talk(struct client *client) {
   client->sent = client->said = 0;
   if (client->is_turned_away) return false;
   if (client->state == LEAVES) {
-    /* Shuts only this side's output: a slow reader still sends confirmations, and a full close would lose the rest. */
+    /* Only this side's output: a slow reader still sends confirmations, and a full close would lose the rest. */
     client->state = HAS_LEFT;
     shutdown(client->socket, SHUT_WR);
   }
@@ -531,7 +524,7 @@ static void ask_for_memory(struct client *client) {
   say_piece(client, 'm', held.ring.size, NULL, 0);
 }
 
-/* Whether the next read has memory. If a request for memory is refused or times out, it replaces the oldest output. */
+/* After a refusal or a timeout, output replaces the oldest. */
 static bool has_memory(void) {
   if (!may_grow(&held.ring)) return true;
   if (held.granted > 0 && grow_ring(&held.ring)) {
@@ -548,12 +541,10 @@ static bool has_memory(void) {
   return held.is_refused || now - held.asked_at >= GRANT_MS;
 }
 
-/* Pause between two reads while no reader keeps up. */
 static int rest_ms(void) {
   return !held.terms.outside ? REST_MS : held.free_reads < FREE_READS ? 0 : LONG_REST_MS;
 }
 
-/* Whether to read more output now. */
 static bool may_read(void) {
   if (held.removed) return true;
   held.rests = held.terms.outside != NULL;
@@ -574,7 +565,7 @@ static bool may_read(void) {
   return now_ms() - held.full_at >= FIRST_READER_MS;
 }
 
-/* False if there was no output. */
+/* False if there was none. */
 static bool read_output(int which) {
   int *fd = &held.child.outputs[which];
   ssize_t got = fill_ring(&held.ring, *fd, which == 0 ? 'o' : 'e');
@@ -617,7 +608,7 @@ static void leave_socket(void) {
   held.terms.listener = -1;
 }
 
-/* Reads the child's report: its pid inside if that differs, then nothing if the program runs, or an error. */
+/* Its pid inside if that differs, then nothing if the program runs, or an error. */
 static void hear_start(void) {
   const char *word = held.report;
   ssize_t got = read(held.child.report, held.report + held.reported, sizeof held.report - held.reported);
@@ -665,7 +656,7 @@ static int last_words_ms(void) {
   return held.terms.outside ? OUTSIDE_LAST_WORDS_MS : LAST_WORDS_MS;
 }
 
-/* Other processes may hold the streams open, and print more. */
+/* Other processes may hold the streams open. */
 static bool is_output_over(long long now) {
   if (held.child.outputs[0] < 0 && held.child.outputs[1] < 0) return true;
   if (!may_read()) return false;
@@ -673,7 +664,7 @@ static bool is_output_over(long long now) {
   return now - held.heard_at >= quiet_ms() || now - held.exited_at >= last_words_ms();
 }
 
-/* Reads the rest: output that a stopped holder has not read yet was printed in time. */
+/* Output that a stopped holder has not read yet was printed in time. */
 static void end_output(void) {
   for (int which = 0; which < 2; which++)
     for (const uint64_t until = held.ring.total + LAST_READ_BYTES; held.ring.total < until;)
@@ -686,13 +677,11 @@ static void end_output(void) {
   }
 }
 
-/* Ends with the sandbox. */
 static void end_with_sandbox(void) {
   held.removed = true;
   kill_all();
 }
 
-/* Does what is due, by time and by events. */
 static void go_on(void) {
   const long long now = now_ms();
   if (!held.begun && held.child.report < 0 && (held.exited || !held.failed)) {
@@ -715,7 +704,6 @@ static void sooner(long long *due, long long at) {
   if (at < *due) *due = at;
 }
 
-/* Milliseconds until something is due. */
 static int pause_ms(void) {
   const long long now = now_ms();
   long long due = now + ENDED_MS;
@@ -736,7 +724,7 @@ static int pause_ms(void) {
   return due <= now ? 1 : (int)(due - now);
 }
 
-/* Reads and drops remaining output, so that other writers don't die of a broken pipe. */
+/* Other writers must not die of a broken pipe. */
 static void drain(void) {
   struct pollfd outputs[2];
   signal(SIGCHLD, SIG_IGN);
@@ -814,7 +802,7 @@ static void stand_apart(void) {
   sigaddset(&children, SIGCHLD);
   sigprocmask(SIG_BLOCK, &children, NULL);
   held.signals = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
-  /* Processes inside can't inspect the holder. It also reaps its program's orphans, in place of the sandbox's first process. */
+  /* Processes inside can't inspect the holder. It also reaps its program's orphans. */
   prctl(PR_SET_DUMPABLE, 0);
   if (!held.terms.outside) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }

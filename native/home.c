@@ -1,6 +1,6 @@
 /*
- * E2B's programs expect the home /home/user. On one machine, each sandbox has a link of that name to its home. In a Pod the agent makes the
- * link if the name is free and /home is writable. Otherwise it maps the name to the home in working folders.
+ * E2B's programs expect the home /home/user. In a Pod the agent links it to the home if it can, and otherwise maps the name in working
+ * folders.
  */
 #include "launcher.h"
 
@@ -14,7 +14,7 @@
 
 static const char theirs[] = "/home/user";
 
-/* The sandbox's own home, read before an order's variables are set. */
+/* Read before an order's variables are set. */
 static char home[PATH_MAX];
 
 static bool is_folder(const char *path) {
@@ -22,7 +22,7 @@ static bool is_folder(const char *path) {
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/* Returns the rest of the path after /home/user; NULL for other paths. */
+/* NULL for other paths. */
 static const char *beneath_theirs(const char *path) {
   const size_t length = sizeof theirs - 1;
   return strncmp(path, theirs, length) == 0 && (path[length] == 0 || path[length] == '/') ? path + length : NULL;

@@ -1,7 +1,6 @@
 /*
- * join: three processes. The parent half stays outside with the caller. A short-lived process enters the namespaces (a pid namespace
- * applies only to children) and forks the command as a child of the parent half. files: the same, but the forked process becomes the agent
- * for the sandbox's files. hold: the same, and the parent half is the command's holder.
+ * A short-lived process enters the namespaces (a pid namespace applies only to children) and forks the command as a child of the parent
+ * half, which stays outside. files: the forked process becomes the agent. hold: the parent half is the holder.
  */
 #include "files.h"
 
@@ -26,18 +25,18 @@
 
 enum { ORDER_FD = 3, LISTENER_FD = 3, AGENT_IDLE_SECONDS = 60, MOST_IDLE_SECONDS = 3600 };
 
-/* Shared by the three processes; filled before the first fork. */
+/* Filled before the first fork. */
 static struct {
   struct order order;
   sigset_t signals;
   int target, parent; /* pidfds of the sandbox's init and of the parent half */
-  int namespaces;     /* namespaces of the sandbox that differ from ours */
-  const int *streams; /* the command's fds 0 to 2 */
-  bool terminal;      /* fd 0 is a terminal */
+  int namespaces;     /* those that differ from ours */
+  const int *streams; /* fds 0 to 2 */
+  bool terminal;
   bool agent;         /* its listener is fd 3 */
   int idle_ms;
-  int report;         /* reports the start to the holder; -1 without a holder */
-  uid_t host_uid;     /* the sandbox's uid and gid on the host, if we are root */
+  int report;         /* to the holder, or -1 */
+  uid_t host_uid;     /* on the host, if we are root */
   gid_t host_gid;
   volatile pid_t command;
 } join;
@@ -52,7 +51,7 @@ _Noreturn static void become_command(void);
 _Noreturn static void stand_by(void);
 
 int run_join(void) {
-  /* Ends with the caller. Set before the order is read: an order from a caller that died earlier lacks its `go`. */
+  /* Set before the order is read: an order from a caller that died earlier lacks its `go`. */
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file("join");
   read_join_order();
@@ -93,7 +92,7 @@ static int join_with(void) {
 pid_t join_sandbox(const int streams[3], int report) {
   join.streams = streams;
   join.report = report;
-  /* vfork: namespaces are per task, and not copying memory saves a third of the time. */
+  /* Namespaces are per task, and not copying memory saves a third of the time. */
   pid_t middle = vfork();
   if (middle < 0) return 0;
   if (middle == 0) enter();
@@ -125,8 +124,8 @@ static void require_order(void) {
 }
 
 /*
- * Runs a sealed copy in memory in place of this file, unless we are root. A sandbox of the caller's own uid could open this file for
- * writing, through a script whose interpreter is /proc/self/exe. A sandbox with its own uid may not write it.
+ * Runs a sealed copy unless we are root: a sandbox of the caller's own uid could open this file for writing, through a script whose
+ * interpreter is /proc/self/exe.
  */
 void leave_own_file(const char *mode) {
   if (geteuid() == 0) return;
@@ -162,7 +161,7 @@ int find_sandbox(void) {
   join.parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
   join.target = open_process(pid, join.order.start_time);
   if (join.parent < 0 || join.target < 0) fail("the sandbox is gone", errno);
-  /* Skips a bare process: it may have made its own namespaces, which nobody else enters. */
+  /* It may have made its own namespaces, which nobody else enters. */
   for (size_t i = 0; i < LENGTH(kinds) && !join.order.bare; i++) {
     char theirs[64], ours[64];
     struct stat a, b;
@@ -174,7 +173,7 @@ int find_sandbox(void) {
   return join.target;
 }
 
-/* Gives pipes and the terminal to the sandbox's host uid, so that the command can open /dev/stderr and the like. */
+/* To the sandbox's host uid, so that the command can open /dev/stderr and the like. */
 void hand_over(const int streams[3]) {
   struct stat found;
   join.terminal = isatty(streams[0]);
@@ -197,7 +196,7 @@ void hand_over(const int streams[3]) {
 static void drop_privileges(void) {
   uid_t uid = (uid_t)join.order.inside_uid;
   gid_t gid = (gid_t)join.order.inside_gid;
-  /* Skips a bare process: without root its bounding set can't be dropped, and no_new_privs makes it useless. */
+  /* Without root a bare process's bounding set can't be dropped, and no_new_privs makes it useless. */
   for (int capability = 0; capability < 64 && !join.order.bare; capability++)
     if (prctl(PR_CAPBSET_DROP, capability) < 0) {
       if (errno == EINVAL) break; /* after the last capability */
@@ -212,10 +211,10 @@ static void drop_privileges(void) {
 /* Shares the memory of the parent half, which sleeps until this process ends. */
 static void enter(void) {
   enter_cgroups(&join.order.cgroups);
-  /* Before the namespaces: inside, setgroups is refused. */
+  /* Inside, setgroups is refused. */
   if (geteuid() == 0 && setgroups(0, NULL) < 0) fail("setgroups", errno);
   if (join.namespaces && setns(join.target, join.namespaces) < 0) fail("enter the sandbox", errno);
-  /* Drops rights before the fork: a process in the sandbox's pid namespace has its uid, and no more rights, from the first moment. */
+  /* Before the fork: a process in the sandbox's pid namespace has its uid, and no more rights, from the first moment. */
   drop_privileges();
   long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child < 0) fail("fork in the sandbox", errno);
@@ -224,7 +223,7 @@ static void enter(void) {
   _exit(0);
 }
 
-/* Copies the limits of the sandbox's init. This uid may read them even if root lacks the capability. */
+/* This uid may read the init's limits even if root lacks the capability. */
 static void take_limits(void) {
   if (!(join.namespaces & CLONE_NEWPID) && !join.order.bare) return;
   pid_t init = join.order.bare ? (pid_t)join.order.pid : 1;
@@ -235,14 +234,14 @@ static void take_limits(void) {
   }
 }
 
-/* The parent half may have died before the prctl, so check its pidfd. */
+/* The parent half may have died before the prctl. */
 static void die_with_parent(void) {
   struct pollfd parent = {.fd = join.parent, .events = POLLIN};
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) fail("prctl", errno);
   if (poll(&parent, 1, 0) != 0) _exit(EXIT_COULD_NOT);
 }
 
-/* Reports `p` and the command's pid inside, or an error. */
+/* `p` and the pid inside, or an error. */
 static void tell(char what, int number) {
   unsigned char words[5] = {(unsigned char)what};
   if (join.report < 0) return;
@@ -282,7 +281,7 @@ static void become_command(void) {
   if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
   if (join.agent) {
-    /* Stays undumpable: this process never execs a program of the sandbox, so no process inside may inspect it. */
+    /* Stays undumpable: it never execs a program of the sandbox, so no process inside may inspect it. */
     if (join.order.bare) bare_home = join.order.cwd;
     serve_files(LISTENER_FD, join.idle_ms);
     _exit(0);
@@ -297,15 +296,13 @@ static void become_command(void) {
   _exit(exit_code_of_exec(error));
 }
 
-/* The command is our unreaped child, so its pid can't be reused. */
+/* Our unreaped child's pid can't be reused. */
 static void signal_command(int number) {
   /* It may not lead a group yet. */
   if (kill(-join.command, number) < 0 && errno == ESRCH) kill(join.command, number);
 }
 
-/*
- * The command chooses the foreground group, which may be gone and its number reused. So the signal is sent with only the sandbox's rights.
- */
+/* The command chooses the group, whose number may be reused: signals with only the sandbox's rights. */
 static void signal_foreground(pid_t group, int number) {
   pid_t session = getsid(group); /* fails if the group's leader is gone; the group may outlive it */
   if (session >= 0 && session != join.command) return;

@@ -6,10 +6,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Larger than a forwarder's limit, so a burst is queued while the kernel throttles the forwarder by the sandbox's CPU limit. */
+/* A burst is queued while the kernel throttles the forwarder by the sandbox's CPU limit. */
 enum { WAITING = 1024 };
 
-/* Uses a name relative to its folder: a socket's path has a short limit. */
+/* A socket's path has a short limit. */
 int listen_outside(const char *folder, const char *name, int flags) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (*name == 0 || strchr(name, '/') || strlen(name) >= sizeof address.sun_path) fail("the socket's name is no name", 0);

@@ -1,4 +1,4 @@
-/* Finds the listener on a port of the loopback address by the kernel's socket diagnosis, or else in /proc. */
+/* By the kernel's socket diagnosis, or else in /proc. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int diagnosis = -1;
 static int ask_kernel(sa_family_t family, unsigned port, uid_t uid);
 static int read_tables(unsigned port, uid_t uid);
 
-/* Must precede the filter, which refuses it. */
+/* The filter refuses it. */
 void open_diagnosis(void) {
   const struct timeval patience = {.tv_sec = 1};
   diagnosis = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -31,7 +31,7 @@ int whose_port(sa_family_t family, unsigned port, uid_t uid) {
   return told == UNTOLD ? read_tables(port, uid) : told;
 }
 
-/* Uses the kernel's lookup for new connections: finds the socket that would take a connection from an unused port. */
+/* The kernel's lookup for a connection from an unused port. */
 static int ask_kernel(sa_family_t family, unsigned port, uid_t uid) {
   static unsigned sequence;
   struct {
@@ -65,7 +65,7 @@ static int ask_kernel(sa_family_t family, unsigned port, uid_t uid) {
   return found->idiag_uid == uid ? 0 : EACCES;
 }
 
-/* Slow on machines with many connections. All listeners on the port, on any address, must belong to the sandbox. */
+/* Slow with many connections. All listeners on the port, on any address, must belong to the sandbox. */
 static int read_tables(unsigned port, uid_t uid) {
   static const char *const tables[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
   bool found = false;

@@ -1,6 +1,6 @@
 /*
- * The files of logs. A record is a line in the format of container runtimes (CRI): `2026-01-31T12:00:00.000000000Z stdout F text`. P in
- * place of F means that the next record continues the line. A sandbox's output and errors are one stream, in the order of writing.
+ * A record is a line in the format of container runtimes (CRI): `2026-01-31T12:00:00.000000000Z stdout F text`. P instead of F: the next
+ * record continues the line. Output and errors are one stream.
  */
 #include "launcher.h"
 #include "logs.h"
@@ -20,11 +20,11 @@
 enum {
   HEAD_BYTES = sizeof "2026-01-31T12:00:00.000000000Z stdout F " - 1,
   KIND_AT = HEAD_BYTES - 2,
-  LONGEST_HEAD = 2 * HEAD_BYTES, /* upper bound that the compiler assumes */
+  LONGEST_HEAD = 2 * HEAD_BYTES, /* for the compiler */
   DAY = 86400,
   DAYS_OF_400 = 146097,
   MARCH_OF_0_TO_1970 = 719468,
-  PART_BYTES = 16 * 1024, /* maximum text of a record */
+  PART_BYTES = 16 * 1024, /* text of a record */
   TEXT_BYTES = 64 * 1024, /* text formatted at a time */
 };
 
@@ -84,12 +84,12 @@ void close_line(struct log *log) {
   if (log->in_line) write_records(log, "\n", 1);
 }
 
-/* Formatted by hand: libc's code, with time zones, would add a tenth to the launcher, which must fit into a ConfigMap. */
+/* By hand: libc's code, with time zones, would add a tenth to the launcher, which must fit into a ConfigMap. */
 static void write_head(char *head) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   const unsigned second = (unsigned)(now.tv_sec % DAY);
-  /* Years begin with March here, so a leap day is the last day; the calendar repeats every 400 years. */
+  /* Years begin with March here, so a leap day comes last. */
   const unsigned day = (unsigned)(now.tv_sec / DAY) + MARCH_OF_0_TO_1970, cycle = day / DAYS_OF_400, of_cycle = day % DAYS_OF_400;
   const unsigned year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / (DAYS_OF_400 - 1)) / 365;
   const unsigned of_year = of_cycle - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
@@ -97,7 +97,7 @@ static void write_head(char *head) {
            month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, second / 3600, second / 60 % 60, second % 60, now.tv_nsec);
 }
 
-/* Appends whole records, so that each file begins with a record. */
+/* Whole records, so that each file begins with one. */
 static void append(struct log *log, const char *bytes, size_t length) {
   while (length > 0) {
     long long size;
@@ -120,7 +120,7 @@ static void append(struct log *log, const char *bytes, size_t length) {
     if (put < 0) continue;
     logs.used += put;
     logs.moved += put;
-    /* The disk is full: the next record must begin on a new line. */
+    /* The next record must begin on a new line. */
     if ((size_t)put < part) log->known = false;
     bytes += put;
     length -= (size_t)put;
@@ -147,7 +147,7 @@ static int open_current(struct log *log, long long *size) {
   return fd;
 }
 
-/* A log without this link counts as ownerless. */
+/* Without this link a log counts as ownerless. */
 static void keep_owner(const struct log *log) {
   char path[sizeof PIPES + ID_LENGTH + sizeof OWNER + 1], owner[OWNER_LENGTH + 1];
   snprintf(path, sizeof path, PIPES "/%s." OWNER, log->id);
@@ -191,7 +191,6 @@ static bool look_up(struct log *log) {
   return log->known;
 }
 
-/* Removes the older of the two files. */
 static void rotate(struct log *log, long long size) {
   if (log->before >= 0) remove_file(log, log->before);
   log->before = log->begins;

@@ -1,4 +1,4 @@
-/* Removes old logs in a separate process: a walk through thousands of folders must not delay output. */
+/* In a separate process: a walk through thousands of folders must not delay output. */
 #include "launcher.h"
 #include "logs.h"
 
@@ -17,7 +17,7 @@
 struct found {
   char id[ID_LENGTH + 1], owner[OWNER_LENGTH + 1];
   bool live;
-  long long bytes, last; /* time of the last write, in seconds */
+  long long bytes, last; /* last write, in seconds */
 };
 
 static struct {
@@ -108,7 +108,7 @@ static void remove_expired(void) {
   }
 }
 
-/* Removes logs of ended sandboxes first; their empty folders show that a log existed. Then removes older files of the others. */
+/* Ended sandboxes first; their empty folders show that a log existed. Then older files of the others. */
 static void make_room(void) {
   long long goal = all.bytes < logs.total_bytes ? all.bytes : logs.total_bytes - logs.total_bytes / 10;
   long long spare = spare_bytes();
@@ -117,7 +117,7 @@ static void make_room(void) {
   take_from_the_loudest(true, goal);
 }
 
-/* Removes the oldest logs of the owner with the most bytes, so one owner's flood costs no other owner a line. */
+/* Of the owner with the most bytes, so one owner's flood costs no other a line. */
 static void take_from_the_loudest(bool live, long long goal) {
   struct share { size_t next, end; long long bytes; } *shares = calloc(all.count + 1, sizeof *shares);
   size_t owners = 0;

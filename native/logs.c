@@ -1,6 +1,6 @@
 /*
- * logs: moves sandboxes' output from fifos into bounded files. One process serves all sandboxes of a data folder. It may be killed at any
- * time: the sandboxes keep the fifos open, and the next process finds them by path.
+ * From fifos into bounded files, for all sandboxes of a data folder. May be killed at any time: the sandboxes keep the fifos open, and the
+ * next process finds them by path.
  */
 #include "launcher.h"
 #include "logs.h"
@@ -23,20 +23,20 @@
 enum {
   BUCKETS = 4096,
   ROUND = 512,               /* fifos read between two pauses */
-  PAUSE_MS = 5,              /* bounds the cost of a flood: one read per fifo between two pauses */
-  HELD_PAUSE_MS = 50,        /* interval of tries to write held output */
-  HELD_BYTES = 64 * 1024,    /* the end of a flood, held until it may be written */
-  SWEEP_MS = 60 * 1000,      /* interval of removing old logs */
-  SWEEP_REST = 50,           /* pause after a sweep, as a multiple of its duration */
-  SWEEP_SOON_MS = 2 * 1000,  /* interval while space is short */
+  PAUSE_MS = 5,              /* one read per fifo between two pauses bounds a flood */
+  HELD_PAUSE_MS = 50,        /* between tries to write held output */
+  HELD_BYTES = 64 * 1024,    /* of the end of a flood */
+  SWEEP_MS = 60 * 1000,      /* between sweeps */
+  SWEEP_REST = 50,           /* pause as a multiple of its duration */
+  SWEEP_SOON_MS = 2 * 1000,  /* while space is short */
 };
 
-/* Rate limit of one sandbox: an initial burst, then a rate per second. */
+/* In one sandbox. */
 static const long long BURST_BYTES = 2 * 1024 * 1024, BYTES_PER_SECOND = 1024 * 1024;
 
 struct source {
-  struct source *next;      /* next in its bucket */
-  struct source *next_held; /* next in the list of sources with held output */
+  struct source *next;      /* in its bucket */
+  struct source *next_held; /* with held output */
   int fifo;
   struct log log;
   long long allowance; /* negative after writing ahead */
@@ -59,7 +59,6 @@ static struct {
   char input[HELD_BYTES];
 } pump;
 
-/* Marks of control events. */
 static char STARTER, ARRIVALS, SWEEP;
 
 static void open_folder(const char *folder);
@@ -102,7 +101,7 @@ int run_logs(char **argv) {
 
   for (long long rested_at = 0;;) {
     sweep_when_due();
-    /* During a pause it still opens new fifos, so that output of a short-lived process is not missed. */
+    /* Opens new fifos during a pause: output of a short-lived process must not be missed. */
     long long rest = rested_at - now_ms();
     struct pollfd ready[] = {{.fd = pump.control, .events = POLLIN}, {.fd = rest > 0 ? -1 : pump.epoll, .events = POLLIN}};
     if (poll(ready, LENGTH(ready), rest > 0 ? (int)rest : pump.held ? HELD_PAUSE_MS : has_room() ? SWEEP_MS : SWEEP_SOON_MS) < 0 && errno != EINTR) fail("poll", errno);
@@ -130,7 +129,7 @@ static void look_at_control(void) {
   }
 }
 
-/* Reads each fifo once, so all get equal shares. False if nothing was read. */
+/* Equal shares. False if nothing was read. */
 static bool take_all(void) {
   static struct epoll_event events[ROUND];
   bool some = false;
@@ -159,7 +158,7 @@ static void wait_for(int fd, void *what) {
   if (epoll_ctl(pump.control, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll", errno);
 }
 
-/* Finds fifos from before the start, or after the kernel dropped events. */
+/* From before the start, or after the kernel dropped events. */
 static void find_fifos(void) {
   int fd = openat(pump.pipes, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -211,7 +210,7 @@ static struct source **place_of(const char *id) {
   return place;
 }
 
-/* Reads one fifo once. False if nothing was read. */
+/* False if nothing was read. */
 static bool take(struct source *source) {
   ssize_t got = read(source->fifo, pump.input, sizeof pump.input);
   if (got > 0) keep(source, (size_t)got);
@@ -225,7 +224,7 @@ static void keep(struct source *source, size_t length) {
   else hold(source, length);
 }
 
-/* If output comes too fast, holds its end and drops the middle. */
+/* Drops the middle of a flood. */
 static void hold(struct source *source, size_t length) {
   if (!source->holding) {
     source->holding = true;
@@ -250,7 +249,7 @@ static void release(struct source *source) {
   const char *from = source->held;
   size_t length = source->held_length;
   if (source->dropped > 0) {
-    /* Keeps from the start of a line on. */
+    /* From the start of a line on. */
     const char *line = length > 0 ? memchr(from, '\n', length) : NULL;
     size_t skipped = line ? (size_t)(line + 1 - from) : 0;
     char marker[96];
@@ -286,7 +285,7 @@ static void allow(struct source *source) {
   source->allowed_at = now;
 }
 
-/* Called when nothing can write to the fifo any more. Removes the fifo last: its absence shows that the log is complete. */
+/* Nothing can write any more. Removes the fifo last: its absence shows that the log is complete. */
 static void end(struct source *source) {
   for (struct source **at = &pump.held; *at; at = &(*at)->next_held) {
     if (*at != source) continue;

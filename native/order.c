@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above the kernel's own limit for arguments and environment together. */
+/* Above the kernel's limit for arguments and environment. */
 static const size_t ORDER_BYTES = 4 * 1024 * 1024;
 static const unsigned long long ID_MAX = 0xfffffffeULL;
 
@@ -85,7 +85,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   } else fail("the order has an unknown keyword", 0);
 }
 
-/* Returns the next token. A token without a NUL was cut off: the writer died. */
+/* A token without a NUL was cut off: the writer died. */
 static const char *next(struct reader *reader) {
   char *token = reader->at;
   char *nul = memchr(token, 0, (size_t)(reader->end - token));
@@ -95,7 +95,7 @@ static const char *next(struct reader *reader) {
 }
 
 static void append(struct list *list, const char *text) {
-  /* Capacity doubles at each power of two, plus one for the NULL. */
+  /* Doubles at each power of two. */
   if ((list->count & (list->count - 1)) == 0) {
     list->items = realloc(list->items, (list->count * 2 + 2) * sizeof *list->items);
     if (!list->items) fail("no memory", 0);

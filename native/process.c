@@ -17,7 +17,7 @@ static bool read_stat(pid_t pid, char *text, size_t room, char **fields);
 static const char *field(const char *fields, int number);
 
 void reset_process(void) {
-  /* Calls the kernel directly, because glibc reserves 32 and 33. The kernel refuses SIGKILL and SIGSTOP, which need no reset. */
+  /* glibc reserves 32 and 33. The kernel refuses SIGKILL and SIGSTOP. */
   const char fresh[64] = {0};
   for (int number = 1; number <= 64; number++) syscall(SYS_rt_sigaction, number, fresh, NULL, 8);
   const unsigned long none = 0;
@@ -67,7 +67,7 @@ void leave_keyring(void) {
 }
 
 int open_process(pid_t pid, unsigned long long start_time) {
-  /* This order of steps is essential: the pidfd is of this or an earlier owner of the pid. */
+  /* The order is essential: the pidfd is of this or an earlier owner of the pid. */
   int fd = (int)syscall(SYS_pidfd_open, pid, 0);
   if (fd < 0) return -1;
   char text[1024], *fields;
@@ -92,7 +92,7 @@ bool read_kin(pid_t pid, pid_t *parent, pid_t *session) {
   return true;
 }
 
-/* Sets `fields` to field 3, after the program's name, which may contain any character. */
+/* Field 3 follows the program's name, which may contain any character. */
 static bool read_stat(pid_t pid, char *text, size_t room, char **fields) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

@@ -1,6 +1,6 @@
 /*
- * Calls about processes of a Pod. Each process has a holder, which listens on an abstract socket that the Pod's containers share. The
- * socket's name identifies the process. A call forwards bytes between caller and holder.
+ * In a Pod. Holders listen on abstract sockets, named by their processes, that the Pod's containers share. A call forwards bytes between
+ * caller and holder.
  */
 #include "processes.h"
 
@@ -19,12 +19,12 @@ enum {
   MOST_INPUT = 64 * 1024,
   MOST_LIVE = 64,
   MOST_ENDED = 64,
-  MOST_FOUND = 512,        /* sockets with names of holders */
-  LOOK_S = 5,              /* for a stopped holder to answer */
+  MOST_FOUND = 512,        /* sockets of holders */
+  LOOK_S = 5,              /* for a stopped holder */
   LOOKING_MS = 15 * 1000,  /* for all holders */
   WAITING = 128,
 };
-/* Output that ended processes keep, all together. */
+/* Ended processes together. */
 static const uint64_t MOST_ENDED_BYTES = 16 * 1024 * 1024;
 static const char front[] = "sandpool-";
 
@@ -46,7 +46,7 @@ static socklen_t address_of(const char *room, const char *id, struct sockaddr_un
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Reads the whole greeting within one timeout. */
+/* Within one timeout. */
 static bool read_greeting(int holder, unsigned char greeting[GREETING_BYTES]) {
   return recv(holder, greeting, GREETING_BYTES, MSG_WAITALL) == GREETING_BYTES;
 }
@@ -61,7 +61,7 @@ static bool read_all(int fd, void *to, size_t size) {
   return true;
 }
 
-/* Connects to a process's holder, which may not have answered yet; -1 if it does not exist. */
+/* It may not have answered yet; -1 if it does not exist. */
 static int reach_holder(const char *room, const char *id) {
   const struct timeval patience = {.tv_sec = LOOK_S};
   struct sockaddr_un address;
@@ -75,7 +75,7 @@ static int reach_holder(const char *room, const char *id) {
   return -1;
 }
 
-/* Connects to a process's holder and reads its greeting; -1 if it does not exist or does not answer. */
+/* -1 if it does not exist or does not answer. */
 static int open_holder(const char *room, const char *id, unsigned char greeting[GREETING_BYTES]) {
   int holder = reach_holder(room, id);
   if (holder < 0 || read_greeting(holder, greeting)) return holder;
@@ -96,7 +96,7 @@ static bool send_request(int holder, const char *tokens, size_t length, const ch
   return (size == 0 || send_part(&to, input, size)) && send_part(&to, NULL, 0);
 }
 
-/* Finds the room's processes among the kernel's list of listening sockets, up to MOST_FOUND. */
+/* From the kernel's list of listening sockets. */
 static size_t find_names(const char *room, struct found found[MOST_FOUND]) {
   char line[512], start[sizeof front + LONGEST_ROOM + 2];
   const int length = snprintf(start, sizeof start, "@%s%s-", front, room);
@@ -141,14 +141,14 @@ static void forget(const char *room, const struct found *found) {
   close(holder);
 }
 
-/* Counts live processes other than `own`. Makes the earliest ended ones forget their processes, to make room for a start. */
+/* Counts live processes other than `own`, and drops the earliest ended ones to make room. */
 static size_t look_around(const char *room, const char *own) {
   static struct found found[MOST_FOUND];
   const size_t count = find_names(room, found);
   const long long until = now_ms() + LOOKING_MS;
   size_t ended = 0, live = 0;
   uint64_t bytes = 0;
-  /* Asks all holders before reading answers, so that they answer in parallel. */
+  /* Asks all before reading, so that they answer in parallel. */
   for (size_t i = 0; i < count; i++) {
     const bool is_asked = strcmp(found[i].id, own) != 0 && now_ms() < until;
     found[i].holder = is_asked ? reach_holder(room, found[i].id) : -1;
@@ -176,7 +176,7 @@ static size_t look_around(const char *room, const char *own) {
   return live;
 }
 
-/* Forwards both ways until the holder has sent everything. */
+/* Until the holder has sent everything. */
 static enum problem pass_on(struct call *call, int holder) {
   static char bytes[64 * 1024];
   const struct timeval patient = {0};
@@ -184,7 +184,7 @@ static enum problem pass_on(struct call *call, int holder) {
   struct pollfd both[2] = {{.fd = holder, .events = POLLIN}, {.fd = call->input, .events = POLLIN}};
   setsockopt(holder, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof patient);
   setsockopt(holder, SOL_SOCKET, SO_SNDTIMEO, &patient, sizeof patient);
-  /* Forwards input that was read together with the request. */
+  /* Input that was read with the request. */
   if (call->filled > call->at && send_bytes(&back, call->body + call->at, call->filled - call->at)) both[1].fd = -1; /* answered */
   for (;;) {
     if (poll(both, 2, -1) < 0) continue;
@@ -209,7 +209,6 @@ static enum problem names_of(const struct call *call, const char **room, const c
   return is_name(*id, LONGEST_ID) ? DONE : BROKEN;
 }
 
-/* Sends the request as `what` to the process's holder. */
 static enum problem ask(struct call *call, const char *what, const char *input, size_t size) {
   unsigned char greeting[GREETING_BYTES];
   const char *room, *id;
@@ -221,7 +220,6 @@ static enum problem ask(struct call *call, const char *what, const char *input, 
     close(holder);
     return NOT_FOUND;
   }
-  /* Copies the tokens except the first. */
   const size_t first = strlen(call->request) + 1, rest = call->length - first;
   char *request = malloc(strlen(what) + 1 + rest);
   if (!request) return TOO_MANY;
@@ -260,7 +258,7 @@ enum problem call_process(struct call *call) {
   return ask(call, call->request, input, size);
 }
 
-/* Forwards the content of an answer, if it comes in time. */
+/* If it comes in time. */
 static enum problem gather_answer(struct call *call, int holder) {
   unsigned char head[5];
   while (read_all(holder, head, sizeof head)) {
@@ -296,7 +294,7 @@ enum problem call_processes(struct call *call) {
   return problem ? problem : send_frame(call, 'E', NULL, 0);
 }
 
-/* Runs in a new process that keeps nothing of this one. */
+/* Keeps nothing of this process. */
 _Noreturn static void become_holder(struct holding *holding) {
   int kept[2] = {fcntl(holding->listener, F_DUPFD_CLOEXEC, 64), fcntl(holding->starter, F_DUPFD_CLOEXEC, 64)};
   for (int fd = 3; fd < 64; fd++) close(fd);
@@ -340,7 +338,7 @@ enum problem call_start(struct call *call) {
   parse_order(order, length, &holding.program.order);
   if (holding.program.order.args.count == 0 || !holding.program.order.told) return BROKEN;
   read_terms(call, &holding);
-  /* In a Pod, only one call at a time may count and start. */
+  /* Only one call at a time may count and start. */
   problem = begin_placing();
   if (problem) return problem;
   problem = listen_as(room, holding.id, &holding.listener);

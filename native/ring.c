@@ -42,7 +42,7 @@ bool may_grow(const struct ring *ring) {
   return ring->size < RING_BYTES && ring->oldest >= ring->lap && is_full(ring);
 }
 
-/* All stored bytes of this lap are contiguous, so more space behind them moves nothing. */
+/* The bytes of this lap are contiguous, so more space behind them moves nothing. */
 bool grow_ring(struct ring *ring) {
   struct ring larger = *ring;
   larger.size += RING_UNIT;

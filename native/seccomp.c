@@ -1,6 +1,6 @@
 /*
- * The system calls that a sandbox may not use. This is a deny list, so ordinary programs run unchanged; calls newer than this file return
- * ENOSYS. Arguments that the kernel takes as 32 bits are compared as 32 bits, so high bits hide nothing.
+ * A deny list, so ordinary programs run unchanged; calls newer than this file return ENOSYS. 32-bit arguments are compared as such, so high
+ * bits hide nothing.
  */
 #include "launcher.h"
 
@@ -23,7 +23,7 @@
 
 #define X32_BIT 0x40000000U
 
-/* Numbers above 423 are the same on all architectures; the C library may be older than the calls. */
+/* The same on all architectures above 423; the C library may be older. */
 #define NEWEST_KNOWN_CALL 469 /* file_setattr */
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
@@ -41,7 +41,7 @@
 static const struct {
   int call, error;
 } refused[] = {
-    /* Namespaces and mounts. The newer calls return ENOSYS, since libmount then tries mount(2). */
+    /* Newer calls return ENOSYS, since libmount then tries mount(2). */
     {SYS_clone3, ENOSYS},
     {SYS_unshare, EPERM},
     {SYS_setns, EPERM},
@@ -63,7 +63,7 @@ static const struct {
     {SYS_process_vm_writev, EPERM},
     {SYS_pidfd_getfd, EPERM},
     {SYS_kcmp, EPERM},
-    /* Parts of the kernel with a large attack surface that a sandbox does not need. */
+    /* A large attack surface that a sandbox does not need. */
     {SYS_keyctl, EPERM},
     {SYS_add_key, EPERM},
     {SYS_request_key, EPERM},
@@ -144,7 +144,7 @@ static void answer_if(struct program *program, unsigned comparison, unsigned val
   answer(program, action);
 }
 
-/* Both architectures are little-endian: the low half comes first. */
+/* Little-endian: the low half comes first. */
 static size_t argument(int index) { return offsetof(struct seccomp_data, args) + 8 * (size_t)index; }
 
 static unsigned refusal(int error) { return SECCOMP_RET_ERRNO | ((unsigned)error & SECCOMP_RET_DATA); }
@@ -171,7 +171,7 @@ const struct sock_fprog *syscall_filter(void) {
   return &filter;
 }
 
-/* Rules until `end` apply to this call only; they begin with the call's number loaded. */
+/* Rules until `end` apply to this call; its number is loaded. */
 static size_t begin(struct program *program, int call) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 0);
   return program->length;
@@ -185,7 +185,7 @@ static void end(struct program *program, size_t began) {
 
 static void refuse_sockets(struct program *program, int call) {
   static const unsigned families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-  /* Internet protocols without a kernel module of their own: default, ICMP, TCP, UDP, ICMPv6. */
+  /* Without a kernel module of their own: default, ICMP, TCP, UDP, ICMPv6. */
   static const unsigned protocols[] = {0, 1, 6, 17, 58};
 
   size_t began = begin(program, call);
@@ -197,7 +197,7 @@ static void refuse_sockets(struct program *program, int call) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3);
   load(program, argument(2));
   answer_if(program, BPF_JGT, 0 /* NETLINK_ROUTE */, refusal(EPROTONOSUPPORT));
-  /* A type also implies a protocol: SCTP and DCCP, or AF_PACKET in place of the family. Flags are above these bits. */
+  /* SCTP and DCCP by type, or AF_PACKET in place of the family. Flags are above these bits. */
   load(program, argument(1));
   emit(program, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
   answer_if(program, BPF_JGT, SOCK_RAW, refusal(EPROTONOSUPPORT));
@@ -230,7 +230,7 @@ static void refuse_by_argument(struct program *program) {
   refuse_sockets(program, SYS_socket);
   refuse_sockets(program, SYS_socketpair);
 
-  /* Permits a query, and the plain personality. */
+  /* A query, and the plain personality. */
   began = begin(program, SYS_personality);
   load(program, argument(0));
   answer_if(program, BPF_JEQ, 0, SECCOMP_RET_ALLOW);

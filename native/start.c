@@ -52,7 +52,7 @@ int run_start(void) {
   become(&order);
   if (order.bare) run_bare(&order);
 
-  /* Passes the command by descriptor, so that no argument list on the host shows it. */
+  /* By descriptor, so that no argument list on the host shows it. */
   int given = args_memfd("command", order.args.items + command, order.args.count - command);
   if (given != COMMAND_FD && (dup2(given, COMMAND_FD) < 0 || close(given) < 0)) fail("dup2", errno);
   int args = args_memfd("args", order.args.items, command - 3);
@@ -99,7 +99,7 @@ static void wait_for_ever(void) {
   for (;;) pause();
 }
 
-/* A failure appears on the ready pipe; success closes the pipe. */
+/* A failure appears on the ready pipe; success closes it. */
 static void run_command(char **argv) {
   fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
   execvp(argv[0], argv);
@@ -130,7 +130,7 @@ static int args_memfd(const char *name, char **items, size_t count) {
 }
 
 static void take_place(const struct order *order) {
-  /* A core limit of 1 byte, not 0: with 0 the kernel would still pass the dump to a host program named by core_pattern. */
+  /* Not 0, or the kernel would pass the dump to a host program named by core_pattern. */
   const struct rlimit no_core = {1, 1};
   reset_process();
   setsid(); /* fails for a group leader, which is as good */
@@ -142,11 +142,11 @@ static void take_place(const struct order *order) {
 }
 
 /*
- * Sends output and errors into a fifo on the host, from which `launcher logs` reads. The fifo is also open for reading, so a write never
- * finds it without a reader. It gets its name after it is open, so a fifo without a writer is finished.
+ * Into a fifo that `launcher logs` reads. It is also open for reading, so a write always finds a reader, and gets its name after it is
+ * open, so a fifo without a writer is finished.
  *
- * It belongs to root, and others may open it only for writing. Without a fifo, the sandbox has no log. The launcher waits until `launcher
- * logs` has opened and marked the fifo: otherwise the output of a short-lived sandbox would vanish with it.
+ * Others than root may open it only for writing. The launcher waits until `launcher logs` has marked the fifo: otherwise the output of a
+ * short-lived sandbox would vanish.
  */
 static void take_output(const char *path) {
   char fresh[PATH_MAX];
@@ -165,7 +165,7 @@ static void take_output(const char *path) {
   if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
 }
 
-/* Whether a `launcher logs` runs: it locks the folder above the fifos' folder. */
+/* A `launcher logs` locks the folder above the fifos' folder. */
 static bool logs_are_kept(const char *path) {
   char folder[PATH_MAX];
   int length = (int)(strrchr(path, '/') - path);
@@ -176,10 +176,7 @@ static bool logs_are_kept(const char *path) {
   return kept;
 }
 
-/*
- * Mounts folders in memory that bwrap binds; bwrap's own have no limit on the number of files. They are in a mount namespace that only
- * bwrap starts from, and end with it.
- */
+/* bwrap's own have no limit on the number of files. They end with their mount namespace, in which only bwrap starts. */
 static void mount_folders(const struct list *tmpfs) {
   if (tmpfs->count == 0) return;
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) fail("take a mount namespace", errno);
@@ -187,10 +184,7 @@ static void mount_folders(const struct list *tmpfs) {
     if (mount("tmpfs", tmpfs->items[i], "tmpfs", MS_NOSUID | MS_NODEV, tmpfs->items[i + 1]) < 0) fail("mount a folder of the sandbox", errno);
 }
 
-/*
- * Opens folders for bwrap's `--bind-fd`, which binds the open folder or fails. Runs in this mount namespace, and while root may still
- * create folders.
- */
+/* For bwrap's `--bind-fd`. Runs in this mount namespace, and while root may still create folders. */
 static void open_folders(const struct list *folders) {
   for (size_t i = 0; i + 1 < folders->count; i += 2) {
     int folder = open_beneath(folders->items[i], folders->items[i + 1]), place = FIRST_FOLDER_FD + (int)(i / 2);
@@ -217,10 +211,10 @@ static void become(const struct order *order) {
   leave_keyring();
 }
 
-/* Runs without a sandbox: the command is a child in its own session, reported in the way in which bwrap reports its namespace's init. */
+/* Without a sandbox: the command is a child in its own session, reported as bwrap reports its namespace's init. */
 static void run_bare(const struct order *order) {
   drop_capabilities();
-  /* Adopts the command's orphans, like a namespace's init, so that no zombies remain while it runs. */
+  /* Like a namespace's init, so that no zombies remain. */
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) fail("prctl", errno);
   pid_t command = fork();
   if (command < 0) fail("fork", errno);

@@ -1,4 +1,4 @@
-/* watch: keeps a pidfd for each watched process, so that a reused pid is never signalled. */
+/* By pidfds, so that a reused pid is never signalled. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 enum { KEY_LENGTH = 128, LINE_LENGTH = 256, BUCKETS = 4096 };
 
 struct entry {
-  struct entry *next; /* next in its bucket, or in the dropped list */
+  struct entry *next; /* in its bucket, or in the dropped list */
   int pidfd;          /* -1 after it was dropped */
   pid_t pid;
   unsigned long long start_time;
@@ -25,7 +25,7 @@ struct entry {
 static struct {
   int epoll;
   struct entry *buckets[BUCKETS];
-  struct entry *dropped; /* freed at the end of a round: another event of the round may still refer to them */
+  struct entry *dropped; /* freed at the end of a round: another event of it may refer to them */
   char line[LINE_LENGTH];
   size_t line_length;
   bool line_too_long;
@@ -107,7 +107,7 @@ static void obey(char *line) {
     watch_process(key, words[2], words[3]);
   } else if (strcmp(verb, "kill") == 0 && count == 2) {
     struct entry *entry = *place_of(key);
-    /* An unknown key is reported as gone: the caller wants it dead anyway. */
+    /* The caller wants it dead anyway. */
     if (!entry) say("gone %s\n", key);
     else if (syscall(SYS_pidfd_send_signal, entry->pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
       say("error kill %s: %s\n", key, strerrorname_np(errno));
@@ -151,7 +151,7 @@ static void watch_process(const char *key, const char *pid_text, const char *sta
   say("watching %s\n", key);
 }
 
-/* Returns the link to the key's entry, or to its future place. */
+/* Or the link to its future place. */
 static struct entry **place_of(const char *key) {
   unsigned hash = 2166136261U;
   for (const char *at = key; *at; at++) hash = (hash ^ (unsigned char)*at) * 16777619U;
