@@ -14,8 +14,8 @@ import type { BareOrder } from './bare.ts';
 import { answerOrders } from './child.ts';
 
 /**
- * The compared side of claims: a Koa server that reads a JSON body, commits one row to SQLite with
- * the daemon's library and settings, answers 201, and does nothing else.
+ * Compared with claims: reads a JSON body, commits one row to SQLite with the daemon's library and
+ * settings, and answers 201.
  */
 
 /** Durable when it resolves. */
@@ -75,7 +75,7 @@ const inWorker = (path: string): Commit => {
     });
 };
 
-/** The worker's thread: all rows that wait go into one commit. */
+/** All waiting rows go into one commit. */
 const commitAll = (port: MessagePort, path: string): void => {
   const { insertAll } = openTable(path);
   port.on('message', (first: Row) => {

@@ -3,16 +3,14 @@ import { Child } from './child.ts';
 import type { Ask } from './kept-connection.ts';
 
 export interface BareOrder {
-  /** Of a database that is not there yet. */
   readonly path: string;
   /**
-   * `direct`: a transaction for each request. `gathered`: requests that are read in the same turn
-   * of the event loop share a commit. `worker`: what waits for a worker thread shares a commit.
+   * `direct`: a transaction for each request. `gathered`: requests of one turn of the event loop
+   * share a commit. `worker`: requests that wait for a worker thread share a commit.
    */
   readonly mode: 'direct' | 'gathered' | 'worker';
 }
 
-/** A bare server that runs. */
 export class Bare {
   readonly port: number;
   readonly #child: Child<BareOrder, number>;

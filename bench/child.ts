@@ -4,11 +4,10 @@ import { resolve } from 'node:path';
 
 type Answer<Result> = { readonly result: Result } | { readonly failed: string };
 
-/** Measured code is compiled, whoever asks for it; script/bench starts in the root folder. */
+/** Measured code is compiled; script/bench starts in the root folder. */
 const COMPILED = 'node_modules/.sandpool-bench/bench';
 const DEADLINE_MS = 300_000;
 
-/** A program of this folder in a process of its own, which answers each order with one result. */
 export class Child<Order extends object, Result> {
   readonly #program: string;
   readonly #process: ChildProcess;
@@ -27,7 +26,7 @@ export class Child<Order extends object, Result> {
     return this.#process.pid;
   }
 
-  /** Rejects if the order fails, the child ends first, or no answer comes in time. */
+  /** Rejects if the order fails, the child ends, or no answer comes in time. */
   async ask(order: Order): Promise<Result> {
     const over = new AbortController();
     const signal = AbortSignal.any([over.signal, AbortSignal.timeout(DEADLINE_MS)]);
@@ -46,7 +45,6 @@ export class Child<Order extends object, Result> {
     }
   }
 
-  /** The child ends when it notices. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = once(this.#process, 'exit');
@@ -57,7 +55,7 @@ export class Child<Order extends object, Result> {
   }
 }
 
-/** For a child's program: carries out each order of the parent, and ends with the parent. */
+/** Carries out each order of the parent, and ends with the parent. */
 export const answerOrders = <Order extends object, Result>(
   carryOut: (order: Order) => Promise<Result>,
 ): void => {

@@ -3,15 +3,14 @@ import type { Ask } from './kept-connection.ts';
 import { costOf, type Cost, type LoadResult } from './load.ts';
 
 export interface ClaimRound {
-  /** Claims the whole pool. */
   readonly pool: string;
   readonly count: number;
   readonly run: (port: number, asks: readonly Ask[]) => Promise<LoadResult>;
-  /** E2B's way; the REST API unless given. */
+  /** Through E2B's API instead of the REST API. */
   readonly compatible?: boolean;
 }
 
-/** Claims, gives all back, and resolves once the pool is full again and nothing is under way. */
+/** Gives all back, and resolves once the pool is full again. */
 export const claimRound = async (
   daemon: Daemon,
   { pool, count, run, compatible = false }: ClaimRound,

@@ -8,11 +8,10 @@ import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
 import { Service } from './service.ts';
 import { removeTemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
-/** Of the built daemon; script/bench starts in the root folder. */
+/** script/bench starts in the root folder. */
 const COMMAND = resolve('dist/cli/main.js');
 const READY_DEADLINE_MS = 60_000;
 
-/** So that limits meant for tenants do not stop a measurement. */
 const BENCH_FLAGS: readonly string[] = [
   '--metrics-listen',
   '127.0.0.1:0',
@@ -30,19 +29,16 @@ const BENCH_FLAGS: readonly string[] = [
   '100000',
 ];
 
-/** For a daemon that serves the API of E2B's SDKs too. */
 export const COMPATIBLE_FLAGS: readonly string[] = ['--compatible-api-listen', '127.0.0.1:0'];
 
 interface StartTerms {
-  /** Puts something into the new folder first. */
   readonly prepare?: (dataDir: string) => Promise<void> | void;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The product as it is built, on a new folder that goes with it. */
 export class Daemon {
   readonly dataDir: string;
-  /** From the start of its process until it was ready. */
+  /** Until it was ready. */
   readonly startMs: number;
   readonly service: Service;
   readonly key: string;
@@ -87,7 +83,7 @@ export class Daemon {
       {
         stdio: ['ignore', 'pipe', log],
         env: { ...process.env, ...env },
-        detached: true, // an interrupt is for the bench, which then ends it in order
+        detached: true, // the bench ends it in order after an interrupt
       },
     );
     closeSync(log);
@@ -113,14 +109,12 @@ export class Daemon {
     return found;
   }
 
-  /** The address of the API of E2B's SDKs, for a daemon that serves it. */
   get compatibleUrl(): URL {
     const address = readPidFile(this.dataDir)?.compatibleAddress;
     if (address === undefined) throw new Error("the daemon does not serve the API of E2B's SDKs");
     return new URL(address);
   }
 
-  /** A new key of a user of the team, made by the admin of the first start. */
   async keyOfTeam(team: string): Promise<string> {
     const key = readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim();
     const body = JSON.stringify({ team, user: team });
@@ -128,22 +122,17 @@ export class Daemon {
     return (JSON.parse(await this.service.call(ask, 201)) as { readonly apiKey: string }).apiKey;
   }
 
-  /** Resolves once nothing is under way any more. */
   async calm(): Promise<void> {
     await untilCalm([this.pid, this.spawnerPid]);
   }
 
-  /** Ends it, its helpers and every sandbox, and removes its folder. */
+  /** Also ends its sandboxes, and removes its folder. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.service.close();
     await endAll(this.dataDir);
   }
 }
 
-/**
- * Ends the daemon of the folder, if it runs, and its sandboxes; removes the folder. May be
- * repeated.
- */
 const endAll = async (dataDir: string): Promise<void> => {
   const ending = endings.get(dataDir) ?? stopAll(dataDir);
   endings.set(dataDir, ending);
@@ -151,7 +140,7 @@ const endAll = async (dataDir: string): Promise<void> => {
   living.delete(dataDir);
 };
 
-/** For a bench that is interrupted: ends every daemon that is still there. */
+/** After an interrupt. */
 export const endLiving = async (): Promise<void> => {
   for (const dataDir of [...living]) await endAll(dataDir);
 };

@@ -3,14 +3,13 @@ import type { Measure } from './measure.ts';
 
 export interface Bench {
   readonly load: Load;
-  /** A row is the median of so many rounds. */
+  /** A row is their median. */
   readonly rounds: number;
-  /** For databases and orders of the compared side; removed at the end. */
+  /** For the compared side; removed at the end. */
   readonly folder: string;
   readonly say: (text: string) => void;
 }
 
-/** One or more rows of the table. */
 export interface Figure {
   readonly name: string;
   readonly about: string;
@@ -23,8 +22,7 @@ export interface Pairs<T> {
 }
 
 /**
- * Runs both sides in each round, in turn, and the other one first in every second round. Does not
- * count the first `warmUp` rounds, in which the code is compiled.
+ * Alternates which side goes first. Does not count `warmUp` rounds, in which the code is compiled.
  */
 export const inPairs = async <T>(
   { rounds }: Pick<Bench, 'rounds'>,

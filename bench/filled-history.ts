@@ -3,12 +3,11 @@ import { silentLog } from '../src/contracts/log.ts';
 import { silentMetrics } from '../src/contracts/metrics.ts';
 import { built } from './built.ts';
 
-/** Over which the sandboxes were claimed: all are within the window of a list. */
+/** Within the window of a list. */
 const HOURS = 20;
-/** Some of these share a commit. */
+/** Some share a commit. */
 const AT_ONCE = 500;
 
-/** Makes a daemon's database of so many finished sandboxes of the tenant of the first start. */
 export const fillHistory = async (path: string, finished: number): Promise<void> => {
   const { openDatabase } =
     await built<typeof import('../src/embedded/store/database.ts')>('embedded/store/database');

@@ -8,7 +8,7 @@ export interface Ask {
   /** JSON text. */
   readonly body?: string;
   readonly idempotencyKey?: string;
-  /** Names the key as the API of E2B's SDKs has it. */
+  /** Names the key as E2B's SDKs do. */
   readonly compatible?: boolean;
 }
 
@@ -20,9 +20,8 @@ export interface RawAnswer {
 const ANSWER_WITHIN_MS = 60_000;
 
 /**
- * One kept HTTP/1.1 connection, one request at a time. It does little, so that a benchmark on one
- * machine measures the server: requests are encoded before, and only status, length and body of an
- * answer are read.
+ * Does as little as it can, so that client and server on one machine measure the server: requests
+ * are encoded before, and only status, length and body of an answer are read.
  */
 export class KeptConnection {
   readonly #socket: Socket;
@@ -52,8 +51,7 @@ export class KeptConnection {
   }
 
   /**
-   * Rejects if the connection breaks first, no answer comes in a minute, or another answer is still
-   * due.
+   * Rejects if the connection breaks, no answer comes in a minute, or another answer is still due.
    */
   send(request: Buffer): Promise<RawAnswer> {
     if (this.#waiting || this.#socket.destroyed)

@@ -3,10 +3,7 @@ import { encodeAsk, KeptConnection, type RawAnswer } from './kept-connection.ts'
 import type { LoadOrder, LoadResult } from './load.ts';
 import { until } from './schedule.ts';
 
-/**
- * The client's side of every load, a process of its own: takes one order after the other from its
- * parent.
- */
+/** The client of every load. Takes one order after the other. */
 
 const MAX_CONNECTIONS = 1_024;
 
@@ -62,7 +59,7 @@ class Run {
     this.#idle.push(connection);
   }
 
-  /** The server closes what has not been used for a while. */
+  /** The server closes unused ones. */
   #openIdle(): KeptConnection | undefined {
     for (;;) {
       const connection = this.#idle.pop();

@@ -3,14 +3,11 @@ import type { Ask } from './kept-connection.ts';
 import { cpuMsOf } from './process-facts.ts';
 import { quantile } from './statistics.ts';
 
-/** All requests of a run are given before it begins. */
+/** Given before the run begins. */
 export interface LoadOrder {
   readonly port: number;
   readonly asks: readonly Ask[];
-  /**
-   * `closed`: so many in flight, the next one after an answer. `open`: so many a second, whatever
-   * the answers do.
-   */
+  /** `closed`: this many in flight. `open`: this many per second, whatever the answers do. */
   readonly mode:
     | { readonly kind: 'closed'; readonly inFlight: number }
     | { readonly kind: 'open'; readonly perSecond: number };
@@ -18,7 +15,7 @@ export interface LoadOrder {
 
 /** In the order of the asks. */
 export interface LoadResult {
-  /** From sending, or for an open load from the moment that the schedule gave. Milliseconds. */
+  /** From sending, or for an open load from the scheduled time. */
   readonly latencies: readonly number[];
   readonly statuses: readonly number[];
   readonly bodies: readonly string[];
@@ -26,15 +23,13 @@ export interface LoadResult {
   readonly tookMs: number;
 }
 
-/** Of the requests of a run. */
 export interface Cost {
   readonly p50: number;
   readonly perSecond: number;
-  /** Processor time of each request. */
+  /** Processor time per request. */
   readonly cpuMs: number;
 }
 
-/** The load process, as figures use it. */
 export class Load {
   readonly #child = new Child<LoadOrder, LoadResult>('load-process');
 
@@ -51,7 +46,7 @@ export class Load {
   }
 }
 
-/** Throws unless each answer has the status. Processor time is that of the processes `pids`. */
+/** Throws unless each answer has the status. Measures the processes `pids`. */
 export const costOf = async (
   pids: readonly number[],
   status: number,

@@ -1,25 +1,20 @@
 import { inShort, median } from './statistics.ts';
 
-/** One line of the table, with every value behind it. */
 export interface Measure {
   readonly name: string;
   readonly unit: string;
-  /** A value a round. */
   readonly ours: readonly number[];
-  /** The other half of each pair, by round; absent without a comparison. */
+  /** Absent if there is nothing to compare with. */
   readonly theirs?: readonly number[];
   readonly better: 'less' | 'more';
-  /** Of the ratio ours/theirs if there are pairs, else of ours. A row without it is not judged. */
+  /** Bound for the ratio ours/theirs, or else for ours. A row without it is not judged. */
   readonly reach?: number;
   readonly beyond?: number;
 }
 
 type Verdict = 'beyond' | 'reached' | 'missed' | '-';
 
-/**
- * A row of one value of each sample; in milliseconds, of which less is better, unless `row` says
- * otherwise.
- */
+/** In milliseconds, less is better, unless `row` says otherwise. */
 export const rowOf = <T>(
   row: Partial<Measure> & Pick<Measure, 'name'>,
   { ours, theirs }: { readonly ours: readonly T[]; readonly theirs?: readonly T[] },
@@ -32,7 +27,6 @@ export const rowOf = <T>(
   ...(theirs && { theirs: theirs.map(of) }),
 });
 
-/** Judges the ratio of each pair, or single values. */
 const judgedOf = ({ ours, theirs }: Measure): readonly number[] =>
   theirs ? ours.map((value, round) => value / (theirs[round] ?? Number.NaN)) : ours;
 
@@ -55,7 +49,7 @@ const COLUMNS = [
   'verdict',
 ] as const;
 
-/** A Markdown table, its columns aligned. */
+/** With aligned columns. */
 export const tableOf = (measures: readonly Measure[]): string => {
   const rows = [COLUMNS, COLUMNS.map(() => '---'), ...measures.map(cellsOf)];
   const widths = COLUMNS.map((_, column) =>

@@ -3,31 +3,27 @@ import { answerOrders } from './child.ts';
 import { encodeAsk, type Ask } from './kept-connection.ts';
 import { pause } from './process-facts.ts';
 
-/** Sends the requests in turn and by the clock, whatever the answers do. */
+/** Sends by the clock, whatever the answers do. */
 export interface FloodOrder {
   readonly port: number;
   readonly asks: readonly Ask[];
   readonly perSecond: number;
   readonly forMs: number;
   readonly connections: number;
-  /**
-   * Requests that wait for answers on one connection. If all connections have as many, what is due
-   * is not sent.
-   */
+  /** On one connection. If all are full, due requests are not sent. */
   readonly mostWaiting: number;
 }
 
 export interface FloodResult {
   readonly sent: number;
   readonly notSent: number;
-  /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Connections that ended; the flood opened another one for each. */
+  /** The flood opened another one for each. */
   readonly ended: number;
 }
 
 const TICK_MS = 2;
-/** For the answers that are still on their way when the time is over. */
+/** For answers on their way at the end. */
 const LAST_ANSWERS_MS = 3_000;
 
 interface Way {
@@ -73,7 +69,7 @@ class Flood {
     };
   }
 
-  /** Does not send a request if no connection has room for it. */
+  /** Drops a request if no connection has room for it. */
   #send(due: number): void {
     for (let left = due; left > 0; left -= 1) {
       const way = this.#wayWithRoom();

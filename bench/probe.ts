@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * Loaded into a daemon by NODE_OPTIONS: answers on the Unix socket that BENCH_PROBE names, with the
- * bytes of its heap and of what the heap holds beside it, after a collection.
+ * Loaded into a daemon by NODE_OPTIONS: answers on the Unix socket BENCH_PROBE with the bytes of
+ * its heap and beside it, after a collection.
  */
 const socket = process.env['BENCH_PROBE'];
 
@@ -14,7 +14,7 @@ const socket = process.env['BENCH_PROBE'];
 if (socket !== undefined && isMainThread && process.argv.includes('serve')) {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  rmSync(socket, { force: true }); // of the process before this one
+  rmSync(socket, { force: true }); // from an earlier process
   createServer((_, response) => {
     collect();
     collect();

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Bench } from './figure.ts';
 
 export interface Probe {
-  /** For the daemon that is to be asked. */
+  /** For the measured daemon. */
   readonly env: Readonly<Record<string, string>>;
   /** Bytes, after a collection. */
   readonly heap: () => Promise<number>;

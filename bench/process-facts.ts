@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Facts about processes from the kernel. Ended processes count as nothing. */
+/** Processes that are gone count as nothing. */
 
-/** Processor time of all its living threads, in milliseconds. */
+/** All its living threads together. */
 export const cpuMsOf = (pid: number): number => {
   const threads = namesIn(`/proc/${pid}/task`);
   return threads.reduce(
@@ -12,7 +12,7 @@ export const cpuMsOf = (pid: number): number => {
   );
 };
 
-/** Resident memory in MB (2^20 bytes). */
+/** 2^20 bytes. */
 export const residentMbOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
 
@@ -25,10 +25,7 @@ export const childrenOf = (pid: number): readonly number[] =>
 export const commandOf = (pid: number): string =>
   textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
 
-/**
- * Resolves once these processes use less than this share of a processor for 100 ms; after 10 s in
- * any case.
- */
+/** Less than this share of a processor for 100 ms; after 10 s in any case. */
 export const untilCalm = async (pids: readonly number[], share = 0.02): Promise<void> => {
   const used = (): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
   const deadline = performance.now() + 10_000;

@@ -19,9 +19,8 @@ import { childrenOf, pause } from './process-facts.ts';
 import { writePieces } from './transfers.ts';
 
 /**
- * The compared side of launches and commands: a small process that starts the launcher, with the
- * same options as the spawner, and waits. It writes no records and no notes, manages no uids and
- * reports to nobody.
+ * Compared with launches and commands: starts the launcher with the spawner's options, and waits.
+ * It writes no records or notes, manages no uids and reports to nobody.
  */
 
 export interface RawStarts {
@@ -32,23 +31,23 @@ export interface RawStarts {
   readonly definition: InstanceDefinition;
   readonly count: number;
   readonly parallel: number;
-  /** Undefined unless this runs as root. */
+  /** Only as root. */
   readonly firstUid?: number;
-  /** With cgroups of their own, as the spawner gives them. */
+  /** As the spawner gives them. */
   readonly cgroups: boolean;
 }
 
 export interface RawJoins {
   readonly kind: 'joins';
   readonly launcherPath: string;
-  /** The spawner's note of the sandbox. */
+  /** Written by the spawner. */
   readonly note: string;
   readonly folder: string;
   readonly argv: readonly string[];
   readonly count: number;
 }
 
-/** One command, with 64 MiB as its input or none; its output is read to its end. */
+/** One command, with 64 MiB as its input or none. */
 export interface RawFlows extends Pick<RawJoins, 'launcherPath' | 'note' | 'folder' | 'argv'> {
   readonly kind: 'flows';
   readonly hasInput: boolean;
@@ -145,7 +144,7 @@ const removed = async (folders: readonly string[]): Promise<void> => {
   }
 };
 
-/** Writes the order of a command, and returns its file. */
+/** Returns the file. */
 const writeJoin = (order: Omit<RawFlows, 'kind' | 'hasInput'>): string => {
   const { note, running } = readNote(order.note, basename(order.note));
   if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
@@ -205,7 +204,7 @@ const flows = async (order: RawFlows): Promise<readonly number[]> => {
   return [performance.now() - began];
 };
 
-/** `starts`, `flows`: the milliseconds that all took, one value. `joins`: of each. */
+/** `starts`, `flows`: one value for all. `joins`: one each. */
 answerOrders((order: RawOrder): Promise<readonly number[]> => {
   if (order.kind === 'starts') return starts(order);
   return order.kind === 'joins' ? joins(order) : flows(order);

@@ -13,14 +13,14 @@ const FIRST_UID = 2_100_000_000;
 
 export interface RawStartsTerms {
   readonly bench: Bench;
-  /** Whose root file system the sandboxes have. */
+  /** Sandboxes have its root file system. */
   readonly daemon: Daemon;
   readonly count: number;
   readonly parallel: number;
   readonly cgroups: boolean;
 }
 
-/** Milliseconds until the launcher has started so many sandboxes of the default template. */
+/** Until the launcher has started all of them. */
 export const rawStarts = async (
   raw: Child<RawOrder, readonly number[]>,
   { bench, daemon, ...terms }: RawStartsTerms,

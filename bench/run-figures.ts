@@ -14,16 +14,12 @@ const ROUNDS = 5;
 export interface Terms {
   readonly figures: readonly Figure[];
   readonly arguments: readonly string[];
-  /** Of one figure. */
   readonly deadlineMs: number;
-  /** Ends what figures started and left; may be repeated. */
+  /** Ends what figures left; may be repeated. */
   readonly endLiving: () => Promise<void>;
 }
 
-/**
- * Measures the figures that the arguments name, or all, and prints their table; then the process
- * ends.
- */
+/** All figures unless the arguments name some. Then the process ends. */
 export const runFigures = async ({ figures, arguments: args, ...terms }: Terms): Promise<void> => {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -63,13 +59,10 @@ export const runFigures = async ({ figures, arguments: args, ...terms }: Terms):
   );
 };
 
-/**
- * By its name, or by what stands before the colon of it: `neighbours` are all of `neighbours:…`.
- */
+/** `neighbours` means all of `neighbours:…`. */
 const isMeant = ({ name }: Figure, asked: string): boolean =>
   name === asked || name.startsWith(`${asked}:`);
 
-/** Reports a figure that cannot be measured, and goes on with the others. */
 const run = async (
   figures: readonly Figure[],
   rounds: number,
@@ -102,7 +95,7 @@ const run = async (
   }
 };
 
-/** Rejects if a figure takes far longer than it should: then something hangs. */
+/** Rejects if something hangs. */
 const withinTime = async <T>(work: Promise<T>, deadlineMs: number): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -9,7 +9,7 @@ import type { Place } from './transfers.ts';
 export const LAUNCHER = resolve('native/build-output/launcher');
 const ROOMY = { cpu: '2', memory: '1Gi' };
 
-/** One sandbox with room for files of 64 MiB: by the API, and by the launcher only. */
+/** Room for files of 64 MiB. */
 export class Sandbox {
   readonly daemon: Daemon;
   readonly place: Place;
@@ -32,12 +32,12 @@ export class Sandbox {
     return new Sandbox(daemon, id, bench.folder);
   }
 
-  /** Runs a command so many times by the launcher only; milliseconds until each was over. */
+  /** Milliseconds of each. */
   joins(argv: readonly string[], count: number): Promise<readonly number[]> {
     return this.#raw.ask({ kind: 'joins', argv, count, ...this.#where });
   }
 
-  /** Runs a command once, with 64 MiB as its input or none; milliseconds until it was over. */
+  /** 64 MiB as input, or none. Returns milliseconds. */
   async flows(argv: readonly string[], { hasInput = false } = {}): Promise<number> {
     const order = { kind: 'flows', argv, hasInput, ...this.#where } as const;
     const [tookMs = Number.NaN] = await this.#raw.ask(order);
@@ -55,7 +55,6 @@ export class Sandbox {
   }
 }
 
-/** A folder of the default template with more room. */
 const roomyTemplates = ({ folder }: Bench): string => {
   const templates = join(folder, 'roomy-templates');
   mkdirSync(templates, { recursive: true });

@@ -1,9 +1,7 @@
-/**
- * Timers are late by up to a millisecond or two: the rest of a wait is spent looking at the clock.
- */
+/** Timers are late by a millisecond or two, so the rest of a wait looks at the clock. */
 const TIMER_SLACK_MS = 2;
 
-/** Resolves at a moment of performance.now(). */
+/** As performance.now(). */
 export const until = async (moment: number): Promise<void> => {
   const early = moment - performance.now() - TIMER_SLACK_MS;
   if (early > 0)

@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 10;
 const [FIRST_LOOK_MS, LEAST_PAUSE_MS, MOST_PAUSE_MS] = [100, 4, 1_000];
 const DELETES_IN_FLIGHT = 16;
 
-/** A daemon's API, with the tenant's key unless a request has its own. */
+/** With the tenant's key unless a request has its own. */
 export class Service {
   readonly port: number;
   readonly #key: string;
@@ -32,7 +32,7 @@ export class Service {
   }
 
   async answerTo(ask: Ask): Promise<RawAnswer> {
-    // The daemon closes what nobody has used for a while.
+    // The daemon closes unused connections.
     if (!(await this.#connection).isOpen) this.#connection = KeptConnection.open(this.port);
     return await (await this.#connection).send(encodeAsk({ key: this.#key, ...ask }));
   }
@@ -48,10 +48,7 @@ export class Service {
     );
   }
 
-  /**
-   * Resolves when so many of the pool are idle. Asks as seldom as it can, so that asking costs the
-   * daemon little.
-   */
+  /** Asks seldom, to cost the daemon little. */
   async untilIdle(name: string, count: number): Promise<void> {
     const began = performance.now();
     for (;;) {
@@ -66,12 +63,10 @@ export class Service {
     }
   }
 
-  /** Of the pool's instances, by their state. */
   async counts(name: string): Promise<Readonly<Record<string, number>>> {
     return countsIn(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200));
   }
 
-  /** Resolves when the pool is empty. */
   async untilNone(name: string): Promise<void> {
     const deadline = performance.now() + FILL_DEADLINE_MS;
     for (;;) {
@@ -93,7 +88,7 @@ export class Service {
     await this.untilIdle(name, replicas);
   }
 
-  /** With all that runs in it; resolves once it is gone. */
+  /** With its sandboxes; resolves once it is gone. */
   async removePool(name: string): Promise<void> {
     await this.call({ method: 'DELETE', path: `/sandboxpools/${name}?force=true` }, 200);
     const deadline = performance.now() + FILL_DEADLINE_MS;
@@ -112,7 +107,7 @@ export class Service {
     }));
   }
 
-  /** The same claims as E2B's SDKs make them; they are for another port. */
+  /** As E2B's SDKs make them, for another port. */
   compatibleClaims(pool: string, count: number): readonly Ask[] {
     return Array.from({ length: count }, () => ({
       method: 'POST',
@@ -123,12 +118,10 @@ export class Service {
     }));
   }
 
-  /** The same requests with the tenant's key. */
   keyed(asks: readonly Ask[]): readonly Ask[] {
     return asks.map((ask) => ({ ...ask, key: this.#key }));
   }
 
-  /** The id of the sandbox. */
   async claim(pool: string): Promise<string> {
     return (await this.claimed(pool)).sandboxId;
   }
@@ -139,7 +132,6 @@ export class Service {
     return (JSON.parse(answer) as ClaimAnswer).sandbox;
   }
 
-  /** Deletes what these claims got. */
   async giveBack(claimed: LoadResult): Promise<void> {
     expectAll(claimed, 201);
     const ids = claimed.bodies.map((body) => idIn(JSON.parse(body) as ClaimAnswer | CompatibleId));
@@ -156,7 +148,6 @@ export class Service {
   }
 }
 
-/** Of an answer that describes a pool. */
 export const countsIn = (body: string): Readonly<Record<string, number>> => {
   const { template } = JSON.parse(body) as {
     readonly template: { readonly status: Readonly<Record<string, number>> };

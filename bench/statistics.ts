@@ -1,7 +1,4 @@
-/**
- * Returns the value that this share of the values does not exceed; 0.5 is the median. Throws if the
- * list is empty.
- */
+/** 0.5 is the median. Throws without values. */
 export const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const value =
@@ -12,7 +9,7 @@ export const quantile = (values: readonly number[], share: number): number => {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** Three significant digits, as a person writes them. */
+/** Three significant digits. */
 export const inShort = (value: number): string => {
   if (value >= 100) return value.toFixed(0);
   if (value >= 10) return value.toFixed(1);

@@ -4,10 +4,7 @@ import { join } from 'node:path';
 
 const made = new Set<string>();
 
-/**
- * Everything measured lies in such folders, ours and what it is compared with: on the same disk.
- * Sandboxes' uids pass through it.
- */
+/** All measured things lie on one disk. Sandboxes' uids pass through it. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-bench-'));
   chmodSync(folder, 0o711);

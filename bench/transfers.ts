@@ -11,7 +11,6 @@ export const PIECE = Buffer.alloc(
 const WITHIN_MS = 120_000;
 const LOOKED_AT = 1_024;
 
-/** A sandbox, and a folder in it for files. */
 export interface Place {
   readonly service: Service;
   readonly key: string;
@@ -19,10 +18,10 @@ export interface Place {
   readonly folder: string;
 }
 
-/** MB/s of a transfer of 64 MiB. */
+/** MB/s for 64 MiB. */
 export const rateOf = (tookMs: number): number => MIB / (tookMs / 1_000);
 
-/** Runs a shell's line, which must succeed, and returns what it printed. */
+/** Must succeed. Returns its output. */
 export const run = async ({ service, id }: Place, command: string): Promise<string> => {
   const body = JSON.stringify({ command, timeoutSeconds: 60 });
   const path = `/sandboxes/${id}/exec`;
@@ -32,7 +31,7 @@ export const run = async ({ service, id }: Place, command: string): Promise<stri
   return stdout;
 };
 
-/** Writes a new file; MB/s. */
+/** In MB/s. */
 export const upload = async (place: Place): Promise<number> => {
   const { tookMs } = await exchange(place, {
     head: `PUT ${place.id}/files?path=${place.folder}/ours`,
@@ -42,7 +41,7 @@ export const upload = async (place: Place): Promise<number> => {
   return rateOf(tookMs);
 };
 
-/** Reads the file `content`; MB/s. */
+/** Reads `content`, in MB/s. */
 export const download = async (place: Place): Promise<number> => {
   const { bytes, tookMs } = await exchange(place, {
     head: `GET ${place.id}/files?path=${place.folder}/content`,
@@ -51,7 +50,7 @@ export const download = async (place: Place): Promise<number> => {
   return rateOf(tookMs);
 };
 
-/** Reads the file `content` as the output of a process, which waits for its reader; MB/s. */
+/** Reads `content` as the output of a process, in MB/s. */
 export const stream = async (place: Place): Promise<number> => {
   const body = JSON.stringify({ command: ['/bin/cat', `${place.folder}/content`] });
   const { bytes, tookMs, end } = await exchange(place, {
@@ -76,16 +75,14 @@ export const writePieces = async (to: NodeJS.WritableStream): Promise<void> => {
 };
 
 interface Exchange {
-  /** Method, and path below `/sandboxes/`. */
   readonly head: string;
   readonly headers?: readonly string[];
   readonly send?: (socket: Socket) => Promise<void>;
 }
 
 /**
- * One request on a connection of its own, whose answer ends with the connection. Reads no more than
- * the first and last bytes of the answer, so that client and server on one machine measure the
- * server.
+ * Reads only the first and last bytes of the answer, so that client and server on one machine
+ * measure the server.
  */
 const exchange = async (
   { service: { port }, key }: Place,

@@ -6,7 +6,7 @@ import { rowOf } from '../measure.ts';
 import type { RawOrder } from '../raw-launcher.ts';
 import { rawStarts } from '../raw-starts.ts';
 
-/** As many as a class or a CI matrix asks for at once. */
+/** A class or a CI matrix asks for as many at once. */
 const CLAIMS = 30;
 /** The defaults of the first env. */
 const [IDLE, PARALLEL] = [4, 4];
@@ -27,7 +27,7 @@ export const burst: Figure = {
   },
 };
 
-/** On a daemon of its own: an env that has grown once is not the first one any more. */
+/** On its own daemon: an env grows for the first time only once. */
 const lastServed = async (bench: Bench): Promise<number> => {
   await using daemon = await Daemon.start(bench.load, ['--default-pool-replicas', String(IDLE)]);
   await daemon.service.untilIdle('default', IDLE);

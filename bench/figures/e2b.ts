@@ -13,7 +13,7 @@ const CLAIMS = 100;
 const POOL = 'bench';
 const WARM_UP = 4;
 const COMMANDS = 40;
-/** As the SDK runs `true`. */
+/** The SDK runs `true` like this. */
 const COMMAND = ['/bin/bash', '-l', '-c', 'true'];
 const AN_HOUR_MS = 3_600_000;
 
@@ -50,7 +50,7 @@ const commands = async (bench: Bench, { daemon, place }: Sandbox): Promise<Measu
     sandboxUrl: url,
     timeoutMs: AN_HOUR_MS,
   });
-  /** By Node's own client, which keeps its connections as the SDK's client does. */
+  /** Node's client keeps its connections, as the SDK's does. */
   const byRest = async (): Promise<{ readonly exitCode: number }> => {
     const { port } = daemon.service;
     const answer = await fetch(`http://127.0.0.1:${port}/sandboxes/${place.id}/exec`, {

@@ -44,7 +44,6 @@ export const fleet: Figure = {
   },
 };
 
-/** A daemon whose cluster `west` is linked to the manager. */
 const startWorker = async (bench: Bench, { dataDir, service }: Daemon): Promise<Daemon> => {
   const { token } = await commandDaemon(dataDir, '/clusters/join-token', { clusterID: 'west' });
   const file = join(dataDir, 'west.token');

@@ -3,7 +3,7 @@ import type { Figure } from '../figure.ts';
 import { beside } from '../neighbours/beside.ts';
 import { FLOODS } from '../neighbours/floods.ts';
 
-/** Of the quiet tenant's pool, if the flood is one of readiness probes. */
+/** For a flood of readiness probes. */
 const PROBED = {
   template: {
     containers: [
@@ -16,7 +16,6 @@ const PROBED = {
   },
 };
 
-/** A row of figures for each flood, on a daemon of its own. */
 export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
   name: `neighbours:${flood.name}`,
   about: `another tenant beside ${flood.about}`,

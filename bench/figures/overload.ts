@@ -11,11 +11,11 @@ const TIMES = 10;
 const FOR_MS = 20_000;
 const CONNECTIONS = 256;
 const MOST_WAITING = 16;
-/** Requests in flight with which the sustainable load is found. */
+/** Finds the sustainable load. */
 const SUSTAINED = 32;
 const ASKS = 4_000;
 const LOOK_EVERY_MS = 50;
-/** Normal again is a median of so many lists that took at most twice as long as before. */
+/** Normal again: the median of these lists took at most twice as long as before. */
 const LOOKS = 20;
 const NORMAL_DEADLINE_MS = 30_000;
 
@@ -62,7 +62,7 @@ export const overload: Figure = {
 const MOST_ROUNDS = 3;
 const LIST: Ask = { method: 'GET', path: '/sandboxes' };
 
-/** Reads, refused claims, and writes that are committed. */
+/** Reads, refused claims, and committed writes. */
 const mixOf = (id: string): readonly Ask[] => [
   LIST,
   { method: 'GET', path: `/sandboxes/${id}` },
@@ -82,7 +82,7 @@ interface Run {
   readonly normalS: number;
 }
 
-/** Requests a second that are answered with so many in flight. */
+/** Answered per second. */
 const sustainableOf = async (bench: Bench, port: number, asks: readonly Ask[]): Promise<number> => {
   const many = Array.from({ length: ASKS }, (_, n) => asks[n % asks.length] ?? LIST);
   await bench.load.closed(port, many, SUSTAINED);

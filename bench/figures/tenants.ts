@@ -7,9 +7,9 @@ import { median } from '../statistics.ts';
 
 const KEYS = 1_000;
 const POOLS = 200;
-/** In all, on either side. */
+/** On either side. */
 const IDLE = 200;
-/** Claims at a time, then all pools are full again; so many times a round. */
+/** At a time; then all pools are full again. */
 const CLAIMS = 16;
 const TURNS = 6;
 const WARM_UP = 3;
@@ -33,7 +33,7 @@ export const tenants: Figure = {
   },
 };
 
-/** Claims by one key after the other, from one pool after the other; the p50 of a round. */
+/** Alternates keys and pools. Returns the p50. */
 const claimsOf = async (
   { load }: Bench,
   daemon: Daemon,
@@ -67,7 +67,6 @@ const claimsOf = async (
   };
 };
 
-/** Further keys of the same user. */
 const moreKeys = async (
   load: Bench['load'],
   { service }: Daemon,

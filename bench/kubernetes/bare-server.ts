@@ -14,9 +14,8 @@ import { RawRecords } from './raw-records.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /**
- * The least that could promise what a claim does. A Koa server reads a JSON body, counts a seat by
- * one EVALSHA, and claims a record by one conditional PUT over a kept connection. It watches nothing
- * and chooses nothing.
+ * The least that could promise what a claim does: reads a JSON body, counts a seat by one EVALSHA,
+ * and claims a record by one conditional PUT over a kept connection.
  */
 
 const SEAT = `
@@ -93,7 +92,7 @@ const claim = async (): Promise<unknown> => {
   return body;
 };
 
-/** The port of the server; 0 once its records are idle again. */
+/** Returns the port; 0 once its records are idle again. */
 answerOrders(async (order: BareOrder): Promise<number> => {
   if (order.kind === 'open') return await open(order);
   await parts?.records.giveBack(parts.api);

@@ -10,10 +10,8 @@ export type BareOrder =
       readonly namespace: string;
       readonly count: number;
     }
-  /** Makes its records idle again. */
   | { readonly kind: 'give back' };
 
-/** The bare server's process, with records of its own. */
 export class Bare {
   readonly port: number;
   readonly #child: Child<BareOrder, number>;

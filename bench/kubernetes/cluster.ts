@@ -15,7 +15,7 @@ import type { RawOrder, RawResult } from './raw-process.ts';
 import { RAW_GROUP } from './raw-records.ts';
 
 export const TEMPLATE = 'bench';
-/** So that limits meant for tenants don't stop a measurement. */
+/** Limits for tenants must not stop a measurement. */
 const SETTINGS = {
   SANDPOOL_QUOTAS_SANDBOXES: '1000000',
   SANDPOOL_QUOTAS_POOLS: '1000',
@@ -24,17 +24,13 @@ const SETTINGS = {
 };
 const NODES = 10;
 
-/**
- * A cluster of its own for each figure, whose etcd waits for the disk, with Redis and a raw client.
- */
+/** A cluster for each figure; its etcd waits for the disk. */
 export interface BenchCluster {
   readonly bench: Bench;
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
   readonly raw: Child<RawOrder, RawResult>;
-  /** The raw client writes here. */
   readonly namespace: string;
-  /** Stopped with the cluster. */
   readonly startReplicas: (
     count: number,
     env?: Readonly<Record<string, string>>,
@@ -43,7 +39,6 @@ export interface BenchCluster {
 
 export interface BenchReplicas {
   readonly replicas: Replicas;
-  /** Of one tenant, by each replica. */
   readonly services: readonly Service[];
   readonly first: { readonly replica: Replica; readonly service: Service; readonly pid: number };
   readonly tenantNamespace: string;
@@ -137,12 +132,11 @@ export const startCluster = async (
 
 const living = new Set<() => Promise<void>>();
 
-/** For a bench that is interrupted. */
 export const endLiving = async (): Promise<void> => {
   for (const end of [...living]) await end();
 };
 
-/** Asks again while the replica does not know the template yet, or counts usage. */
+/** Repeats while the replica does not know the template yet, or counts usage. */
 export const createPool = async (
   service: Service,
   name: string,
@@ -160,7 +154,6 @@ export const createPool = async (
   }, 'the pool is made');
 };
 
-/** Resolves once all of the cluster's parts are idle. */
 export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>): Promise<void> => {
   await untilCalm(
     COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []),
@@ -171,7 +164,6 @@ export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>)
 /** etcd and the API server are never quite still. */
 const CALM_SHARE = 0.15;
 
-/** Resolves once each replica shows so many idle ones of the pool. */
 export const untilIdleOnAll = async (
   services: readonly Service[],
   pool: string,
@@ -180,10 +172,7 @@ export const untilIdleOnAll = async (
   for (const service of services) await service.untilIdle(pool, count);
 };
 
-/**
- * A copy of our record's kind that no replica watches, and the daemon's right to write such
- * records.
- */
+/** No replica watches it. */
 const rawKind = (): readonly object[] => {
   const RBAC = 'rbac.authorization.k8s.io';
   return [

@@ -4,9 +4,9 @@ import type { ControlPlane } from '../../local-cluster/control-plane.ts';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 
-/** Instances, each two operations, of which a transaction of etcd takes 128. */
+/** Two operations each; a transaction of etcd takes 128. */
 const AT_ONCE = 50;
-/** kwok does nothing to a Pod with this label. */
+/** kwok ignores a Pod with this label. */
 const LEFT_ALONE = { [STAGE_LABEL]: 'stuck' };
 
 interface Stored {
@@ -25,8 +25,7 @@ interface Stored {
 type Entry = readonly [string, object];
 
 /**
- * Makes pools of one idle instance into pools of `count`, by copies straight in etcd, which takes
- * seconds; launches would take minutes. No replica may run.
+ * By copies straight in etcd, which takes seconds; launches would take minutes. No replica may run.
  */
 export const copyIdle = async (
   controlPlane: ControlPlane,

@@ -7,7 +7,6 @@ const FILL_DEADLINE_MS = 120_000;
 const LOOK_EVERY_MS = 100;
 const LABEL = 'bench.sandpool.dev/pod';
 
-/** Pods that belong to nobody. */
 export class RawPods {
   readonly #paths: readonly string[];
   #claimed = 0;
@@ -16,7 +15,6 @@ export class RawPods {
     this.#paths = paths;
   }
 
-  /** Creates as many, and resolves once they run. */
   static async make(api: ApiClient, namespace: string, count: number): Promise<RawPods> {
     const path = pathOf(namespace);
     const signal = AbortSignal.timeout(FILL_DEADLINE_MS);
@@ -32,10 +30,7 @@ export class RawPods {
     return new RawPods(names.map((name) => `${path}/${name}`));
   }
 
-  /**
-   * The claim of the least of the peers: one PATCH of labels and annotations of one of the Pods, each
-   * in its turn.
-   */
+  /** One PATCH of labels and annotations, for one Pod after the other. */
   async claimNext(api: ApiClient): Promise<void> {
     const n = this.#claimed++;
     const path = this.#paths[n % this.#paths.length];

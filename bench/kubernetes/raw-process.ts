@@ -9,19 +9,15 @@ import { answerOrders } from '../child.ts';
 import { until } from '../schedule.ts';
 import { RawPods } from './raw-pods.ts';
 
-/**
- * The raw client of every pair, a process of its own: the API server's REST interface over kept
- * connections, and nothing else.
- */
+/** The raw client of every pair: the API server's REST interface over kept connections. */
 export type RawOrder = { readonly kubeconfig: string } & (
   | { readonly kind: 'make pods'; readonly namespace: string; readonly count: number }
   /** Claims a Pod each, by its labels. */
   | { readonly kind: 'patch'; readonly count: number; readonly perSecond: number }
-  /** A paged list of instances and Pods of the namespace. */
   | { readonly kind: 'list'; readonly namespace: string }
 );
 
-/** Milliseconds of each request, from the moment that the schedule gave; or of all the work. */
+/** Milliseconds of each request from its scheduled time, or of all the work. */
 export type RawResult = readonly number[];
 
 const PAGE = 250;

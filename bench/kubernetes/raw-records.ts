@@ -7,9 +7,7 @@ import {
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 
-/**
- * A copy of our record's kind in a group of its own, which no replica watches: cluster.ts makes it.
- */
+/** No replica watches this copy; cluster.ts makes it. */
 export const RAW_GROUP = 'bench.sandpool.dev';
 
 interface Entry {
@@ -19,9 +17,7 @@ interface Entry {
 
 const WRITERS = 16;
 
-/**
- * Records as the product's are, that are claimed and given back by nothing but a conditional PUT.
- */
+/** Claimed and given back by a conditional PUT. */
 export class RawRecords {
   readonly #entries: readonly Entry[];
   readonly #namespace: string;
@@ -41,7 +37,6 @@ export class RawRecords {
     return new RawRecords(namespace, entries);
   }
 
-  /** The next idle one; throws if all are claimed. */
   next(): {
     readonly path: string;
     readonly body: object;
@@ -66,7 +61,7 @@ export class RawRecords {
     };
   }
 
-  /** Makes all idle again, by new records: a claimed record stays claimed. */
+  /** By new records: a claimed record stays claimed. */
   async giveBack(api: ApiClient): Promise<void> {
     const path = pathOf(this.#namespace);
     await inParallel(Math.min(this.#next, this.#entries.length), WRITERS, async (n) => {
@@ -87,7 +82,7 @@ const pathOf = (namespace: string): string =>
 
 const ours = (object: object): object => ({ ...object, apiVersion: `${RAW_GROUP}/v1alpha1` });
 
-/** Without what spares the API server its comparison of fields and owners. */
+/** Spares the API server its comparison of fields and owners. */
 const plain = (object: object): object => {
   const {
     metadata: { managedFields: _managedFields, ...metadata },
@@ -123,7 +118,6 @@ const entryOf = (answer: unknown): Entry => {
   return { uid: stored.uid, record: stored.record };
 };
 
-/** Does the work for 0 to `count` - 1, so many at one time. */
 export const inParallel = async (
   count: number,
   width: number,

@@ -11,22 +11,20 @@ import type { NoisyAnswers, NoisyOrder } from './process.ts';
 /** Both tenants, and the daemon between them. */
 export interface Neighbourhood {
   readonly quiet: Service;
-  /** Which the quiet tenant's pool is made from. */
   readonly quietSource: object;
   readonly noisy: NoisyTerms;
-  /** Resolves once nothing is under way any more. */
   readonly calm: () => Promise<void>;
 }
 
 const POOL = 'quiet';
-/** One sandbox, which the quiet tenant uses a little in that time. */
+/** One sandbox, which the quiet tenant uses a little. */
 const OWN_POOL = 'quiet-own';
 const IDLE = 40;
-/** A claim every so many requests; the pool has more. */
+/** Once in this many requests. */
 const CLAIM_EVERY = 20;
 const REQUESTS = 720;
 const PER_SECOND = 180;
-/** Claimed and given back at once, to see how soon their successors are idle. */
+/** Given back at once, to see how soon their successors are idle. */
 const BURST = 8;
 const ONSET_MS = 1_000;
 const REFILL_DEADLINE_MS = 15_000;
@@ -45,7 +43,7 @@ interface Side {
   readonly refused: readonly string[];
 }
 
-/** Measures the quiet tenant with the flood and without it, in turn. */
+/** With and without the flood, in turn. */
 export const beside = async (
   bench: Bench,
   flood: Flood,
@@ -96,10 +94,7 @@ export const beside = async (
   ];
 };
 
-/**
- * Reads and claims by the clock with a little of all else beside them; then a burst, and how soon
- * the pool is full again.
- */
+/** Reads and claims by the clock; then a burst, and how soon the pool is full again. */
 const sideOf = async (bench: Bench, service: Service, own: string): Promise<Side> => {
   const refused: string[] = [];
   await untilFull(service, refused);
@@ -134,10 +129,7 @@ const sideOf = async (bench: Bench, service: Service, own: string): Promise<Side
 
 const isClaim = (n: number): boolean => n % CLAIM_EVERY === 0;
 
-/**
- * From the moment at which a burst of sandboxes is given back until the pool is full again, but no
- * more than the deadline.
- */
+/** Until the pool is full again, or the deadline. */
 const refill = async (bench: Bench, service: Service, refused: string[]): Promise<number> => {
   if (!(await untilFull(service, refused))) return REFILL_DEADLINE_MS;
   const burst = await bench.load.closed(service.port, service.claims(POOL, BURST), BURST);
@@ -153,7 +145,6 @@ const refill = async (bench: Bench, service: Service, refused: string[]): Promis
   return performance.now() - began;
 };
 
-/** Whether the pool is full in time. */
 const untilFull = async (service: Service, refused: string[]): Promise<boolean> => {
   const get = { method: 'GET', path: `/sandboxpools/${POOL}` };
   const deadline = performance.now() + REFILL_DEADLINE_MS;
@@ -182,10 +173,7 @@ const endAll = async (
   });
 };
 
-/**
- * Asks for all else that a flood could take from others: tokens, commands, kept answers, previews.
- * Counts refusals, and no times.
- */
+/** Tokens, commands, kept answers, previews. Counts refusals, and no times. */
 const aLittleOfAll = async (
   service: Service,
   {

@@ -7,20 +7,19 @@ import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { pause } from '../process-facts.ts';
 import type { NoisyTenant } from './noisy-tenant.ts';
 
-/** Goes on until the signal, and then leaves things as they were. */
+/** Continues until the signal, then restores things. */
 export type Worst = (signal: AbortSignal) => Promise<void>;
 
-/** A tenant may do this, and others should not feel it. */
+/** Others should not feel it. */
 export interface Flood {
   readonly name: string;
   readonly about: string;
-  /** On Kubernetes the nodes withstand what happens on them. */
+  /** On Kubernetes, nodes withstand what happens on them. */
   readonly where: 'both' | 'embedded';
   /** The other tenant's pool has readiness probes too. */
   readonly probed?: true;
-  /** The flood uses E2B's API. */
   readonly compatible?: true;
-  /** Makes what the flood needs; not measured. */
+  /** Not measured. */
   readonly prepare: (tenant: NoisyTenant) => Promise<Worst>;
 }
 
@@ -41,10 +40,10 @@ const LARGEST_START = JSON.stringify({
 const SANDBOXES = 8;
 const DELETES = 100_000;
 const FRAME = Buffer.from('x');
-/** Of one terminal that may wait in this process. */
+/** For a terminal that waits in this process. */
 const UNSENT_BYTES = 262_144;
 
-/** Fills the buffers of connections that it makes to itself, as many as it may have. */
+/** Fills the buffers of as many connections to itself as it may have. */
 const LOOPBACK = `
 import socket, time
 server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen(4096)
@@ -61,7 +60,7 @@ while True:
     except OSError: time.sleep(0.05)
 `;
 
-/** A pool of so many that do this from their start, without being claimed. */
+/** They do it from their start, without a claim. */
 const instances =
   (count: number, main: object) =>
   async (tenant: NoisyTenant): Promise<Worst> => {
@@ -184,7 +183,7 @@ export const FLOODS: readonly Flood[] = [
   {
     name: 'nuls',
     about: `256 commands at a time that print NULs without end, in ${SANDBOXES} sandboxes`,
-    where: 'embedded', // kwok runs commands on this machine, beside no limit of a node
+    where: 'embedded', // kwok runs commands on this machine, without limits of a node
     prepare: async (tenant) => {
       const ids = await tenant.claimed(SANDBOXES);
       return (signal) =>
@@ -268,7 +267,7 @@ export const FLOODS: readonly Flood[] = [
     name: 'kept',
     about: 'answers of 60 KB kept for their Idempotency-Key, 16 requests at a time',
     where: 'both',
-    // each pool is made and removed: only what is made has an answer that is kept
+    // each pool is made and removed: only a creation's answer is kept
     prepare: async (tenant) => (signal) =>
       tenant.keepAsking(
         (n) =>
@@ -321,7 +320,7 @@ export const FLOODS: readonly Flood[] = [
   },
 ];
 
-/** A UUID, version 7, of long ago. */
+/** From long ago. */
 const unknownId = (): string => `00000000-0000-7${randomUUID().slice(15)}`;
 
 const typing = async (

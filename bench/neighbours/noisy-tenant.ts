@@ -5,19 +5,19 @@ import { pause } from '../process-facts.ts';
 
 export interface NoisyTerms {
   readonly port: number;
-  /** Of E2B's API; absent if the flood does not use it. */
+  /** For E2B's API. */
   readonly compatiblePort?: number;
   readonly key: string;
-  /** A stored template whose sandboxes do nothing. */
+  /** Its sandboxes do nothing. */
   readonly template: string;
-  /** Inline templates name this image. */
+  /** For inline templates. */
   readonly image: string;
 }
 
 export interface NoisyAsk {
   readonly method: string;
   readonly path: string;
-  /** Sent as JSON, unless it is bytes. */
+  /** JSON, unless it is bytes. */
   readonly body?: object;
   readonly port?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -29,20 +29,16 @@ interface Answer {
 }
 
 const MOST_CONNECTIONS = 2_048;
-/**
- * After an answer that is not a success: a refused client asks again, but not as fast as a machine
- * can.
- */
+/** A refused client asks again, but not as fast as a machine can. */
 const REFUSED_REST_MS = 20;
 const PREPARED_WITHIN_MS = 240_000;
 const TERMINAL_WITHIN_MS = 10_000;
-/** Of an answer; what comes beyond is read and not kept. */
+/** The rest is read and dropped. */
 const KEPT_CHARACTERS = 65_536;
 
-/** The tenant that does its worst: its requests, and how they were answered. */
 export class NoisyTenant {
   readonly terms: NoisyTerms;
-  /** How many answers had which status; 0 if no answer came. */
+  /** 0: no answer. */
   readonly statuses: Record<string, number> = {};
   readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
 
@@ -50,14 +46,14 @@ export class NoisyTenant {
     this.terms = terms;
   }
 
-  /** Counts as status 0 if the connection breaks, or the signal ends it. */
+  /** Status 0 if the connection breaks, or the signal ends it. */
   async ask(ask: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
     const answer = await this.#exchange(ask, signal).catch(() => ({ status: 0, body: '' }));
     if (answer.status !== 0 || signal?.aborted !== true) this.#count(String(answer.status));
     return answer;
   }
 
-  /** For what has to succeed. Asks again while the daemon does not know yet what was just made. */
+  /** Must succeed. Repeats while the daemon does not know yet what was just made. */
   async expect(ask: NoisyAsk): Promise<string> {
     const deadline = performance.now() + PREPARED_WITHIN_MS;
     for (;;) {
@@ -71,7 +67,7 @@ export class NoisyTenant {
     }
   }
 
-  /** Keeps this number of requests in progress until the signal. */
+  /** This many at a time, until the signal. */
   async keepAsking(
     next: (n: number) => NoisyAsk | undefined,
     { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal },
@@ -89,7 +85,7 @@ export class NoisyTenant {
     );
   }
 
-  /** A pool of this definition; by a stored template unless it names what is its own. */
+  /** By the stored template, unless `main` is given. */
   async makePool(name: string, replicas: number, main?: object): Promise<void> {
     const source =
       main === undefined
@@ -106,7 +102,7 @@ export class NoisyTenant {
     await this.expect({ method: 'PUT', path: `/sandboxpools/${name}`, body: { replicas } });
   }
 
-  /** Waits for at least this many idle instances; 0 waits until the last is gone. */
+  /** 0 waits until there are none. */
   async untilIdle(name: string, count: number): Promise<void> {
     const deadline = performance.now() + PREPARED_WITHIN_MS;
     for (;;) {
@@ -124,7 +120,7 @@ export class NoisyTenant {
     }
   }
 
-  /** Claimed ones, of a pool of their own that has no others. */
+  /** From a pool of their own. */
   async claimed(count: number): Promise<readonly string[]> {
     const name = `claimed-${randomUUID().slice(0, 8)}`;
     await this.makePool(name, count);
@@ -145,7 +141,7 @@ export class NoisyTenant {
     return ids;
   }
 
-  /** Undefined if the token or the terminal was refused, which is counted. */
+  /** Undefined if it was refused, which is counted. */
   async terminal(sandboxId: string): Promise<TerminalConnection | undefined> {
     const { status, body } = await this.ask({
       method: 'POST',

@@ -5,19 +5,19 @@ import { answerOrders } from '../child.ts';
 import { FLOODS, type Worst } from './floods.ts';
 import { NoisyTenant, type NoisyTerms } from './noisy-tenant.ts';
 
-/** First `prepare`, then `begin` and `end` as often as wanted. */
+/** `prepare` first, then `begin` and `end` any number of times. */
 export type NoisyOrder =
   | { readonly kind: 'prepare'; readonly flood: string; readonly terms: NoisyTerms }
   | { readonly kind: 'begin' }
   | { readonly kind: 'end' };
 
-/** How many answers the noisy tenant has had, by status. */
+/** By status. */
 export type NoisyAnswers = Readonly<Record<string, number>>;
 
 // A tenant's client is not on the daemon's machine: here it comes last.
 setPriority(19);
-// If Linux shares out processors by session first (sched_autogroup), a session has a priority too.
-// This one is a tenth of another session's, so that the flood goes on beside other work.
+// With sched_autogroup, a session has a priority too: a tenth of another session's, so that the
+// flood continues beside other work.
 if (existsSync('/proc/self/autogroup')) writeFileSync('/proc/self/autogroup', '10');
 
 let tenant: NoisyTenant | undefined;
@@ -34,7 +34,7 @@ answerOrders(async (order: NoisyOrder): Promise<NoisyAnswers> => {
     case 'begin': {
       if (!worst || under) throw new Error('nothing is prepared, or it goes on already');
       const end = new AbortController();
-      setMaxListeners(0, end.signal); // each request under way listens
+      setMaxListeners(0, end.signal); // each running request listens
       const over = worst(end.signal);
       over.catch(() => undefined); // `end` rejects with it
       under = { end, over };

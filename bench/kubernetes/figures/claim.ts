@@ -6,10 +6,9 @@ import { Bare } from '../bare.ts';
 import { calm, createPool, onACluster } from '../cluster.ts';
 
 const PER_SECOND = 50;
-/** A round has so many slices of each side, in turn; the pool is full again before the next round. */
+/** Slices of each side, in turn; the pool is full again before the next round. */
 const [SLICES, SLICE] = [5, 100];
 const POOL = 'bench';
-/** Pods that are patched, again and again. */
 const PODS = 500;
 
 interface Part {

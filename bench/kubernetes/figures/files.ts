@@ -27,7 +27,7 @@ export const files = onACluster(
     await service.untilIdle(POOL, 1);
     const { sandboxId: id, podName } = await service.claimed(POOL);
     const bare: Place = { service, key: tenantKey, id, folder: '' };
-    // kwok runs the commands of Pods on this machine, in a folder that goes with the cluster.
+    // kwok runs commands of Pods on this machine, in a folder that goes with the cluster.
     const place = { ...bare, folder: (await run(bare, 'pwd')).trim() };
     await run(place, `head -c ${BYTES} /dev/urandom > content`);
     const program = controlPlane.kubectlProgram;

@@ -3,7 +3,7 @@ import { FLOODS } from '../../neighbours/floods.ts';
 import type { Figure } from '../../figure.ts';
 import { calm, createPool, onACluster, TEMPLATE } from '../cluster.ts';
 
-/** Measures each flood that nodes need not withstand, on its own cluster with one replica. */
+/** On a cluster of its own with one replica, for floods that nodes don't withstand. */
 export const neighbours: readonly Figure[] = FLOODS.filter(({ where }) => where === 'both').map(
   (flood) =>
     onACluster(
@@ -15,7 +15,7 @@ export const neighbours: readonly Figure[] = FLOODS.filter(({ where }) => where 
           first: { service },
         } = await cluster.startReplicas(1);
         const key = await replicas.tenant('noisy', 'noisy');
-        await createPool(service, 'known', 0); // from now on the replica knows templates and usage
+        await createPool(service, 'known', 0);
         return await beside(cluster.bench, flood, {
           quiet: service,
           quietSource: { templateName: TEMPLATE },

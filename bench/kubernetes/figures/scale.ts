@@ -17,7 +17,7 @@ const MOST_OF_A_POOL = 10_000;
 const PER_SECOND = 50;
 const CLAIMS = 100;
 const WARM_UP = 2;
-/** Pairs of so many claims, a round. */
+/** Pairs of claims, per round. */
 const SLICES = 2;
 
 interface Side extends BenchReplicas {
@@ -68,7 +68,6 @@ const measure = async (bench: Bench, few: Side, many: Side): Promise<readonly Me
   ];
 };
 
-/** From the start of the process until it is ready. */
 const startMs = async ({ cluster, first: { replica } }: Side): Promise<number> => {
   await replica.stop();
   await calm(cluster);
@@ -91,7 +90,6 @@ const listMs = async ({
   return tookMs;
 };
 
-/** A replica with so many idle instances, which were copied while it did not run. */
 const filled = async (cluster: BenchCluster, count: number): Promise<Side> => {
   const { controlPlane, bench } = cluster;
   const probe = aProbe(bench);

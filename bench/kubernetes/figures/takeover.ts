@@ -6,7 +6,7 @@ import { rowOf } from '../../measure.ts';
 import { calm, createPool, onACluster, untilIdleOnAll, type BenchReplicas } from '../cluster.ts';
 
 const COUNT = 200;
-/** Instances that were made when the leader is killed. */
+/** The leader is killed then. */
 const KILLED_AT = 60;
 const POOL = 'bench';
 
@@ -45,7 +45,6 @@ export const takeover = onACluster(
   },
 );
 
-/** The replica that leads the shard, as soon as there is one. */
 const leaderOf = async (shard: number, { replicas }: BenchReplicas): Promise<Replica> => {
   let leader: Replica | undefined;
   await eventually(async () => {
