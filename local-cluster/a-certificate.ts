@@ -12,8 +12,8 @@ export interface Certificate {
 }
 
 /**
- * A self-signed certificate of 127.0.0.1, localhost and further names, good for so many days, in a folder for the
- * caller to remove; undefined where there is no openssl.
+ * Self-signed, for 127.0.0.1, localhost and further names. The caller removes the folder. Undefined
+ * without openssl.
  */
 export const aCertificate = ({
   days = 2,

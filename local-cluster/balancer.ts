@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Looked at again and again, once at a time. */
+/** One look at a time. */
 const LOOK_MS = 250;
 const LOOK_WITHIN_MS = 1_000;
-/** What was ready is so no longer once it has not answered in time this often, one after the other. */
+/** Consecutive looks without an answer until a daemon is not ready. */
 const MOST_UNANSWERED = 3;
 
 interface Backend {
@@ -17,9 +17,8 @@ interface Backend {
 }
 
 /**
- * One address before several daemons of this machine, as a Kubernetes Service is: each new
- * connection goes to the daemon that is ready (`GET /readyz`) and has the fewest; one that has
- * begun stays where it is.
+ * One address before several daemons, like a Kubernetes Service: a new connection goes to the ready
+ * daemon (`GET /readyz`) with the fewest.
  */
 export class Balancer {
   readonly #backends: readonly Backend[];
@@ -43,12 +42,12 @@ export class Balancer {
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
-  /** The ports of the daemons that are ready, as last seen. */
+  /** As last seen. */
   get ready(): readonly number[] {
     return this.#backends.filter(({ isReady }) => isReady).map(({ port }) => port);
   }
 
-  /** Resolves once it listens on 127.0.0.1 and has looked at each daemon. */
+  /** Resolves after a look at each daemon. */
   async start(port = 0): Promise<void> {
     await this.#look();
     this.#timer = setInterval(() => {
@@ -113,7 +112,7 @@ export class Balancer {
   }
 }
 
-/** Undefined where it has not answered in time. */
+/** Undefined if it did not answer in time. */
 const isReady = (port: number): Promise<boolean | undefined> =>
   new Promise((resolve) => {
     const signal = AbortSignal.timeout(LOOK_WITHIN_MS);

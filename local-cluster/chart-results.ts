@@ -7,12 +7,12 @@ const FOLDER = 'test/kubernetes/chart-cases';
 const fileOf = (name: string): string =>
   fileURLToPath(new URL(`../${FOLDER}/${name}`, import.meta.url));
 
-/** The values whose manifests are kept whole. */
+/** Kept whole. */
 const USUAL = 'usual';
 
 /**
- * What the chart makes of each value file, by the path where that is kept (script/generate
- * chart-results): the usual values' manifests, and how those of the others differ from them.
+ * By path (script/generate chart-results): the usual values' manifests, and how those of the other
+ * values differ.
  */
 export const chartResults = (): ReadonlyMap<string, string> => {
   const usual = manifestsOf(USUAL);
@@ -31,7 +31,7 @@ export const chartResults = (): ReadonlyMap<string, string> => {
 
 type Manifests = ReadonlyMap<string, string>;
 
-/** The manifests that are gone, the fields that changed, and the manifests that were added. */
+/** Removed manifests, changed fields, added manifests. */
 const difference = (usual: Manifests, manifests: Manifests): string => {
   const gone = [...usual.keys()].filter((name) => !manifests.has(name));
   const changed = [...manifests].flatMap(([name, text]) => {
@@ -52,7 +52,7 @@ const changes = (name: string, before: string, after: string): string => {
   return [name, ...lines, ''].join('\n');
 };
 
-/** A line for each field: its path, in which an item of a list stands by its name, and its value. */
+/** A line for each field: its path, with items of a list by name, and its value. */
 const fieldsOf = (value: unknown, path = ''): readonly string[] => {
   if (typeof value === 'string' && path.endsWith('.yaml')) return fieldsOf(parse(value), path);
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
@@ -67,7 +67,7 @@ const nameOf = (item: unknown): string | undefined =>
     ? item.name
     : undefined;
 
-/** By kind and name, as YAML; what is drawn by lot for Secrets left out. */
+/** As YAML, without random values of Secrets. */
 const manifestsOf = (name: string): Manifests => {
   const values = parse(readFileSync(fileOf(`${name}.values.yaml`), 'utf8')) as NonNullable<
     Rendering['values']
@@ -84,5 +84,5 @@ const manifestsOf = (name: string): Manifests => {
   );
 };
 
-/** What is compressed says nothing to a reader, and is tested elsewhere. */
+/** Compressed content says nothing to a reader, and is tested elsewhere. */
 const PACKED = /[A-Za-z0-9+/=]{1000,}/g;

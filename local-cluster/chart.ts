@@ -6,7 +6,6 @@ import { NEVER_COMES_MS } from './eventually.ts';
 
 export const CHART = fileURLToPath(new URL('../deploy/helm/sandpool', import.meta.url));
 
-/** A manifest of the chart, as far as anybody here looks into it. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -25,7 +24,7 @@ export interface Rendering {
   readonly values?: { readonly image?: object; readonly [value: string]: unknown };
 }
 
-/** What helm prints; throws with its words where it refuses. */
+/** Throws with its message. */
 export const helm = (args: readonly string[], input = ''): string =>
   execFileSync(findPrograms(['helm']).get('helm') ?? '', args, {
     input,
@@ -35,10 +34,7 @@ export const helm = (args: readonly string[], input = ''): string =>
     stdio: ['pipe', 'pipe', 'pipe'],
   });
 
-/**
- * What an installation of the chart would make, its custom resource definitions left out; with an
- * image unless one is named.
- */
+/** Without custom resource definitions. */
 export const renderChart = ({
   release = 'sandpool',
   namespace = 'sandpool-system',
@@ -54,7 +50,6 @@ export const renderChart = ({
   });
 };
 
-/** The only one of a kind, or the one of that name. */
 export const manifestOf = (
   manifests: readonly Manifest[],
   kind: string,

@@ -40,17 +40,17 @@ import { builtAgent } from './built-agent.ts';
 import { watchedFolder } from './watched-folder.ts';
 
 export interface ControlPlaneOptions {
-  /** How many nodes kwok plays: `node-0`, `node-1`, …; 3 unless told, none beside a real one. */
+  /** Played by kwok: `node-0`, `node-1`, …; 3 by default, none beside a real one. */
   readonly nodes?: number;
-  /** Adds a real node of this machine, with what script/real-node has put into this folder. */
+  /** Adds a real node, from the folder of script/real-node. */
   readonly realNode?: string;
-  /** Whether etcd waits for the disk, as a real one does: for figures. */
+  /** Etcd waits for the disk. */
   readonly durable?: boolean;
-  /** Whether etcd keeps every revision of everything, as JSON. */
+  /** Etcd keeps every revision, as JSON. */
   readonly legible?: boolean;
 }
 
-/** Users with a token each; the groups as the API server reads them. */
+/** With their groups. */
 const USERS: Readonly<Record<string, readonly string[]>> = {
   admin: ['system:masters'],
   sandpool: [],
@@ -64,10 +64,9 @@ const SYSTEM_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A Kubernetes cluster on 127.0.0.1: the real etcd, API server, controller manager and scheduler,
- * and kwok, which plays nodes and their pods (kwok-config.ts says what a pod can be made to do).
- * exec, attach, logs and port-forward work; the commands of exec are processes of this machine.
- * Nothing is left when this process ends, however it ends.
+ * A Kubernetes cluster on 127.0.0.1: real etcd, API server, controller manager and scheduler, and
+ * kwok, which plays nodes and Pods (kwok-config.ts). Commands of exec are processes of this
+ * machine. Nothing is left when this process ends, however it ends.
  */
 export class ControlPlane extends Cluster {
   readonly #layout: Layout;
@@ -89,9 +88,7 @@ export class ControlPlane extends Cluster {
     [this.#layout, this.#processes, this.#programs] = [layout, processes, programs];
   }
 
-  /**
-   * Resolves once pods would run; rejects, with nothing left, when a component does not come up.
-   */
+  /** Resolves once Pods would run; a rejection leaves nothing. */
   static async start({
     realNode,
     nodes = realNode === undefined ? 3 : 0,
@@ -117,7 +114,7 @@ export class ControlPlane extends Cluster {
     }
   }
 
-  /** A kubeconfig whose user shows a client certificate instead of a token. */
+  /** By a client certificate. */
   async certificateKubeconfig(user: ClusterUser): Promise<string> {
     const groups = USERS[user]?.[0];
     return this.#writeCertificateKubeconfig(
@@ -147,21 +144,19 @@ export class ControlPlane extends Cluster {
     return file;
   }
 
-  /** Ends it with SIGTERM, or as told, and starts it again; resolves once it is ready. */
+  /** Resolves once it is ready. */
   async restart(component: Component, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     await this.#processes.end(component, signal);
     await this.begin(component);
   }
 
-  /**
-   * Sends a signal. After SIGKILL, resolves once the component has ended; `begin` brings it back.
-   */
+  /** After SIGKILL, resolves once it has ended; `begin` brings it back. */
   async kill(component: Component, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (signal === 'SIGKILL') await this.#processes.end(component, signal);
     else this.#processes.signal(component, signal);
   }
 
-  /** Starts a component that is not running; resolves once it is ready. */
+  /** Resolves once it is ready. */
   async begin(component: Component): Promise<void> {
     const program = this.#programs.get(component) ?? '';
     const args = argumentsOf(component, this.#layout);
@@ -175,17 +170,16 @@ export class ControlPlane extends Cluster {
     if (isReady) await this.#until(component, isReady);
   }
 
-  /** Where etcd answers. */
   get etcd(): string {
     return `http://127.0.0.1:${this.#layout.ports.etcd}`;
   }
 
-  /** The certificate of the API server and its key: good for all that listens on 127.0.0.1. */
+  /** Good for all that listens on 127.0.0.1. */
   get serving(): Layout['serving'] {
     return this.#layout.serving;
   }
 
-  /** Copies what etcd holds at this moment, as a crash would leave it. */
+  /** As a crash would leave it. */
   copyStore(): void {
     const [data, copy] = this.#store();
     rmSync(copy, { recursive: true, force: true });
@@ -197,7 +191,7 @@ export class ControlPlane extends Cluster {
     }
   }
 
-  /** Replaces what etcd holds by the copy, while it is not running. */
+  /** While etcd is not running. */
   restoreStore(): void {
     const [data, copy] = this.#store();
     rmSync(data, { recursive: true, force: true });
@@ -212,12 +206,11 @@ export class ControlPlane extends Cluster {
     return this.#processes.pidOf(component);
   }
 
-  /** One more node for kwok to play. */
   async addNode(name: string): Promise<void> {
     await this.apply(aNode(name));
   }
 
-  /** A line that the log of every container shows from now on. */
+  /** In the log of every container. */
   print(
     line: string,
     {
@@ -231,19 +224,18 @@ export class ControlPlane extends Cluster {
     );
   }
 
-  /** What containers printed so far is no more. */
   forgetPrinted(): void {
     truncateSync(containerLog(this.#layout.folder));
   }
 
-  /** Has port-forwards to this port of any pod lead to a port of 127.0.0.1. */
+  /** A port-forward to this port of any Pod leads to the local port. */
   async forward(podPort: number, localPort: number): Promise<void> {
     this.#forwards.set(podPort, localPort);
     await this.#writeKwokConfig();
     await this.restart('kwok');
   }
 
-  /** Only where it was started with one. */
+  /** Throws without one. */
   get realNode(): RealNode {
     if (!this.#realNode) throw new Error('this control plane has no real node');
     return this.#realNode;
@@ -342,10 +334,7 @@ export class ControlPlane extends Cluster {
     );
   }
 
-  /**
-   * What shows that the component serves; the controller manager and the scheduler have nothing to
-   * ask.
-   */
+  /** The controller manager and the scheduler have nothing to ask. */
   #readiness(component: Component): (() => Promise<boolean>) | undefined {
     const { ports, authority } = this.#layout;
     const ca = readFileSync(authority.certFile);
@@ -401,10 +390,7 @@ const aNode = (name: string): object => ({
   },
 });
 
-/**
- * Ports, certificates, tokens and kubeconfigs. The folder can be entered by the commands of exec,
- * its files only by this user.
- */
+/** Commands of exec can enter the folder, but only this user its files. */
 const lay = async (
   folder: string,
   kept: Pick<Layout, 'durable' | 'legible' | 'leases'>,
@@ -467,7 +453,7 @@ const writeTokens = (
   return { file, kubeconfig };
 };
 
-/** Whether it answers 200 within a second. */
+/** Within a second. */
 const answersOk = async (url: string, ca?: Buffer): Promise<boolean> => {
   const request = ca
     ? httpsRequest(url, { ca, timeout: 1_000, agent: false })

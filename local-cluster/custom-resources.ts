@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 
 const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
 
-/** Makes the kinds of Sandpool known to the cluster, as the chart does; may be repeated. */
+/** As the chart does; may be repeated. */
 export const installCustomResources = async (cluster: Cluster): Promise<void> => {
   const files = readdirSync(FOLDER);
   await cluster.apply(files.map((file) => readFileSync(FOLDER + file, 'utf8')).join('---\n'));
@@ -16,7 +16,7 @@ export const installCustomResources = async (cluster: Cluster): Promise<void> =>
     '--timeout=120s',
     ...kinds.map((kind) => `crd/${kind}`),
   );
-  // Established, a kind's storage is made ready with its first use.
+  // Also storage must be ready.
   let answer: KubectlAnswer | undefined;
   await eventually(
     async () => {

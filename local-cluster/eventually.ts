@@ -1,21 +1,21 @@
 import { inspect } from 'node:util';
 
 const POLL_MS = 10;
-/** What was looked at for so long is looked at less often: each look may be a process, or a request. */
+/** Each look may be a process, or a request. */
 const LONG_MS = 1_000;
 const LONGEST_POLL_MS = 100;
 /**
- * Milliseconds after which a fact that a test waits for never comes. The one deadline of every wait
- * in tests: far longer than any machine needs, so that no deadline measures the machine.
+ * The one deadline of every wait in tests: far longer than any machine needs, so that no deadline
+ * measures the machine.
  */
 export const NEVER_COMES_MS = 120_000;
-/** What needs no I/O has mostly come about by then. */
+/** Without I/O, most facts have come by then. */
 const QUICK_LOOKS = 5;
 
 /**
- * Waits for a fact that nothing announces: looks again and again. Rejects after NEVER_COMES_MS with
- * `what`, and with what the last look saw: its answer, its error, or what `seen` returns. A look
- * that is not a promise is repeated on the next turns of the event loop first.
+ * For a fact that nothing announces. Rejects after NEVER_COMES_MS with `what`, and with the last
+ * answer or error, or what `seen` returns. A look without a promise is first repeated on the next
+ * turns of the event loop.
  */
 export const eventually = async (
   isSo: () => boolean | undefined | Promise<boolean | undefined>,
@@ -37,7 +37,6 @@ const neverCame = (what: string, looks: number, seen?: () => unknown): string =>
   (seen === undefined ? `waited for: ${what}; saw: not so` : waitedFor(what, seen())) +
   ` (${looks + 1} looks in ${NEVER_COMES_MS / 1_000} s)`;
 
-/** The message of an error: what never came, and what was seen instead. */
 export const waitedFor = (what: string, seen: unknown): string =>
   `waited for: ${what}; saw: ${shown(seen)}`;
 

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Readable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 
-/** The end of what a process prints, of about so many characters at most. */
+/** At most about this many characters. */
 export class KeptOutput {
   readonly #most: number;
   #chunks: string[] = [];
@@ -13,7 +13,7 @@ export class KeptOutput {
     this.#most = most;
   }
 
-  /** Keeps what these streams bring from now on, in the order of its arrival. */
+  /** In the order of arrival. */
   static of(most: number, ...streams: readonly (Readable | null)[]): KeptOutput {
     const kept = new KeptOutput(most);
     for (const stream of streams) {
@@ -32,7 +32,7 @@ export class KeptOutput {
   add(chunk: string): void {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
-    // Seldom, and then half of it at once: a busy process prints thousands of small chunks.
+    // Seldom and then half: a busy process prints thousands of small chunks.
     if (this.#size > 2 * this.#most) {
       const kept = this.text;
       [this.#chunks, this.#size] = [[kept], kept.length];
@@ -40,11 +40,10 @@ export class KeptOutput {
   }
 }
 
-/** Bytes that `endOfFile` reads. */
 const END_BYTES = 2 ** 16;
 const LINE_LENGTH = 400;
 
-/** The last 64 KiB of a file. */
+/** At most 64 KiB. */
 export const endOfFile = (path: string): string => {
   const file = openSync(path, 'r');
   try {
@@ -56,7 +55,7 @@ export const endOfFile = (path: string): string => {
   }
 };
 
-/** The last lines of a text for an error, each of 400 characters at most, as a terminal shows them. */
+/** Each has at most 400 characters. */
 export const lastLinesOf = (text: string, count: number): readonly string[] => {
   const shown = stripVTControlCharacters(text).trimEnd();
   const lines = shown === '' ? [] : shown.split(/\r?\n/);

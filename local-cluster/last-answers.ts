@@ -1,6 +1,5 @@
 import { withoutSecrets } from './started-processes.ts';
 
-/** What a client asked last, with its answer once that came. */
 export interface LastRequest {
   readonly port: number;
   readonly method: string;
@@ -9,11 +8,11 @@ export interface LastRequest {
   readonly error?: Error;
 }
 
-/** Of a test's many clients, these were used last. */
+/** Most recently used. */
 const MOST_CLIENTS = 8;
 const SHOWN_LENGTH = 400;
 
-/** Remembers the request in place of what the client asked before. */
+/** Replaces the client's earlier request. */
 export const rememberRequest = (client: object, request: LastRequest): void => {
   const requests = shared();
   requests.delete(client);
@@ -24,7 +23,7 @@ export const rememberRequest = (client: object, request: LastRequest): void => {
 
 export const forgetAnswers = (): void => shared().clear();
 
-/** A line for each client, the one that was used last at the end; without secrets. */
+/** The most recent client last; without secrets. */
 export const lastAnswers = (): readonly string[] =>
   [...shared().values()].map(({ port, method, path, answer, error }) =>
     withoutSecrets(
@@ -36,7 +35,7 @@ export const lastAnswers = (): readonly string[] =>
     ),
   );
 
-/** One for the whole process: mocha may load its reporter's modules apart from those of the tests. */
+/** For the whole process: mocha may load its reporter's modules apart from those of the tests. */
 const shared = (): Map<object, LastRequest> => {
   const place = globalThis as { [REQUESTS]?: Map<object, LastRequest> };
   return (place[REQUESTS] ??= new Map<object, LastRequest>());

@@ -1,20 +1,14 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/**
- * A process that a run started and that is still there. `startTime` tells it from a later one of
- * the same pid.
- */
+/** `startTime` tells it from a later process of the same pid. */
 export interface Leftover {
   readonly pid: number;
   readonly startTime: string;
   readonly command: string;
 }
 
-/**
- * Whether a process is one of those that are looked for; what it takes to tell is read when it is
- * asked for.
- */
+/** Facts are read on demand. */
 export type Belongs = (seen: {
   readonly session: number;
   readonly command: string;
@@ -24,9 +18,8 @@ export type Belongs = (seen: {
 }) => boolean;
 
 /**
- * The processes of a run: those of its session, and those that name its folder in their arguments
- * or their environment, stand in it, or have a file of it open. A daemon's helpers and sandboxes
- * leave their session, but keep files of their data folder open.
+ * By session; or with its folder in arguments, environment, working folder or open files: a
+ * daemon's helpers and sandboxes leave their session, but keep files of the data folder open.
  */
 export const ofRun =
   (run: { readonly session: number; readonly folder: string }): Belongs =>
@@ -37,7 +30,7 @@ export const ofRun =
     workingFolder().startsWith(run.folder) ||
     filesOpen().some((file) => file.startsWith(run.folder));
 
-/** Those that stand in the folder, and those with a variable that begins so. */
+/** By working folder or by a variable's beginning. */
 export const standsIn =
   (folder: string, variable: string): Belongs =>
   ({ environment, workingFolder }) =>
@@ -65,7 +58,7 @@ export const findLeftovers = (belongs: Belongs): readonly Leftover[] =>
         : [];
     });
 
-/** Waits up to `graceMs` for them to end by themselves; kills and answers those that have not. */
+/** Kills and returns those that have not ended within `graceMs`. */
 export const endLeftovers = async (
   belongs: Belongs,
   graceMs: number,
@@ -93,7 +86,7 @@ const statOf = (pid: string): { state: string; session: number; startTime: strin
   return state && session && startTime ? { state, session: Number(session), startTime } : undefined;
 };
 
-/** Its program too. */
+/** With its program. */
 const filesOf = (pid: string): readonly string[] => {
   const links = ['exe'];
   try {
@@ -124,6 +117,6 @@ const kill = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended in between.
+    // It has ended.
   }
 };

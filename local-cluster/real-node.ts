@@ -8,16 +8,15 @@ import { NEVER_COMES_MS } from './eventually.ts';
 import { endOfFile, lastLinesOf } from './kept-output.ts';
 import { rememberChild } from './started-processes.ts';
 
-/** The parts of the node that can be ended and begun. */
 export type NodePart = 'kubelet' | 'containerd';
 
 /** `tls`: what the kubelet shows as a server, and by whom its clients are known. */
 export interface RealNodePlace {
   readonly folder: string;
-  /** What script/real-node names. */
+  /** From script/real-node. */
   readonly programs: string;
   readonly kubelet: string;
-  /** Of the user `system:node:localhost`. */
+  /** For the user `system:node:localhost`. */
   readonly kubeconfig: string;
   readonly port: number;
   readonly tls: {
@@ -25,18 +24,15 @@ export interface RealNodePlace {
     readonly keyFile: string;
     readonly clientCaFile: string;
   };
-  /** What takes the orders instead of real-node/hold; for tests. */
+  /** In place of real-node/hold; for tests. */
   readonly hold?: string;
-  /** How long an order and the end may take each; 60 s unless told. */
+  /** For an order, and for the end; 60 s by default. */
   readonly patienceMs?: number;
 }
 
-/** The name of the only real node, by which the API server reaches it. */
+/** The API server reaches it by this name. */
 export const REAL_NODE = 'localhost';
-/**
- * On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils, tar and
- * Python.
- */
+/** On real nodes without a registry. `tools` has bash, coreutils, tar and Python. */
 export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>
   `sandpool.test/${name}:1`;
 
@@ -45,9 +41,9 @@ const LOGS: readonly string[] = ['hold', 'containerd', 'kubelet'];
 const LOG_LINES = 8;
 
 /**
- * containerd and a kubelet on this machine, in namespaces of their own (real-node/hold says how).
- * What they change of the machine is put back at the end, also when this process is killed. There
- * can be one at a time: its Pods' network is 10.88.0.0/16.
+ * containerd and a kubelet on this machine, in namespaces of their own (real-node/hold). The
+ * machine is restored at the end, also when this process is killed. There can be one at a time: its
+ * Pods' network is 10.88.0.0/16.
  */
 export class RealNode {
   readonly #place: RealNodePlace;
@@ -59,8 +55,8 @@ export class RealNode {
   }
 
   /**
-   * Resolves once both run; that the node is Ready, the API server tells later. Rejects, with
-   * nothing left, when one does not start.
+   * Resolves once both run; the API server reports later that the node is Ready. A rejection leaves
+   * nothing.
    */
   async start(): Promise<void> {
     const { folder, programs, kubelet, hold: program = HOLD } = this.#place;
@@ -79,7 +75,7 @@ export class RealNode {
       stdio: ['pipe', 'pipe', log],
     });
     closeSync(log);
-    hold.on('error', () => undefined); // `answer` tells
+    hold.on('error', () => undefined); // see `answer`
     hold.stdin?.on('error', () => undefined);
     this.#hold = hold;
     for (const name of LOGS)
@@ -88,12 +84,12 @@ export class RealNode {
     try {
       await this.#answer('ready');
     } catch (error) {
-      await this.stop().catch(() => undefined); // it did not start: that is what to tell
+      await this.stop().catch(() => undefined); // report why it did not start
       throw error;
     }
   }
 
-  /** Writes the kubelet's settings anew, with changes to them; they hold from its next start on. */
+  /** Used from the kubelet's next start on. */
   configure(changes: object = {}): void {
     writeFileSync(
       join(this.#place.folder, 'kubelet.json'),
@@ -101,19 +97,19 @@ export class RealNode {
     );
   }
 
-  /** SIGTERM; resolves once it has ended. Containers go on. */
+  /** By SIGTERM. Containers stay. */
   async end(part: NodePart): Promise<void> {
     await this.#order('end', part);
   }
-  /** SIGKILL; resolves once it has ended. */
+  /** Resolves once it has ended. */
   async kill(part: NodePart): Promise<void> {
     await this.#order('kill', part);
   }
-  /** Starts what was ended; containerd answers then, the kubelet a moment later. */
+  /** containerd then answers, the kubelet a moment later. */
   async begin(part: NodePart): Promise<void> {
     await this.#order('begin', part);
   }
-  /** SIGSTOP, until `goOn`. */
+  /** By SIGSTOP, until `goOn`. */
   async halt(part: NodePart): Promise<void> {
     await this.#order('stop', part);
   }
@@ -122,9 +118,8 @@ export class RealNode {
   }
 
   /**
-   * Ends it and its containers; resolves once the machine is as it was. Rejects where something is
-   * left; one that does not end in time is killed, and the next node of this machine puts back what
-   * it left.
+   * Resolves once the machine is restored. Rejects if something is left; after a kill, the next
+   * node of this machine restores it.
    */
   async stop(): Promise<void> {
     const hold = this.#hold;
@@ -140,7 +135,7 @@ export class RealNode {
       throw new Error(`the real node did not end in order. ${this.lastWords()}`);
   }
 
-  /** The files of the log of a Pod's container, those that were rotated away too. */
+  /** With rotated ones. */
   logFiles({
     namespace,
     name,
@@ -157,7 +152,7 @@ export class RealNode {
     );
   }
 
-  /** For an error: how its logs end. */
+  /** The ends of its logs. */
   lastWords(): string {
     return LOGS.flatMap((name) => {
       const file = join(this.#place.folder, `${name}.log`);
@@ -192,10 +187,7 @@ export class RealNode {
     return this.#place.patienceMs ?? NEVER_COMES_MS;
   }
 
-  /**
-   * It leads a group of its own, which has all that runs outside of its namespaces; what is inside
-   * ends with that.
-   */
+  /** Its group has everything outside of its namespaces; the rest ends with those. */
   async #killAll(hold: ChildProcess): Promise<void> {
     if (hasEnded(hold)) return;
     const ended = once(hold, 'exit');
@@ -254,13 +246,13 @@ const kubeletConfig = ({ folder, port, tls }: RealNodePlace, cgroup: string): ob
   volumePluginDir: join(folder, 'volume-plugins'),
   podLogsDir: join(folder, 'pod-logs'),
   maxPods: 250,
-  // Small, so that a test sees a log rotate.
+  // A test can then see a log rotate.
   containerLogMaxSize: '256Ki',
   containerLogMaxFiles: 3,
   containerLogMonitorInterval: '3s',
   resolvConf: '',
   registerNode: true,
-  // Ten seconds by default: a Pod that ends would be told late.
+  // By default 10 s: late for a Pod that ends.
   nodeStatusUpdateFrequency: '5s',
   kubeAPIQPS: 200,
   kubeAPIBurst: 400,
@@ -292,7 +284,7 @@ state = "/run/containerd"
         SystemdCgroup = false
 `;
 
-/** Each Pod has a link of its own to this machine, and no way further. */
+/** Each Pod has its own link to this machine, and no other route. */
 const network = (folder: string): object => ({
   cniVersion: '0.4.0',
   name: 'sandpool-node',

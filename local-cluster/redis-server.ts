@@ -10,10 +10,7 @@ import { KeptOutput } from './kept-output.ts';
 import { rememberChild } from './started-processes.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 
-/**
- * Debian's redis-server is a name for redis-check-rdb of redis-tools, which starts no service; the
- * program goes by what it is called.
- */
+/** Debian's redis-server is a link to redis-check-rdb, which goes by its name. */
 const PROGRAM = [
   '/usr/bin/redis-server',
   '/usr/local/bin/redis-server',
@@ -26,33 +23,30 @@ export const noRedis =
   PROGRAM === undefined ? 'needs Redis: script/bootstrap --tests installs it' : undefined;
 
 export interface RedisServerOptions {
-  /** With TLS, and a password for the user `sandpool`. */
+  /** The user `sandpool` has a password. */
   readonly secure?: boolean;
-  /** Without a log of what was written. */
+  /** Without an append-only file. */
   readonly forgetful?: boolean;
   /**
-   * Syncs its log each second, as the chart's does: for figures. Redis then answers before it has
-   * written for as long as a disk takes to sync, and a kill -9 loses that.
+   * Each second, as in the chart. Redis then answers before it has written, and a kill -9 loses
+   * that.
    */
   readonly syncs?: boolean;
-  /** More lines of redis.conf. */
+  /** For redis.conf. */
   readonly config?: readonly string[];
 }
 
-/** A real Redis of its own folder and port, on the loopback, with an append-only file. */
+/** With an append-only file, on the loopback. */
 export interface RedisServer {
   readonly settings: RedisSettings;
-  /** As another client, that waits. */
   readonly client: Redis;
-  /** kill -9, and waits for its end. */
+  /** By kill -9; resolves after its end. */
   kill(): Promise<void>;
   /** On the same port and files. */
   restart(): Promise<void>;
-  /** Copies what it has written so far. */
   keepCopy(): void;
-  /** As `restart`, on the copy: what was written since is lost. */
+  /** Later writes are lost. */
   restartFromCopy(): Promise<void>;
-  /** SIGSTOP, or SIGCONT. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   stop(): Promise<void>;
 }
@@ -114,7 +108,7 @@ export interface RedisCluster {
   stop(): Promise<void>;
 }
 
-/** Three nodes that share the slots. */
+/** They share the slots. */
 export const startRedisCluster = async (): Promise<RedisCluster> => {
   const folders: string[] = [];
   const servers: ChildProcess[] = [];

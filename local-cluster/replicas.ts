@@ -26,26 +26,24 @@ const KEPT_STDOUT = 2 ** 16;
 export interface ReplicasOptions {
   readonly cluster: Cluster;
   readonly redis: RedisSettings;
-  /** How many; 3 unless told. */
+  /** 3 by default. */
   readonly count?: number;
-  /** Settings by variable, of all. */
+  /** For all. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of one alone, by its index; goes before what all have. */
+  /** For one, by index; overrides `env`. */
   readonly own?: (index: number) => ReplicaOwn;
-  /** Before a team's name in the name of its namespace; a random one unless told. */
+  /** Prefix of namespaces; random by default. */
   readonly namespacePrefix?: string;
 }
 
-/** What one replica is given for itself; for links with faults, and for a clock of its own. */
+/** For links with faults, and for clocks. */
 export interface ReplicaOwn {
   readonly env?: Readonly<Record<string, string>>;
-  /** Another build's folder; this one's unless told. */
+  /** Folder of another build. */
   readonly root?: string;
 }
 
-/**
- * One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port.
- */
+/** `start` after `kill` (kill -9) uses the same port. */
 export class Replica {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -64,7 +62,6 @@ export class Replica {
   get port(): number {
     return this.#port;
   }
-  /** Its data folder. */
   get dataDir(): string {
     return this.#folder;
   }
@@ -78,19 +75,17 @@ export class Replica {
       this.#process.signalCode === null
     );
   }
-  /** Where its metrics are. */
   get metricsAddress(): string {
     return readPidFile(this.#folder)?.metricsAddress ?? '';
   }
-  /** What it logged lately. */
   get log(): string {
     return this.#err.text;
   }
 
-  /** Resolves once it is ready; rejects with what it said where it is not in time. */
+  /** Resolves once it is ready; rejects with its output. */
   async start(own: ReplicaOwn = {}): Promise<void> {
     const { root = ROOT } = own;
-    // One that nothing else is given while it is down, as any port of the kernel's choice may be.
+    // Reserved while the replica is down.
     if (this.#port === 0) this.#port = (await freePorts(1))[0] ?? 0;
     const child = spawn(
       process.execPath,
@@ -150,7 +145,7 @@ export class Replica {
     await this.#end('SIGKILL');
   }
 
-  /** As an orchestrator does; answers the exit code. */
+  /** Resolves with the exit code. */
   async stop(): Promise<number | null> {
     return await this.#end('SIGTERM');
   }
@@ -172,15 +167,11 @@ export class Replica {
   }
 }
 
-/**
- * Replicas of one service as processes of the built daemon, on a cluster and a Redis that run
- * already.
- */
+/** Processes of the built daemon. */
 export class Replicas {
   readonly list: readonly Replica[];
   readonly adminKey: string;
   readonly pepper: Buffer;
-  /** The team's namespace is this and the team's name. */
   readonly namespacePrefix: string;
   readonly #cluster: Cluster;
   readonly #redis: RedisSettings;
@@ -248,10 +239,7 @@ export class Replicas {
     return `${this.namespacePrefix}${team}`;
   }
 
-  /**
-   * The key of a new user of the team, whose namespace is made where it is missing. The replicas
-   * know that the user has used nothing, unless `isUncounted`.
-   */
+  /** Key of a new user. The replicas know that the user has used nothing, unless `isUncounted`. */
   async tenant(
     team: string,
     user: string,
@@ -270,10 +258,7 @@ export class Replicas {
     }
   }
 
-  /**
-   * Ends the processes, and removes what they would find again: other replicas on the cluster must
-   * not.
-   */
+  /** Removes what other replicas on the cluster must not find. */
   async stop(): Promise<void> {
     await Promise.all(this.list.map((replica) => replica.stop()));
     for (const namespace of this.#namespaces)
@@ -291,7 +276,7 @@ export class Replicas {
   }
 }
 
-/** A template for Pods that do nothing, for whoever needs one. */
+/** Its Pods do nothing. */
 export const aPodTemplate = (name: string, part: object = {}): object => ({
   apiVersion: 'sandpool.dev/v1alpha1',
   kind: 'SandboxTemplate',

@@ -1,7 +1,6 @@
 /**
- * A control plane and Redis, as replicas of Sandpool need them. Run by itself, it starts both, says
- * how to reach them, and waits for Ctrl-C: `node --import tsx local-cluster/simulated-cluster.ts
- * [NODES]`.
+ * For replicas of Sandpool. Run by itself, waits for Ctrl-C: `node --import tsx
+ * local-cluster/simulated-cluster.ts [NODES]`.
  */
 import { fileURLToPath } from 'node:url';
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';

@@ -1,13 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { KeptOutput, lastLinesOf } from './kept-output.ts';
 
-/** A process that a test started, as a failure of the test shows it. */
 export interface StartedProcess {
   readonly name: string;
   readonly pid?: number;
-  /** What it has printed lately. */
   readonly output: () => string;
-  /** How it has ended, such as `exit code 1`; undefined while it runs. */
+  /** Such as `exit code 1`; undefined while it runs. */
   readonly end: () => string | undefined;
 }
 
@@ -23,10 +21,10 @@ interface Memory {
 
 const KEPT_OUTPUT = 2 ** 16;
 const MOST_PROCESSES = 64;
-/** Shared processes that earlier tests of the file ended: their restarts tell little. */
+/** Ended by earlier tests of the file. */
 const MOST_ENDED_EARLIER = 4;
 
-/** Shows the process where a test fails. Keeps what it prints from now on, unless `output` returns it. */
+/** For a failing test. Collects its output, unless `output` returns it. */
 export const rememberChild = (name: string, child: ChildProcess, output?: () => string): void => {
   const kept = output ? undefined : KeptOutput.of(KEPT_OUTPUT, child.stdout, child.stderr);
   rememberProcess({
@@ -37,7 +35,7 @@ export const rememberChild = (name: string, child: ChildProcess, output?: () => 
   });
 };
 
-/** As `rememberChild`, for what is no ChildProcess. Forgets the oldest of too many, ended ones first. */
+/** Forgets the oldest of too many, ended ones first. */
 export const rememberProcess = (started: StartedProcess): void => {
   const memory = shared();
   memory.processes.push({ ...started, isShared: false });
@@ -46,7 +44,7 @@ export const rememberProcess = (started: StartedProcess): void => {
   memory.processes = memory.processes.filter((each) => each !== oldest);
 };
 
-/** Forgets all processes that have ended where the file is another one. */
+/** For another file, forgets all ended processes. */
 export const beginFile = (file: string | undefined): void => {
   const memory = shared();
   if (file === undefined || file === memory.file) return;
@@ -55,8 +53,8 @@ export const beginFile = (file: string | undefined): void => {
 };
 
 /**
- * Forgets the processes that have ended, except the last few that earlier tests shared: a daemon that died in
- * one test makes the next one fail.
+ * Forgets ended processes, except the last few shared ones: a daemon that died in one test makes
+ * the next one fail.
  */
 export const beginTest = (): void => {
   const memory = shared();
@@ -67,7 +65,7 @@ export const beginTest = (): void => {
   for (const each of memory.processes) each.isShared = true;
 };
 
-/** The last lines of each process that is remembered, below a line that names it; without secrets. */
+/** Without secrets. */
 export const lastLines = (count: number): readonly string[] =>
   shared().processes.flatMap((each) => [
     `${each.name} (${each.pid === undefined ? '' : `pid ${each.pid}, `}${each.end() ?? 'still running'}):`,
@@ -98,7 +96,7 @@ const endOf = ({ pid, exitCode, signalCode }: ChildProcess): string | undefined 
   return exitCode === null ? undefined : `exit code ${exitCode}`;
 };
 
-/** One for the whole process: mocha may load its reporter's modules apart from those of the tests. */
+/** For the whole process: mocha may load its reporter's modules apart from those of the tests. */
 const shared = (): Memory => {
   const place = globalThis as { [MEMORY]?: Memory };
   return (place[MEMORY] ??= { processes: [], file: undefined });

@@ -10,9 +10,8 @@ import type { RedisSettings } from '../src/redis/settings.ts';
 import { eventually } from './eventually.ts';
 
 /**
- * Has it known in this Redis that the tenant uses nothing, as replicas find out themselves some
- * seconds after they first hear of one: they wait for writes that may be under way, which a tenant
- * can't have whose key is still to be made. What is known is left as it is.
+ * Replicas would find out after some seconds: they wait for possible writes, which a tenant without
+ * a key can't have. Changes nothing that is known.
  */
 export const knownAsUnused = async (settings: RedisSettings, tenant: Tenant): Promise<void> => {
   const link = new RedisLink({ settings, name: 'unused', log: silentLog, metrics: silentMetrics });
@@ -28,7 +27,7 @@ export const knownAsUnused = async (settings: RedisSettings, tenant: Tenant): Pr
       replicas: () => [],
       rebuildWaitMs: 0,
     });
-    // a Redis that stands still for a moment is asked again
+    // Redis may not answer for a moment
     const isKnown = (): Promise<boolean> =>
       quotas.whenKnown(tenant).then(
         () => true,

@@ -1,7 +1,6 @@
 /**
- * A process of its own that outlives whoever started it: once its standard input ends, because that
- * has ended or was killed, it ends every process that belongs to the folder, and removes it. Its
- * argument is the folder.
+ * Outlives its starter: once its standard input ends, it ends every process of the folder, and
+ * removes it. Its argument is the folder.
  */
 import { clearFolder } from './watched-folder.ts';
 

@@ -9,34 +9,25 @@ const TSX = import.meta.resolve('tsx');
 const WATCHDOG = fileURLToPath(new URL('watchdog.ts', import.meta.url));
 const MARK = 'LOCAL_CLUSTER_FOLDER';
 
-/**
- * A new folder for a part of a local cluster. However this process ends, a watchdog then ends every
- * process that has the mark of such a folder, and removes the folders.
- */
+/** However this process ends, a watchdog ends the folder's processes, and removes it. */
 export const watchedFolder = (name: string): string =>
   mkdtempSync(join(sharedFolder(), `${name}-`));
 
-/** For the environment of a process that belongs to the folder; what it starts inherits it. */
+/** For the environment of the folder's processes, which inherit it. */
 export const markOf = (folder: string): Readonly<Record<string, string>> => ({ [MARK]: folder });
 
-/**
- * Ends every process with the mark of the folder, or of one within, and those that stand in it, and
- * removes it.
- */
+/** With the folder's mark, or its working folder. */
 export const clearFolder = async (folder: string): Promise<void> => {
   await endLeftovers(belongingTo(folder), 0);
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 };
 
-/** Not those that merely name it: a shell that was told where a key lies is not ours. */
+/** A shell that only names the folder is not ours. */
 export const belongingTo = (folder: string) => standsIn(folder, `${MARK}=${folder}`);
 
 let shared: string | undefined;
 
-/**
- * One for this process, as others' commands may pass through it; it has its watchdog from the first
- * time on.
- */
+/** Others' commands may pass through it; has its watchdog from its first use. */
 const sharedFolder = (): string => {
   if (shared !== undefined) return shared;
   shared = mkdtempSync(join(tmpdir(), 'sandpool-local-'));

@@ -3,17 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Files of one certificate authority; the key files are readable by this user alone. */
+/** Only this user can read the key files. */
 export interface Authority {
   readonly folder: string;
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/**
- * `organization`: the group that the API server sees. `hosts`: names and addresses, as openssl
- * writes them (`DNS:…`, `IP:…`).
- */
+/** `organization`: group for the API server. `hosts`: as openssl writes them (`DNS:…`, `IP:…`). */
 export interface Subject {
   readonly name: string;
   readonly organization?: string;
@@ -42,7 +39,7 @@ export const makeAuthority = async (folder: string): Promise<Authority> => {
   return { folder, certFile, keyFile };
 };
 
-/** Writes FILE.crt and FILE.key into the authority's folder; good for a server and for a client. */
+/** Writes FILE.crt and FILE.key, for a server and a client. */
 export const issueCertificate = async (
   authority: Authority,
   file: string,
@@ -84,7 +81,7 @@ export const issueCertificate = async (
   return { certFile: at('crt'), keyFile: at('key') };
 };
 
-/** The key pair that signs service-account tokens. */
+/** Signs service-account tokens. */
 export const makeKeyPair = async (
   folder: string,
 ): Promise<{ readonly publicFile: string; readonly privateFile: string }> => {

@@ -4,14 +4,11 @@ import { readFileSync } from 'node:fs';
 import { eventually, NEVER_COMES_MS } from '../eventually.ts';
 import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
 
-/**
- * `admin` may do everything; `sandpool` has the daemon's rights, in the namespaces that `namespace`
- * made.
- */
+/** `sandpool` has the daemon's rights, in namespaces of `namespace`. */
 export type ClusterUser = 'admin' | 'sandpool';
 
 export interface KubectlAnswer {
-  /** undefined when a signal or the deadline ended it */
+  /** undefined after a signal or the deadline */
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -20,15 +17,14 @@ export interface KubectlAnswer {
 export interface ClusterAccess {
   readonly kubectl: string;
   readonly kubeconfigs: Readonly<Record<ClusterUser, string>>;
-  /** Whom the rights of `sandpool` are bound to. */
+  /** Has the rights of `sandpool`. */
   readonly subject: RightsSubject;
 }
 
-/** Beyond what a `kubectl wait` is given here. */
+/** Longer than any `kubectl wait` here. */
 const KUBECTL_MS = 180_000;
 const MADE_WITHIN = `--timeout=${NEVER_COMES_MS / 1_000}s`;
 
-/** A Kubernetes cluster and the ways into it, whoever started it. */
 export abstract class Cluster {
   readonly #namespaces: string[] = [];
   readonly #access: ClusterAccess;
@@ -47,17 +43,17 @@ export abstract class Cluster {
 
   abstract stop(): Promise<void>;
 
-  /** The path of a kubeconfig file, which is JSON. */
+  /** As JSON. */
   kubeconfig(user: ClusterUser): string {
     return this.#access.kubeconfigs[user];
   }
 
-  /** What it printed, as `admin`; rejects with its words where it failed. */
+  /** As `admin`. Rejects with its message. */
   async kubectl(...args: readonly string[]): Promise<string> {
     return this.#printed(args, await this.kubectlAs('admin', args));
   }
 
-  /** Changes fields of one object, as `admin`; null takes a field away. */
+  /** As `admin`; null removes a field. */
   async patch(object: readonly string[], change: object): Promise<void> {
     await this.kubectl('patch', ...object, ...asMergePatch(change));
   }
@@ -66,16 +62,13 @@ export abstract class Cluster {
     return runKubectl(this.#access.kubectl, this.kubeconfig(user), args, input);
   }
 
-  /** Server-side apply, as `admin`: of YAML or JSON text, or of objects. */
+  /** Server-side apply, as `admin`. */
   async apply(manifests: string | object | readonly object[]): Promise<void> {
     const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
     this.#printed(args, await this.kubectlAs('admin', args, manifestText(manifests)));
   }
 
-  /**
-   * Makes a tenant's namespace as the chart does, in which pods can be made at once, by `sandpool`
-   * too, and answers its name.
-   */
+  /** As the chart makes a tenant's namespace. Pods can be made at once, also by `sandpool`. */
   async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
@@ -93,7 +86,7 @@ export abstract class Cluster {
     return name;
   }
 
-  /** Those that `namespace` made; does not wait until they are gone. */
+  /** Does not wait for the end. */
   async removeNamespaces(): Promise<void> {
     const names = this.#namespaces.splice(0);
     if (names.length > 0)
@@ -136,14 +129,12 @@ export const runKubectl = (
     child.stdin?.end(input);
   });
 
-/** The arguments of `kubectl patch` that make a change. */
 export const asMergePatch = (change: object): readonly string[] => [
   '--type=merge',
   '-p',
   JSON.stringify(change),
 ];
 
-/** As `kubectl -f -` reads them. */
 export const manifestText = (manifests: string | object | readonly object[]): string =>
   typeof manifests === 'string'
     ? manifests
@@ -151,10 +142,7 @@ export const manifestText = (manifests: string | object | readonly object[]): st
         Array.isArray(manifests) ? { apiVersion: 'v1', kind: 'List', items: manifests } : manifests,
       );
 
-/**
- * A cluster as kubectl and every client library read it; a token or a client certificate says who
- * it is.
- */
+/** By a token or a client certificate. */
 export const kubeconfigText = (
   place: { readonly server: string; readonly caFile: string },
   user: object,

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authority } from './certificates.ts';
 
-/** In the order in which they start; they end in the other. */
+/** In the order of their start. */
 export const COMPONENTS = [
   'etcd',
   'kube-apiserver',
@@ -12,10 +12,7 @@ export const COMPONENTS = [
 ] as const;
 export type Component = (typeof COMPONENTS)[number];
 
-/**
- * Where everything of one control plane lies, all below one folder, and its ports on 127.0.0.1;
- * `kubelet` is kwok's.
- */
+/** Below one folder, on 127.0.0.1; `kubelet` is kwok's. */
 export interface Layout {
   readonly folder: string;
   readonly ports: {
@@ -32,16 +29,13 @@ export interface Layout {
   readonly serviceAccount: { readonly publicFile: string; readonly privateFile: string };
   readonly tokenFile: string;
   readonly kwokConfigFile: string;
-  /** Of the users `kube-controller-manager`, `kube-scheduler` and `kwok`. */
+  /** For `kube-controller-manager`, `kube-scheduler` and `kwok`. */
   readonly kubeconfig: (user: string) => string;
-  /** Whether etcd waits for the disk, as a real one does: for figures. Tests go without. */
+  /** Etcd waits for the disk, for figures. */
   readonly durable: boolean;
-  /**
-   * Whether etcd keeps every revision of everything, as JSON: for who reads afterwards what
-   * happened.
-   */
+  /** Etcd keeps every revision, as JSON. */
   readonly legible: boolean;
-  /** Whether its nodes renew their leases, as a kubelet does and kwok does not. */
+  /** A kubelet renews its lease; kwok does not. */
   readonly leases: boolean;
 }
 
@@ -60,7 +54,7 @@ export const argumentsOf = (component: Component, layout: Layout): readonly stri
   }
 };
 
-/** 2 GiB unless told, after which etcd refuses every write. */
+/** Etcd refuses every write beyond it; 2 GiB by default. */
 const MOST_STORED = 8 * 2 ** 30;
 
 const etcd = ({ folder, ports, durable, legible }: Layout): readonly string[] => {
@@ -128,7 +122,7 @@ const controllerManager = ({
   `--service-account-private-key-file=${serviceAccount.privateFile}`,
   '--kube-api-qps=1000',
   '--kube-api-burst=2000',
-  // A machine that is short of time must not have its pods evicted for it.
+  // A busy machine must not have its Pods evicted.
   ...(leases ? [] : ['--node-monitor-grace-period=1h']),
 ];
 
@@ -139,7 +133,7 @@ const scheduler = ({ folder, kubeconfig }: Layout): readonly string[] => {
     JSON.stringify({
       apiVersion: 'kubescheduler.config.k8s.io/v1',
       kind: 'KubeSchedulerConfiguration',
-      // The default of 50 requests a second caps it at some 70 pods a second.
+      // The default of 50 requests a second caps it at some 70 Pods a second.
       clientConnection: { kubeconfig: kubeconfig('kube-scheduler'), qps: 2_000, burst: 4_000 },
       leaderElection: { leaderElect: false },
     }),

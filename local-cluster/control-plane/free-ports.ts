@@ -1,18 +1,14 @@
 import { createServer, type Server } from 'node:net';
 
-/** The first port, and the one after the last. */
+/** `end` is exclusive. */
 type PortRange = readonly [first: number, end: number];
 
-/**
- * Below the range from which Linux takes the ports of outgoing connections, and those of who asks
- * for any port, so that a component finds its port free again after a restart.
- */
+/** Below Linux' own range, so that a component finds its port free after a restart. */
 const RANGE: PortRange = [20_000, 32_000];
 
 /**
- * Returns that many different ports of 127.0.0.1 on which nothing listens now. No other call
- * returns them while this process lives, in whichever process it is made. Rejects with an Error
- * where the range has too few.
+ * Nothing listens on them now, and no other call returns them while this process lives, in any
+ * process. Rejects if the range has too few.
  */
 export const freePorts = async (
   count: number,
@@ -31,8 +27,8 @@ export const freePorts = async (
 };
 
 /**
- * Resolves with whether the port is this caller's now. What says so to other processes is a socket
- * by an abstract name: Linux gives each name once, and takes it back when its process ends.
+ * Claims the port by a socket of an abstract name: Linux gives each name once, and takes it back
+ * when its process ends.
  */
 const isTaken = async (port: number): Promise<boolean> => {
   const claim = await listening(createServer(), { path: `\0sandpool-port-${port}` });
@@ -43,7 +39,7 @@ const isTaken = async (port: number): Promise<boolean> => {
   return trial !== undefined;
 };
 
-/** Undefined where something listens there already. */
+/** Undefined if something listens there already. */
 const listening = (
   server: Server,
   at: { readonly path: string } | { readonly port: number; readonly host: string },

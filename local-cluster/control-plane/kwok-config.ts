@@ -22,23 +22,23 @@
  */
 export const STAGE_LABEL = 'test.sandpool.dev/stage';
 export const DELAY_ANNOTATION = 'test.sandpool.dev/delay';
-/** kwok plays the nodes that carry it. */
+/** Only nodes with it are kwok's. */
 export const NODE_ANNOTATION = { 'test.sandpool.dev/node': 'kwok' } as const;
 
 export interface KwokSettings {
-  /** Where kwok answers as every node's kubelet. */
+  /** As every node's kubelet. */
   readonly port: number;
   readonly certFile: string;
   readonly keyFile: string;
-  /** The file that every container's log shows; lines in the CRI format. */
+  /** For every container; in the CRI format. */
   readonly logFile: string;
-  /** Where `exec` starts its commands, as real processes of this machine. */
+  /** Commands of `exec` are real processes of this machine. */
   readonly workFolder: string;
-  /** Ports of pods that a port-forward reaches, and where on 127.0.0.1 it leads. */
+  /** By port of Pods; values are ports of 127.0.0.1. */
   readonly forwards: ReadonlyMap<number, number>;
 }
 
-/** The documents of kwok's configuration file; JSON is YAML too. */
+/** JSON is YAML too. */
 export const kwokConfig = (settings: KwokSettings): string =>
   [options(settings), ...rules(settings), ...nodeStages(settings), ...podStages()]
     .map((document) => JSON.stringify(document))
@@ -54,7 +54,7 @@ const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
       .join(','),
     nodeIP: '127.0.0.1',
     nodePort: port,
-    // Addresses of pods stay on this machine: a probe of one never leaves it.
+    // A probe of these addresses never leaves this machine.
     cidr: '127.128.0.0/9',
     serverAddress: `127.0.0.1:${port}`,
     tlsCertFile: certFile,
@@ -66,7 +66,7 @@ const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
   },
 });
 
-/** As images have it: not what this machine's user has. */
+/** As images have it. */
 const CONTAINER_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const rules = ({ logFile, workFolder, forwards }: KwokSettings): readonly object[] => {
@@ -154,10 +154,7 @@ const phase = (value: string): object => ({
   operator: 'In',
   values: [value],
 });
-/**
- * Without grace the API server removes a pod itself, and a kubelet, which looks before it deletes,
- * finds it gone.
- */
+/** Without grace the API server removes a Pod itself; a kubelet looks before it deletes. */
 const endsInTime = {
   key: '.metadata.deletionGracePeriodSeconds > 0',
   operator: 'In',
@@ -268,7 +265,7 @@ const podStages = (): readonly object[] => {
   ];
 };
 
-/** One PATCH takes a pod there: phase, conditions, addresses and a status of each container. */
+/** One PATCH: phase, conditions, addresses and containers' statuses. */
 const podStatus = (to: 'Pending' | 'Running' | 'Failed' | 'Succeeded', state: string): string => {
   const isUp = to === 'Running';
   const condition = (type: string, holds: boolean): string =>
@@ -299,7 +296,7 @@ ${isUp ? ADDRESSES : ''}
 `;
 };
 
-/** A pod keeps its own once it has them: naming them again would give it others. */
+/** Naming them again would change them. */
 const ADDRESSES = `
 hostIP: 127.0.0.1
 hostIPs: [{ ip: 127.0.0.1 }]

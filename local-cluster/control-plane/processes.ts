@@ -10,9 +10,8 @@ const STOP_MS = 5_000;
 const LOG_LINES = 15;
 
 /**
- * The processes of one control plane, by name. Each is in a session of its own, so that a Ctrl-C
- * reaches this process alone, and none outlives this process, however it ends: their folder is a
- * watched one.
+ * Each has its own session, so that a Ctrl-C reaches this process only. None outlives this process:
+ * their folder is watched.
  */
 export class Processes {
   readonly #folder: string;
@@ -27,7 +26,7 @@ export class Processes {
     const child = spawn(program, args, {
       cwd: this.#folder,
       detached: true,
-      // The mark goes to what `exec` starts too.
+      // Also for what `exec` starts.
       env: {
         PATH: process.env['PATH'] ?? '/usr/bin:/bin',
         HOME: this.#folder,
@@ -36,7 +35,7 @@ export class Processes {
       stdio: ['ignore', log, log],
     });
     closeSync(log);
-    child.on('error', () => undefined); // `isAlive` tells
+    child.on('error', () => undefined); // see `isAlive`
     this.#children.set(name, child);
     rememberChild(name, child, () => endOfFile(this.logOf(name)));
   }
@@ -54,13 +53,13 @@ export class Processes {
     if (this.isAlive(name)) this.#children.get(name)?.kill(signal);
   }
 
-  /** Resolves once it has ended: by the signal, or by SIGKILL 5 s later. */
+  /** By the signal, or by SIGKILL 5 s later. */
   async end(name: string, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#children.get(name);
     if (!child || !this.isAlive(name)) return;
     const ended = once(child, 'exit');
     this.signal(name, signal);
-    this.signal(name, 'SIGCONT'); // a stopped process hears no SIGTERM
+    this.signal(name, 'SIGCONT'); // a stopped process ignores SIGTERM
     const timer = setTimeout(() => this.signal(name, 'SIGKILL'), STOP_MS);
     await ended;
     clearTimeout(timer);
@@ -70,13 +69,13 @@ export class Processes {
     return join(this.#folder, `${name}.log`);
   }
 
-  /** For an error: where the log is, and how it ends. */
+  /** Path and end of its log. */
   lastWordsOf(name: string): string {
     const lines = lastLinesOf(endOfFile(this.logOf(name)), LOG_LINES);
     return [`${this.logOf(name)} ends so:`, ...lines.map((line) => `  ${line}`)].join('\n');
   }
 
-  /** Ends what is left, also what `exec` started, and removes the folder. */
+  /** Also ends what `exec` started, and removes the folder. */
   async close(): Promise<void> {
     await clearFolder(this.#folder);
   }

@@ -15,9 +15,8 @@ const PROGRAMS = [
 ] as const;
 
 /**
- * Where each program of a control plane is, by name. script/test tells in TEST_CONTROL_PLANE;
- * without it script/control-plane is asked, which fails, saying so, where they have not been built
- * yet.
+ * From TEST_CONTROL_PLANE of script/test, else from script/control-plane, which fails if they are
+ * not built.
  */
 export const findPrograms = (
   names: readonly ((typeof PROGRAMS)[number] | 'kubelet')[] = PROGRAMS,

@@ -1,27 +1,25 @@
 import { type Manifest, renderChart } from '../chart.ts';
 
-/** Whom the rights are given to, as a role binding names it. */
+/** As a role binding names it. */
 export type RightsSubject = Readonly<Record<string, string>>;
 
-/** Names what belongs to no namespace apart from a real installation. */
+/** Apart from a real installation. */
 const RELEASE = 'test-sandpool';
 const TENANT = 'the-tenant';
 const RIGHTS = new Set(['ClusterRole', 'ClusterRoleBinding']);
 
-/** The chart's roles, and the binding of what holds everywhere. */
 export const clusterRights = (subject: RightsSubject): readonly object[] =>
   rendered()
     .filter(({ kind }) => RIGHTS.has(kind))
     .map((manifest) => boundTo(subject, manifest));
 
-/** The chart's admission policy, with `user` for the daemon. */
+/** With `user` for the daemon. */
 export const admissionPolicy = (user: string): readonly object[] => {
   const daemon = `system:serviceaccount:sandpool-system:${RELEASE}`;
   const policies = rendered().filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
   return JSON.parse(JSON.stringify(policies).replaceAll(daemon, user)) as readonly object[];
 };
 
-/** A tenant's namespace as the chart makes it, with what the daemon may do there. */
 export const tenantNamespace = (namespace: string, subject: RightsSubject): readonly object[] =>
   rendered().flatMap((manifest) => {
     if (manifest.kind === 'Namespace')
@@ -38,7 +36,7 @@ let known: readonly Manifest[] | undefined;
 const rendered = (): readonly Manifest[] =>
   (known ??= renderChart({
     release: RELEASE,
-    // with all rights that there may be
+    // with all possible rights
     values: {
       namespacePattern: 'the-{team}',
       teams: ['default', 'tenant'],
