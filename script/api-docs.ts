@@ -126,7 +126,7 @@ const operationText = (row: Route): string => {
   ].join('\n\n');
 };
 
-/** The page lists these once, under errors. */
+/** The page names them once, under errors. */
 const OF_ANY: ReadonlySet<ErrorCode> = new Set([
   'REQUEST_TIMEOUT',
   'REQUEST_HEADERS_TOO_LARGE',
@@ -167,7 +167,6 @@ const answersText = (row: Route): readonly string[] => {
   ];
 };
 
-/** Every shape that an answer has in one of its fields, by name. */
 const shapesOf = (rows: readonly Route[]): ReadonlyMap<string, Schema> =>
   new Map(
     rows
@@ -195,7 +194,7 @@ const shapeText = (name: string, schema: Schema): string =>
     ),
   ].join('\n\n');
 
-/** Of a schema's input; of a query's what its texts stand for, where JSON schema can say it. */
+/** The input; for a query, the meaning of its texts, if JSON schema has it. */
 const fieldsOf = (schema: z.ZodType, as: 'input' | 'output' | 'query'): Fields => {
   const json = (io: 'input' | 'output') => {
     const { $ref, $defs, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
@@ -214,10 +213,7 @@ const fieldsOf = (schema: z.ZodType, as: 'input' | 'output' | 'query'): Fields =
 const REF = '#/$defs/';
 const refTo = (name: string): string => `${REF}${name}`;
 
-/**
- * Every field of an object, with those of what is in it after it: `a.b` of an object, `a[].b` of a
- * list's objects, `a.*.b` of a map's.
- */
+/** `a.b` in an object, `a[].b` in a list's objects, `a.*.b` in a map's. */
 const flattened = (schema: Schema): Fields => {
   const fields = new Map<string, Field>();
   const add = (path: string, of: Schema, required: boolean): void => {

@@ -1,7 +1,6 @@
 /**
- * Runs the lines of docs/api-by-example.md against a real daemon (build first), and writes what
- * they answered into the page and into src/http/openapi/examples.json, from where the OpenAPI
- * document has its examples.
+ * Runs docs/api-by-example.md against a built daemon, and writes the answers into the page and into
+ * src/http/openapi/examples.json.
  */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -26,7 +25,6 @@ const FILE = fileURLToPath(new URL('../src/http/openapi/examples.json', import.m
 interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** Empty if the body is not JSON. */
   readonly request: string;
   readonly status: number;
   readonly type: string;
@@ -62,7 +60,7 @@ const main = async (): Promise<void> => {
   }
 };
 
-/** Hands a request on to the daemon, and notes it with its answer. */
+/** Records the request with its answer. */
 const relay = async (
   request: IncomingMessage,
   response: ServerResponse,

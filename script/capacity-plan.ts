@@ -1,72 +1,65 @@
-/** Computes the size of a fleet from costs that `script/bench` measured. */
+/** Arithmetic over costs that `script/bench` measured. */
 
 /**
- * Measured costs, the slowest machine's; processor time in ms, memory in KiB, of Kubernetes unless
- * they say otherwise.
+ * Measured on the slowest machine; processor time in ms, memory in KiB; Kubernetes unless noted.
  */
 const COSTS = {
-  /**
-   * Of the replica that answers: a sustained claim. Its release is taken for as much, which is not
-   * measured.
-   */
   claim: 1.03,
-  /** Of the replica that leads the pool: an instance launched, seen to be ready and told of. */
+  /** For the leader: an instance launched, seen to be ready and reported. */
   launchOrder: 2.7,
   /**
-   * Of every replica: one object's change read and known, by the start with 20,000 instances (6.1 s
-   * for 40,000 objects).
+   * For every replica: a change read and applied, from the start with 20,000 instances (6.1 s for
+   * 40,000 objects).
    */
   change: 0.15,
-  /** Writes of a claim, its release and its replacement: every replica reads each. */
+  /** For a claim, its release and its replacement: every replica reads each. */
   writes: 8,
   /**
-   * Of API server, etcd, scheduler and controller manager: a Pod from its creation to its end, an
-   * instance's record, and the PUT of a claim.
+   * API server, etcd, scheduler and controller manager: a Pod, a record, and the PUT of a claim.
    */
   control: 14 + 2.9 + 3.3,
-  /** Of every replica: what it holds without any instance, and for each. */
+  /** Without any instance, and for each. */
   replicaMemory: 160 * 1024,
   instanceMemory: 4.86,
-  /** Of a replica: from its start until it serves, for each instance. */
+  /** Until it serves, for each instance. */
   start: 6_100 / 20_000,
-  /** In Redis: one finished sandbox. */
+  /** One finished sandbox in Redis. */
   history: 1,
 } as const;
 
 export interface Demand {
-  /** Claimed at one time, over all clusters. */
   readonly sandboxes: number;
-  /** How long one is claimed on average (s). */
+  /** Average seconds. */
   readonly life: number;
-  /** Idle for each hundred that are claimed. */
+  /** For each hundred claimed. */
   readonly idle: number;
-  /** Of the daemon, in each cluster. */
+  /** In each cluster. */
   readonly replicas: number;
-  /** Pods that one cluster is to have. */
+  /** Per cluster. */
   readonly pods: number;
-  /** For how long history is kept (s). */
+  /** In seconds. */
   readonly retention: number;
-  /** How much of a core that is paid for is used. */
+  /** Used share of a paid core. */
   readonly use: number;
-  /** A second, that a cluster's control plane bears. */
+  /** Per second, for a cluster's control plane. */
   readonly writes: number;
 }
 
 export interface Plan {
   readonly clusters: number;
-  /** Of each cluster. */
+  /** Per cluster. */
   readonly instances: number;
   readonly claims: number;
   readonly writes: number;
-  /** Of the replica that does most: cores and memory (MiB); of all Sandpool's replicas: cores. */
+  /** For the busiest replica: cores and MiB; for all replicas: cores. */
   readonly replicaCores: number;
   readonly replicaMemory: number;
   readonly daemonCores: number;
   readonly controlCores: number;
-  /** Until a replica that is started serves (s). */
+  /** In seconds, until a replica serves. */
   readonly start: number;
   readonly redisMemory: number;
-  /** Empty if everything fits. */
+  /** Empty if all fits. */
   readonly misfits: readonly string[];
 }
 
@@ -88,7 +81,7 @@ export const planOf = ({
   const claims = sandboxes / clusters / life;
   const writes = claims * COSTS.writes;
   const mirrored = (writes * COSTS.change) / 1_000 / use;
-  // over all replicas, which share it out
+  // shared by all replicas
   const led = (claims * (2 * COSTS.claim + COSTS.launchOrder)) / 1_000 / use;
   const replicaCores = led / replicas + mirrored;
   return {

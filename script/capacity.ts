@@ -1,7 +1,3 @@
-/**
- * Prints the size of a fleet for a number of sandboxes, and makes the table of docs/capacity.md
- * (script/generate capacity).
- */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -91,11 +87,10 @@ const pageWith = (table: string): string => {
   return `${page.slice(0, from + MARKS[0].length)}\n${table}\n${page.slice(to)}`;
 };
 
-/** The page with its table as the costs are now. */
 export const capacityPage = (): string =>
   pageWith(tableOf(SHOWN.map((part) => ({ ...DEFAULTS, ...part }))));
 
-/** The most of each, and what the number that is typed is divided by. */
+/** Limits, and divisors of typed numbers. */
 const OPTIONS = {
   sandboxes: [1e9, 1],
   life: [1e9, 1],

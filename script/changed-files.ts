@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Lists the test files that a change touches, and the suites that mirror its folders of src/. A
- * change begins where this branch left `main`, or on `main` at the last commit.
+ * The changed test files, and the suites of changed folders of src/. Compares with the point where
+ * this branch left `main`, or on `main` with the last commit.
  */
 export const changedFiles = (all: readonly string[]): readonly string[] => {
   const base = git('merge-base', 'HEAD', 'main')[0] ?? 'HEAD';
@@ -14,7 +14,7 @@ export const changedFiles = (all: readonly string[]): readonly string[] => {
     ...git('ls-files', '-o', '--exclude-standard'),
   ];
   const touched = new Set(changed.map((file) => file.replace(/^test\//, '')));
-  // Shared files of a suite, such as a builder, belong to all its tests.
+  // All files of a suite use a shared one, such as a builder.
   const suites = new Set(
     changed
       .filter((file) => /^(src|test)\//.test(file) && !file.endsWith('.test.ts'))

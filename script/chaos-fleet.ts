@@ -1,4 +1,3 @@
-/** A chaos run over a fleet: `script/chaos fleet`. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +13,7 @@ const seed = seedText === '' ? Math.floor(Math.random() * 2 ** 32) : Number(seed
 const MOST_SHOWN = 40;
 const AT_MOST_MS = 3 * 3_600_000;
 
-/** Ctrl-C once: what was reached is judged. */
+/** The first Ctrl-C judges what was reached. */
 const enough = new AbortController();
 process.once('SIGINT', () => {
   console.log('no more load and faults; what was reached is judged');

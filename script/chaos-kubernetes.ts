@@ -1,7 +1,6 @@
 /**
- * Runs chaos in legs. Each leg is a process with its own cluster, seed and verdict, so memory and
- * disk stay bounded. The folder keeps each leg's result; a run with the same folder and seed
- * continues.
+ * Each leg is a process with its own cluster, seed and verdict, so that memory and disk stay
+ * bounded. With the same folder and seed, continues after the last leg.
  */
 import { fork } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +13,7 @@ import { violationsOf } from '../test/support/chaos/verdict.ts';
 
 const LEG_CLAIMS = 5_000;
 const LEG_MS = 2 * 3_600_000;
-/** Every third leg has so many replicas. */
+/** In every third leg. */
 const MANY_REPLICAS = 5;
 const FEW_REPLICAS = 3;
 const MOST_SHOWN = 40;
@@ -34,14 +33,11 @@ interface Outcome {
   readonly calls: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly violations: Readonly<Record<string, number>>;
-  /** Whether it came to as many claims and faults as it should. */
+  /** Enough claims and faults. */
   readonly isWhole: boolean;
 }
 
-/**
- * Ctrl-C once: what was reached is judged. Once more, or by any other signal: all of it ends at
- * once, by its watchdog.
- */
+/** The first Ctrl-C judges what was reached. The next, or any other signal, ends all at once. */
 const enough = new AbortController();
 process.once('SIGINT', () => {
   if (process.send === undefined)
@@ -50,13 +46,13 @@ process.once('SIGINT', () => {
     );
   enough.abort();
 });
-/** A signal may have reached only the parent, which then sends this message. */
+/** The signal may have been for the parent only. */
 process.on('message', () => {
   enough.abort();
 });
 process.channel?.unref();
 
-/** A leg ends with what started it. */
+/** A leg ends with its parent. */
 process.once('disconnect', () => {
   process.exit(1);
 });
@@ -163,7 +159,7 @@ const oneLeg = async (
   return report.violations.length === 0 && outcome.isWhole ? 0 : 1;
 };
 
-/** The verdict once more, on evidence that was kept. */
+/** Once more, on kept evidence. */
 const judge = async (folder: string): Promise<number> => {
   const violations = violationsOf(await keptEvidence(folder));
   for (const { promise, what } of violations.slice(0, MOST_SHOWN))

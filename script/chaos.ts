@@ -18,7 +18,6 @@ for (const detail of damage.details) console.log(detail);
 console.log(
   `lost ${damage.lost}, owned twice ${damage.ownedTwice}, orphans ${damage.orphans}, dead ${damage.dead}`,
 );
-/** Of the rounds, as many more have envs, and as many approvals. */
 const SHARE = 0.25;
 const moreRounds = Math.ceil(Number(rounds) * SHARE);
 const failureOf = async (what: string, work: Promise<unknown>): Promise<boolean> => {

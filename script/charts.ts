@@ -22,7 +22,6 @@ import {
   sandboxProse,
 } from './charts-prose.ts';
 
-/** Every page by its path. */
 export const chartPages = (): ReadonlyMap<string, string> =>
   new Map([
     ['docs/reference/machines/sandbox.md', pageOf(sandboxMachine, sandboxProse)],

@@ -1,6 +1,6 @@
 /**
- * Prints the files of src/ that one claim passes: those with a function that ran in each of several
- * claims.
+ * Files of src/ with a function that ran in each of several claims of an embedded daemon in this
+ * process.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
@@ -17,7 +17,6 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url));
 const CLAIMS = 5;
 const DEADLINE_MS = 60_000;
 
-/** Returns the files of each claim, as paths below src/. */
 const claimPath = async (): Promise<readonly string[]> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-claim-path-'));
   const argvOptions = { dataDir, listen: '127.0.0.1:0', metricsListen: 'none', isolation: 'none' };

@@ -32,7 +32,6 @@ this page.
 - **Completion.** \`source <(sandpool completion bash)\`, the same for zsh, or \`sandpool completion fish | source\`.
 `;
 
-/** The page as the commands are now. */
 export const cliPage = async (): Promise<string> => {
   const nothing = { action: () => async () => {}, serviceAction: () => async () => {} };
   const stdout = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -57,7 +56,7 @@ export const cliPage = async (): Promise<string> => {
 const membersOf = (command: Command): readonly Command[] =>
   command.commands.filter((member) => member.name() !== 'help');
 
-/** Of a group its members, under their whole names. */
+/** Under their whole names. */
 const memberSections = (member: Command, above: string): readonly string[] => {
   const name = `${above} ${member.name()}`;
   return membersOf(member).length === 0
@@ -65,7 +64,7 @@ const memberSections = (member: Command, above: string): readonly string[] => {
     : membersOf(member).flatMap((below) => memberSections(below, name));
 };
 
-/** Without the flags of settings, which have a page of their own and change more often. */
+/** Settings have their own page, and change more often. */
 const helpOf = (command: Command): string => {
   let text = '';
   for (const option of command.options) if (SETTINGS.has(option.flags)) option.hideHelp();

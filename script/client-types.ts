@@ -1,7 +1,3 @@
-/**
- * Writes src/cli/client/generated/api.ts, the types of the API for its client, from the OpenAPI
- * document. It is made at each build and not kept in git; what is fresh is left as it is.
- */
 import { compile } from 'json-schema-to-typescript';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../src/http/server/app.ts';
@@ -15,7 +11,6 @@ const FILE = 'src/cli/client/generated/api.ts';
 // a row calls its operation when it handles a request, not before
 const NO_OPERATIONS = {} as Operations;
 
-/** The file as it should be. */
 export const clientTypes = async (): Promise<GeneratedFiles> => {
   const document = openApiDocument(routesOf(NO_OPERATIONS));
   const operations = operationsOf(document);
@@ -58,7 +53,6 @@ const operationsOf = (document: OpenApiDocument): readonly Operation[] =>
     })),
   );
 
-/** An operation as an object of what a call of it takes and what it answers. */
 const operationSchema = (operation: Json): Json => {
   const params = parametersIn(operation, 'path');
   const query = parametersIn(operation, 'query');
@@ -135,7 +129,7 @@ const typesSchema = (document: OpenApiDocument, operations: readonly Operation[]
   return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as Json;
 };
 
-/** A parameter with a default may be left out, which `required` says already. */
+/** `required` says already that it may be left out. */
 const withoutDefault = ({ default: _default, ...schema }: Json): Json => schema;
 const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

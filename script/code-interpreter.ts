@@ -1,6 +1,6 @@
 /**
- * Packs the server of src/http/e2b/interpreter into the template `code-interpreter-v1` of
- * config/templates, and for the chart's (script/generate code-interpreter).
+ * The server of src/http/e2b/interpreter, for the template `code-interpreter-v1` of
+ * config/templates and of the chart.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,14 +24,13 @@ const MODULES = [
   'contexts',
   'server',
 ];
-/** Nothing that lies in the sandbox's home is taken for a module of Python's own. */
+/** No file in the sandbox's home is taken for a module of Python. */
 const LOADER =
   'import sys; sys.path[:1] = []; import base64, zlib; ' +
   'exec(zlib.decompress(base64.b64decode("".join(sys.argv[1:]))))';
 /** An argument of a template's command may have 8,192 characters. */
 const PIECE = 8_000;
 
-/** The program, as Python reads it. */
 const program = (): string => {
   const sources = Object.fromEntries(
     MODULES.map((name) => [name, readFileSync(`${SOURCES}${name}.py`, 'utf8')]),
@@ -40,7 +39,7 @@ const program = (): string => {
   return `LOADER = ${JSON.stringify(LOADER)}\nSOURCES = ${JSON.stringify(sources)}\n${begun}`;
 };
 
-/** Runs the interpreter if the image has python3. */
+/** Only if there is a python3. */
 const packed = (): readonly string[] => {
   const text = deflateSync(program(), { level: 9 }).toString('base64');
   const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
@@ -73,11 +72,10 @@ const templateOf = (command: readonly string[]) => ({
   },
 });
 
-/** The chart's form of the command. */
 export const interpreterOfChart = (): readonly string[] =>
   JSON.parse(readFileSync(ROOT + OF_CHART, 'utf8')) as readonly string[];
 
-/** A command that has these sources stays: how they are compressed depends on the version of Node. */
+/** Equal sources keep their command: compression depends on the version of Node. */
 export const interpreterFiles = (): GeneratedFiles => {
   const kept = interpreterOfChart();
   const command = unpacked(kept) === program() ? kept : packed();

@@ -1,8 +1,8 @@
 import type { Structural } from './structural-schema.ts';
 
 /**
- * Describes every field of a schema that says nothing of itself yet. A key is how the path of a
- * field ends; the longest one counts. Throws at a field without a description.
+ * A key is the end of a field's path; the longest one counts. Throws at a field without a
+ * description.
  */
 export const described = (schema: Structural, path: readonly string[]): void => {
   const properties = { ...(schema['properties'] as Record<string, Structural> | undefined) };

@@ -1,7 +1,4 @@
-/**
- * Makes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records, which are the
- * only source of every bound (script/generate crds).
- */
+/** From the schemas of the HTTP API and of the records, the only source of every bound. */
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AdminCreateApiKeyBody } from '../src/http/resources/keys/schema.ts';
@@ -52,12 +49,12 @@ interface Kind {
   readonly scope: 'Cluster' | 'Namespaced';
   readonly description: string;
   readonly spec: Structural;
-  /** Daemons fill this in. */
+  /** Daemons fill it in. */
   readonly resolved?: Structural;
   readonly conditions: boolean;
-  /** Excludes conditions. */
+  /** Beside conditions. */
   readonly status?: Structural;
-  /** `kubectl scale` can change its size. */
+  /** For `kubectl scale`. */
   readonly scale?: boolean;
   readonly rules: readonly Rule[];
   readonly columns: readonly Column[];
@@ -84,7 +81,7 @@ const KEEPS_RESOLVED: Rule = {
   rule: '!has(oldSelf.resolved) || has(self.resolved)',
   message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace',
 };
-/** Without its seal, an object would lose its record. */
+/** Without its seal, an object would be no record. */
 const KEEPS_SEAL: Rule = {
   rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))',
   message: 'resolved.seal is filled in by Sandpool and must stay',
@@ -100,7 +97,7 @@ const fixed = (...fields: readonly string[]): readonly Rule[] =>
     message: `${field} cannot be changed`,
   }));
 
-/** Adds rules at a place: `containers[].resources` */
+/** At a place such as `containers[].resources`. */
 const ruled = (schema: Structural, place: string, extra: Structural): void => {
   const node = place.split('.').reduce<Structural>((part, step) => {
     const name = step.replace('[]', '');
@@ -441,7 +438,7 @@ const kinds = (): readonly Kind[] => [
 const counts = (...names: readonly string[]): Structural =>
   Object.fromEntries(names.map((name) => [name, { type: 'integer' }]));
 
-/** As `GET /sandboxpools/{name}` names them. */
+/** As in `GET /sandboxpools/{name}`. */
 const POOL_STATUS: Structural = {
   phase: { type: 'string' },
   selector: { type: 'string' },
@@ -456,7 +453,7 @@ const POOL_STATUS: Structural = {
     'updatedReplicas',
   ),
 };
-/** As `GET /envs/{name}` names them. */
+/** As in `GET /envs/{name}`. */
 const ENV_STATUS = counts('memberCount', 'desiredReplicas', 'runningReplicas', 'idleReplicas');
 
 const statusWith = (fields: Structural): Structural => ({
@@ -557,7 +554,6 @@ const withDescriptions = (kind: string, schema: Structural): Structural => {
   return own;
 };
 
-/** The files, by path. */
 export const crdFiles = (): ReadonlyMap<string, string> =>
   new Map(
     kinds().map((kind) => [

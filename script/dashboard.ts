@@ -1,9 +1,6 @@
-/** Makes deploy/grafana/sandpool.json, the dashboard (script/generate dashboard). */
+/** As deploy/grafana/sandpool.json. */
 
-/**
- * A time series of one or several expressions, each with its legend. `all` in them stands for what
- * the variables choose.
- */
+/** Expressions with legends. `all` stands for the variables' choice. */
 interface Panel {
   readonly title: string;
   readonly about: string;
@@ -25,7 +22,7 @@ const rate = (name: string, by: string, filter = ''): readonly [string, string] 
   `sum by (${by}) (rate(${name}{all${filter}}[$__rate_interval]))`,
   `{{${by}}}`,
 ];
-/** Of what each replica mirrors. */
+/** For each replica. */
 const mirrored = (name: string, by: string): readonly [string, string] => [
   `max by (${by}) (${name}{all})`,
   by

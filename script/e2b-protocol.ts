@@ -1,7 +1,6 @@
 /**
- * Makes src/http/e2b/services/generated/ from the .proto files beside it (script/generate e2b-protocol).
- * `buf` and its plugin are fetched for this only. Each file has the hash of its .proto, so that a
- * check needs no `buf`.
+ * `buf` and its plugin are fetched only for this. Each file has the hash of its .proto, so a check
+ * needs no `buf`.
  */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -17,12 +16,10 @@ const fileOf = (name: string): string => `${SERVICES}generated/${name}.ts`;
 const NAMES = ['process', 'filesystem'] as const;
 const TOOLS = ['@bufbuild/buf@1.75.0', '@bufbuild/protoc-gen-es@2.13.0'];
 
-/** The first line of a generated file. */
 const firstLine = (name: string): string =>
   `// Written by script/e2b-protocol.ts from ../protocol/${name}.proto:\n// ` +
   hash('sha256', readFileSync(join(ROOT, SERVICES, 'protocol', `${name}.proto`)));
 
-/** Returns the paths of the files that were made from another .proto. */
 export const staleProtocolFiles = (): readonly string[] =>
   NAMES.filter(
     (name) => !readFileSync(ROOT + fileOf(name), 'utf8').startsWith(firstLine(name)),
@@ -50,7 +47,6 @@ export const protocolFiles = (): GeneratedFiles => {
   }
 };
 
-/** They say again what the .proto says. */
 const withoutComments = (text: string): string =>
   text
     .replaceAll(/^\s*\/\*\*\n(?:\s*\*.*\n)+?\s*\*\/\n/gm, '')

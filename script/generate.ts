@@ -1,4 +1,4 @@
-/** Writes the generated files of the repository from its sources; `--check` only compares them. */
+/** `--check` only compares. */
 import { parseArgs } from 'node:util';
 import { type Generator, GENERATORS, staleLines, writeStale } from './generators.ts';
 

@@ -4,14 +4,13 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** The text of each generated file, by its path from the root of the repository. */
 export type GeneratedFiles = ReadonlyMap<string, string>;
 
-/** Returns the paths of the files that are missing or differ, below the root of the repository. */
+/** Missing or different, below the root of the repository. */
 export const staleFiles = (files: GeneratedFiles, root = ROOT): readonly string[] =>
   [...files].filter(([path, text]) => contentOf(join(root, path)) !== text).map(([path]) => path);
 
-/** Writes the files that are missing or differ, and returns their paths. */
+/** Returns the paths of changed files. */
 export const writeFiles = (files: GeneratedFiles, root = ROOT): readonly string[] => {
   const stale = staleFiles(files, root);
   for (const path of stale) {

@@ -9,12 +9,9 @@ import { protocolFiles, staleProtocolFiles } from './e2b-protocol.ts';
 import { type GeneratedFiles, staleFiles, writeFiles } from './generated-files.ts';
 import { referencePages } from './reference-pages.ts';
 
-/** Makes files of the repository from its sources. */
 export interface Generator {
   readonly name: string;
-  /** Returns the files as they should be. */
   readonly files: () => GeneratedFiles | Promise<GeneratedFiles>;
-  /** Returns the paths of the stale files, if that is known without making them. */
   readonly stale?: () => readonly string[];
   /** Why it runs only by its name. */
   readonly apart?: string;
@@ -24,7 +21,7 @@ export interface Generator {
 
 const oneFile = (path: string, text: string): GeneratedFiles => new Map([[path, text]]);
 
-/** Every generator, but script/api-examples.ts: it asks a built daemon. */
+/** Except script/api-examples.ts, which asks a built daemon. */
 export const GENERATORS: readonly Generator[] = [
   { name: 'capacity', files: () => oneFile('docs/capacity.md', capacityPage()) },
   { name: 'client-types', files: clientTypes },
@@ -37,7 +34,6 @@ export const GENERATORS: readonly Generator[] = [
   { name: 'chart-results', files: chartResults, apart: 'needs helm' },
 ];
 
-/** Returns a line for each stale file: its path, and the command that writes it. */
 export const staleLines = async (
   generators: readonly Generator[],
   root?: string,
@@ -49,7 +45,6 @@ export const staleLines = async (
   return lines;
 };
 
-/** Writes the stale files, and returns their paths. */
 export const writeStale = async (generators: readonly Generator[]): Promise<readonly string[]> => {
   const written: string[] = [];
   for (const { files, stale } of generators)

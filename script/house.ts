@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { scanCode } from './source-code.ts';
 
-/** Prints how the source reads in figures: width of lines, size of files, files in one folder. */
+/** Width of lines, size of files, files in one folder. */
 const ROOTS = ['src', 'test', 'bench', 'script', 'local-cluster', 'simulation'];
 const WIDTH = 100;
 
@@ -28,9 +28,7 @@ const widthOf = (sources: readonly Source[]): string => {
   return (filled.reduce((sum, line) => sum + line.length, 0) / filled.length).toFixed(1);
 };
 
-/**
- * Counts everything that ends with a semicolon outside comments and strings, also members of types.
- */
+/** Members of types count too. */
 const statementsOf = (sources: readonly Source[]): number =>
   sources.reduce(
     (sum, { lines }) => sum + scanCode(lines.join('\n')).codeOnly.split(';').length - 1,
@@ -40,7 +38,6 @@ const statementsOf = (sources: readonly Source[]): number =>
 const wideOf = (sources: readonly Source[]): number =>
   sources.flatMap(({ lines }) => lines).filter((line) => line.length > WIDTH).length;
 
-/** The folder with most files right in it. */
 const fullest = (sources: readonly Source[]): readonly [string, number] => {
   const counts = new Map<string, number>();
   for (const { path } of sources) {
@@ -50,7 +47,6 @@ const fullest = (sources: readonly Source[]): readonly [string, number] => {
   return [...counts].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
 };
 
-/** Kilobytes of generated TypeScript in git. */
 const generatedKilobytes = (): number =>
   Math.round(
     execFileSync('git', ['ls-files', 'src/**/generated/*.ts'], { encoding: 'utf8' })

@@ -1,7 +1,4 @@
-/**
- * Tests the tests: changes one thing in the code, a mutant, and checks that a test fails. See
- * `script/mutants --help`.
- */
+/** Changes one thing in the code, and looks whether a test fails. See `script/mutants --help`. */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -31,15 +28,15 @@ import { type Ground, tryMutant } from './mutation/trial.ts';
 import { typescriptMutants } from './mutation/typescript-mutants.ts';
 
 /**
- * The tests that guard these folders, by the beginnings of their paths below test/: of the folders
- * themselves, and of whatever runs a supervisor or Redis' scripts without a daemon.
+ * By paths below test/: suites of these folders, and of what runs a supervisor or Redis' scripts
+ * without a daemon.
  */
 const SUITES = [
   ...['machines/', 'model/', 'actors/', 'operations/', 'properties/', 'redis/'],
   ...['e2b/create-waits.', 'e2b/images.', 'http/fleet-claim-notes.', 'k8s/reads-of-a-cycle.'],
   'metrics/what-is-told.',
 ];
-/** They hold the scripts' text, not what it does. */
+/** They test the scripts' text, not what it does. */
 const NOT_OF_CONDUCT = ['test/redis/scripts.test.ts'];
 
 const { values: options } = parseArgs({
@@ -73,7 +70,7 @@ const main = async (): Promise<void> => {
       .filter(({ quick }) => options.quick || quick === undefined)
       .map(keyOf),
   );
-  // all folders go on side by side: what is interrupted still says something of each
+  // in turn, so that an interrupted run has results for each folder
   const left = sampleInTurn(sample).filter((mutant) => !tried.has(keyOf(mutant)));
   if (left.length > 0) {
     const trees = treesOf(sources);
@@ -87,10 +84,7 @@ const main = async (): Promise<void> => {
 const isCode = (file: string): boolean => file.endsWith('.ts');
 const isScript = (file: string): boolean => file.endsWith('.lua');
 
-/**
- * The sample, or the mutants of a file of results; `gone`: changes that the code no longer
- * contains.
- */
+/** `gone`: changes of a file of results that the code lacks. */
 const chosenOf = (
   all: readonly Mutant[],
 ): { readonly sample: readonly Mutant[]; readonly gone: readonly Change[] } => {
@@ -104,7 +98,7 @@ const chosenOf = (
   };
 };
 
-/** A run continues only with the same sample, sources and tests. */
+/** Only the same sample, sources and tests can be continued. */
 const isOfTheseSources = (sample: readonly Mutant[]): void => {
   const hash = createHash('sha256').update(process.env['TEST_RUNS'] ?? '1');
   for (const mutant of sample) hash.update(keyOf(mutant));
@@ -172,7 +166,7 @@ const tryAll = async (
   });
 };
 
-/** Does something with each item, one at a time in each tree. */
+/** One at a time in each tree. */
 const shared = async <T>(
   items: readonly T[],
   trees: readonly string[],
@@ -191,7 +185,7 @@ const append = (file: string, line: object): void => {
   appendFileSync(join(into, file), `${JSON.stringify(line)}\n`);
 };
 
-/** The last word on each mutant. */
+/** The latest for each mutant. */
 const results = (): readonly Tried[] => [
   ...new Map(linesOf<Tried>('results.jsonl').map((line) => [keyOf(line), line])).values(),
 ];

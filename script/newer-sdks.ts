@@ -1,7 +1,4 @@
-/**
- * Tries the newest published versions of E2B's packages on the built daemon, in place of the newest
- * pinned ones: what `script/newer-sdks` runs.
- */
+/** On the built daemon, in place of the newest pinned versions. See `script/newer-sdks --help`. */
 import { execFile, execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,13 +23,13 @@ const SUITES_MS = 900_000;
 
 const [OLDEST] = [...SDKS.keys()];
 const PINNED = [...SDKS.keys()].at(-1) ?? '';
-/** Imports of the suites and their replacements. */
+/** Imported name, and its replacement. */
 const IN_PLACE = {
   [`e2b-${PINNED.replaceAll('.', '-')}`]: 'e2b',
   '@e2b/code-interpreter': '@e2b/code-interpreter',
 };
 
-/** Registers itself, and has those names lead to the packages beside it. */
+/** Registers itself, and resolves those names to the packages beside it. */
 const HOOK = `
 import { register } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
@@ -73,7 +70,7 @@ const versionOfPip = (name: string): string => {
 const ofNpm = (name: string): string => `${name} ${versionOfNpm(name)} (npm)`;
 const ofPip = (name: string): string => `${name} ${versionOfPip(name)} (pip)`;
 
-/** Fails if the suites would still import the pinned versions. */
+/** Fails if the suites would still get the pinned ones. */
 const requireInPlace = (env: NodeJS.ProcessEnv): void => {
   for (const name of Object.keys(IN_PLACE)) {
     const program = `console.log(import.meta.resolve('${name}'))`;
@@ -83,7 +80,6 @@ const requireInPlace = (env: NodeJS.ProcessEnv): void => {
   }
 };
 
-/** Failed suites report their failures themselves. */
 const suitesPass = (): boolean => {
   const ofPinned = `${PINNED.replaceAll('.', '\\.')}|every method`;
   const hook = pathToFileURL(join(FOLDER, 'in-place.mjs')).href;
@@ -122,7 +118,7 @@ sandbox = Sandbox.create(timeout=600)
 print(sandbox.commands.run("${COMMAND}", timeout=400).stdout, end="")
 sandbox.kill()`;
 
-/** Says whether a command that is silent for long ends well by each of them, beside each other. */
+/** A command that is silent for long must end well. */
 const silenceEndsWell = async (): Promise<boolean> => {
   const daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
   const url = daemon.compatibleUrl;
@@ -165,5 +161,5 @@ const silenceEndsWell = async (): Promise<boolean> => {
 
 install();
 const passes = process.argv[2] === '--silence' ? await silenceEndsWell() : suitesPass();
-// Connections that a client has given up may linger.
+// A given-up connection of a client may linger.
 process.exit(passes ? 0 : 1);

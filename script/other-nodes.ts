@@ -4,15 +4,14 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The Nodes, besides the one at hand, that everything must work on. */
 export const OTHER_NODES: readonly number[] = [20, 22, 24].filter(
   (major) => major !== Number(process.versions.node.split('.')[0]),
 );
 
 /**
- * Tests that also run on the other Nodes: of code on Node's own modules (sockets, streams, HTTP,
- * TLS, files, processes, SQLite's binding), and of a whole daemon. Each entry is the beginning of a
- * path below test/.
+ * Tests of code on Node's own modules (sockets, streams, HTTP, TLS, files, processes, SQLite's
+ * binding), and of a whole daemon; not what the language decides, or what takes minutes. Beginnings
+ * of paths below test/.
  */
 export const ON_OTHER_NODES: readonly string[] = [
   'audit/',
@@ -56,16 +55,12 @@ export const ON_OTHER_NODES: readonly string[] = [
 
 const TESTS = fileURLToPath(new URL('../test/', import.meta.url));
 
-/** Returns those of the test files that run on the other Nodes too. */
 export const onOtherNodes = (files: readonly string[]): readonly string[] =>
   files.filter((file) =>
     ON_OTHER_NODES.some((beginning) => file.startsWith(join(TESTS, beginning))),
   );
 
-/**
- * The program of that Node's newest version, from npm; kept in the user's cache. `cause`: why it
- * can't be had.
- */
+/** From npm; kept in the user's cache. `cause`: why it is not available. */
 export const otherNode = (
   major: number,
 ): { readonly program: string } | { readonly cause: string } => {
@@ -74,7 +69,7 @@ export const otherNode = (
     'sandpool/node',
     String(major),
   );
-  const name = `node-linux-${process.arch}`; // x64 or arm64: packages with nothing but the program
+  const name = `node-linux-${process.arch}`; // only the program
   const program = join(folder, 'node_modules', name, 'bin/node');
   if (!existsSync(program)) {
     console.log(`\nfetching Node ${major} into ${folder}`);

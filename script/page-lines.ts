@@ -1,14 +1,11 @@
-/**
- * The lines of a Markdown page that a reader may type: those of its code blocks that begin with `$
- * `, each with what it shows.
- */
+/** In code blocks, after `$ `. */
 
 export interface PageLine {
-  /** As typed; a line that ends with a backslash goes on. */
+  /** A line that ends with a backslash continues. */
   readonly command: string;
-  /** Lines of output up to the next prompt. */
+  /** Up to the next prompt. */
   readonly shows: readonly string[];
-  /** Lines typed at the program's own prompt (`bash-5.2$ `), each with its output. */
+  /** For the program's own prompt (`bash-5.2$ `). */
   readonly inside: readonly { readonly typed: string; readonly shows: readonly string[] }[];
   /** In the page, from 1. */
   readonly at: number;
@@ -36,7 +33,7 @@ export const pageLines = (page: string): readonly PageLine[] => {
   return found;
 };
 
-/** Returns the page with the new output of its commands, in order. */
+/** In the order of the commands. */
 export const withShown = (page: string, shown: readonly string[]): string => {
   const lines = page.split('\n');
   const commands = pageLines(page);
@@ -50,13 +47,11 @@ export const withShown = (page: string, shown: readonly string[]): string => {
   return lines.join('\n');
 };
 
-/** Secrets are shown by what they are. */
 export const withoutSecrets = (text: string): string =>
   text
     .replaceAll(/"apiKey":"[^"]*"/g, '"apiKey":"<API_KEY>"')
     .replaceAll(/"token":"[^"]*"/g, '"token":"<TOKEN>"');
 
-/** The text with all that differs from one run to the next replaced by its kind. */
 export const masked = (text: string): string =>
   text
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
@@ -67,8 +62,8 @@ export const masked = (text: string): string =>
     )
     .replaceAll(/"processId":"[^"]*","pid":\d+/g, '"processId":"X","pid":N')
     .replaceAll(/"etag":"(?:[^"\\]|\\.)*"/g, '"etag":"X"')
-    .replaceAll(/("kind":"Folder","size"):\d+/g, '$1:N') // as the file system has it
-    .replaceAll(/"pause":(true|false)/g, '"pause":X') // as the machine's cgroups have it
+    .replaceAll(/("kind":"Folder","size"):\d+/g, '$1:N') // depends on the file system
+    .replaceAll(/"pause":(true|false)/g, '"pause":X') // depends on cgroups
     .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
     .replaceAll(
       /("type":"\w+"),"status":"[^"]*","reason":"[^"]*","message":"(?:[^"\\]|\\.)*"/g,
@@ -97,10 +92,7 @@ export const masked = (text: string): string =>
     .replaceAll(/ $/gm, '')
     .trim();
 
-/**
- * Whether a line shows what the page has, masks and all. A line `…` of the page stands for any
- * lines.
- */
+/** Also with masks. A line `…` stands for any lines. */
 export const showsAs = (shown: string, page: string): boolean => {
   const pieces = masked(page)
     .split(/^…$/m)

@@ -1,5 +1,5 @@
 /**
- * Finds sentences that read stilted, by patterns. A match is a place to look at, not a verdict.
+ * Finds stilted sentences by patterns; a match is no verdict.
  * Usage: node --import tsx script/plain-english.ts [--list N] [--in PATH] [comments|tests|docs]
  */
 import { execFileSync } from 'node:child_process';
@@ -40,7 +40,6 @@ interface Sentence {
 
 const wordsIn = (text: string): number => text.split(' ').length;
 
-/** Names of the patterns that a sentence matches. */
 export const patternsIn = (sentence: string): readonly string[] => [
   ...Object.keys(PATTERNS).filter((name) => PATTERNS[name]?.test(sentence)),
   ...(wordsIn(sentence) > MOST_WORDS ? [`over ${MOST_WORDS} words`] : []),
@@ -96,7 +95,6 @@ const KINDS: Readonly<Record<'comments' | 'tests' | 'docs', Kind>> = {
   },
 };
 
-/** Every sentence of one kind in the checkout of the current folder, with what it matches. */
 export const readSentences = (kind: keyof typeof KINDS, below = ''): readonly Sentence[] => {
   const { globs, without, read } = KINDS[kind];
   return execFileSync('git', ['ls-files', '--', ...globs], { encoding: 'utf8' })

@@ -1,10 +1,9 @@
 /**
- * Runs what script/test asks for; script/test --help says what that may be. The last line printed is
- * `N passed, N failed, N skipped`. Ends with 0, or with 10 after a failure; any other code means
- * that it crashed itself.
+ * See `script/test --help`. The last line is `N passed, N failed, N skipped`. Ends with 0, or 10
+ * after a failure; another code is a crash of the run itself.
  *
- * Lanes run beside each other. Each takes the next unit of the plan (script/test-plan.ts), which
- * is one mocha process, or one check. A check counts if it fails, not if it passes.
+ * Lanes run in parallel, and take units of the plan (script/test-plan.ts): one mocha process, or
+ * one check.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -34,9 +33,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TESTS = join(ROOT, 'test/');
 /** A cluster's processes take a core each. */
 const LANES = 2;
-/** Suites with daemons wait for half of their time, so a third lane fits on two cores. */
+/** Suites on daemons wait for half of their time. */
 const LANES_THAT_WAIT = 3;
-/** An emergency brake for one command, or one slice: some times its budget. */
+/** An emergency brake: some times the budget. */
 const RUN_DEADLINE_MS = 60 * 60_000;
 const SLOWEST = 10;
 const NONE: SuiteResult = { passed: 0, failed: [], skipped: [], files: [] };
@@ -63,17 +62,15 @@ const CHECKS: readonly Check[] = [
   { name: 'format', command: [process.execPath, program('oxfmt/bin/oxfmt'), '--check'] },
 ];
 
-/** One command's work, or a slice of the long suites. */
 interface Plan {
   readonly title: string;
   readonly units: readonly Unit[];
   readonly checks: readonly Check[];
-  /** LANES unless said. */
   readonly lanes?: number;
-  /** In minutes; none for what somebody names by hand. */
+  /** In minutes; none for files named by hand. */
   readonly budget?: number;
   readonly grep?: string;
-  /** Why it can't run on this machine. */
+  /** For this machine. */
   readonly skipped?: string;
 }
 
@@ -177,7 +174,6 @@ const list = (plans: readonly Pick<Plan, 'title' | 'units'>[]): number => {
   return 0;
 };
 
-/** Carries out one plan. */
 class Run {
   readonly #plan: Plan;
   readonly #lanes: number;
@@ -189,7 +185,7 @@ class Run {
   constructor(plan: Plan, lanes: number) {
     this.#plan = plan;
     this.#lanes = lanes;
-    // sandboxes run under uids of their own, and must reach their folders below it
+    // sandboxes with their own uids must reach their folders below it
     chmodSync(this.#folder, 0o711);
   }
 
@@ -222,7 +218,7 @@ class Run {
     return this.#results;
   }
 
-  /** Takes one after the other from what is next, which all lanes share. */
+  /** All lanes share `next`. */
   async #lane(lane: number, next: (Unit | (() => Promise<SuiteResult>))[]): Promise<void> {
     for (let each = next.shift(); each !== undefined; each = next.shift())
       this.#results.push(await (typeof each === 'function' ? each() : this.#unit(lane, each)));

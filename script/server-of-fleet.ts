@@ -1,6 +1,6 @@
 /**
- * Starts what `script/server --fleet N` runs: a manager, `hub`, and N workers of the built daemon on
- * this machine, joined to it. All of it ends with this process, and nothing is kept.
+ * A manager, `hub`, and joined workers of the built daemon (`script/server --fleet N`). All ends
+ * with this process, and nothing is kept.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,15 +22,15 @@ interface Started {
   readonly process: ChildProcess;
 }
 
-/** All that there is to stop; what did not come up too. */
+/** Also what did not come up. */
 const started: Started[] = [];
 
-/** Resolves with its address once it serves. */
+/** Resolves with its address. */
 const start = async (dataDir: string, flags: readonly string[]): Promise<string> => {
   const child = spawn(
     process.execPath,
     [COMMAND, 'serve', '--data-dir', dataDir, '--metrics-listen', 'none', ...flags],
-    // a signal of the terminal is for this process, which stops them in order
+    // this process stops them in order after a signal of the terminal
     { stdio: ['ignore', 'ignore', 'inherit'], detached: true },
   );
   started.push({ dataDir, process: child });
@@ -57,7 +57,6 @@ interface Manager {
   readonly address: string;
 }
 
-/** Has a worker join the manager. */
 const joined = async (folder: string, clusterId: string, hub: Manager): Promise<void> => {
   const file = join(folder, `${clusterId}.token`);
   const { stdout } = await run(process.execPath, [
@@ -71,7 +70,6 @@ const joined = async (folder: string, clusterId: string, hub: Manager): Promise<
   ]);
 };
 
-/** Whether each cluster is connected. */
 const isWhole = async ({ dataDir, address }: Manager): Promise<boolean> => {
   const key = readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim();
   const answer = await fetch(`${address}/clusters`, { headers: { 'SERVICE-API-KEY': key } });

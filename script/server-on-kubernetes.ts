@@ -1,7 +1,7 @@
 /**
- * Runs a simulated cluster, Redis, three replicas of the built daemon, and a balancer, for
- * `script/server --kubernetes`. With TEST_REAL_NODE, the cluster has the real node of
- * script/real-node instead. Everything ends with this process, and nothing is kept.
+ * A simulated cluster, Redis, three replicas of the built daemon, and a balancer (`script/server
+ * --kubernetes`). With TEST_REAL_NODE from script/real-node, the cluster has a real node. All ends
+ * with this process, and nothing is kept.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,10 +74,7 @@ const serve = async (port: number): Promise<void> => {
   }
 };
 
-/**
- * The chart's, in an image that the node has. On a real one as little is set aside as can be: it
- * has no more than this machine.
- */
+/** A real node has no more than this machine: requests little. */
 const templateOf = (name: string): object => {
   const manifest = manifestOf(renderChart(), 'SandboxTemplate', name);
   if (REAL_NODE === undefined) return manifest;
@@ -97,10 +94,7 @@ const templateOf = (name: string): object => {
   };
 };
 
-/**
- * Makes a tenant's key and a pool of its own; answers the file with the key, beside that of the
- * admin's.
- */
+/** Returns the file with the tenant's key. */
 const firstPool = async (replicas: Replicas, folder: string): Promise<string> => {
   const key = await replicas.tenant('default', 'default');
   const keyFile = join(folder, 'tenant.key');
@@ -108,7 +102,7 @@ const firstPool = async (replicas: Replicas, folder: string): Promise<string> =>
   writeFileSync(join(folder, 'admin.key'), `${replicas.adminKey}\n`, { mode: 0o600 });
   const client = replicas.replica(0).client(key);
   try {
-    // Refused for a moment: the template is not known yet, usage is counted.
+    // The template may not be known yet.
     await eventually(
       () =>
         client.call('createPool', { body: FIRST_POOL }).then(

@@ -1,7 +1,4 @@
-/**
- * TypeScript with comments blanked, and a second text with what stands in strings and regular
- * expressions blanked too.
- */
+/** Comments are blanked, and in a second text also strings and regular expressions. */
 export interface ScannedCode {
   readonly withStrings: string;
   readonly codeOnly: string;
@@ -9,13 +6,13 @@ export interface ScannedCode {
 
 type Mode = 'code' | 'line comment' | 'block comment' | "'" | '"' | '`' | 'regex';
 
-/** Keeps lines and columns. The code inside a template's `${…}` counts as code. */
+/** Keeps lines and columns. Code inside a template's `${…}` counts as code. */
 export const scanCode = (source: string): ScannedCode => {
   let withStrings = '';
   let codeOnly = '';
   let mode: Mode = 'code';
   let inClass = false;
-  // for each open template, how many braces are open inside its `${`
+  // open braces in the `${` of each template
   const templates: number[] = [];
   const emit = (text: string, kind: 'code' | 'string' | 'comment'): void => {
     const blank = text.replace(/[^\n]/g, ' ');
@@ -30,9 +27,9 @@ export const scanCode = (source: string): ScannedCode => {
       else if (char === '/' && next === '*') mode = 'block comment';
       else if (char === "'" || char === '"' || char === '`') mode = char;
       else if (char === '/' && beginsRegex(codeOnly)) mode = 'regex';
-      else if (char === '{' && templates.length > 0) templates[templates.length - 1]! += 1; // length is checked
+      else if (char === '{' && templates.length > 0) templates[templates.length - 1]! += 1;
       else if (char === '}' && templates.length > 0) {
-        const open = templates[templates.length - 1]!; // length is checked
+        const open = templates[templates.length - 1]!;
         if (open === 0) {
           templates.pop();
           mode = '`';
@@ -67,7 +64,7 @@ export const scanCode = (source: string): ScannedCode => {
   return { withStrings, codeOnly };
 };
 
-/** A slash divides after a value and begins a regular expression after anything else. */
+/** After a value, a slash divides. */
 const beginsRegex = (before: string): boolean => {
   const text = before.trimEnd();
   return (
@@ -77,7 +74,7 @@ const beginsRegex = (before: string): boolean => {
   );
 };
 
-/** Includes re-exports and lazy imports, as written. */
+/** As written, also re-exports and lazy imports. */
 export const importsOf = ({ withStrings }: ScannedCode): readonly string[] =>
   [...withStrings.matchAll(/(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*'([^']+)'/g)].map(
     ([, specifier]) => specifier ?? '',

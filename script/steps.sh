@@ -1,6 +1,6 @@
-# Sourced by the scripts here: quiet steps with a line each. Expects `root` to be set.
+# Sourced by scripts. Expects `root` to be set.
 
-# step TEXT COMMAND...: runs the command quietly; its output goes to a file that is shown when the command fails.
+# step TEXT COMMAND...: shows the command's output only if it fails.
 step() {
   local text=$1 log status=0 started=$SECONDS
   shift
@@ -23,22 +23,22 @@ fail() {
   exit 1
 }
 
-# newer FILE PATH...: whether any of the paths, or anything below them, is newer than the file, or the file is missing.
+# newer FILE PATH...: whether a path, or anything below it, is newer, or the file is missing.
 newer() {
   local file=$1
   shift
   [ ! -e "$file" ] || [ -n "$(find "$@" -newer "$file" -print -quit)" ]
 }
 
-# alone: waits until no other script of this folder installs or builds; holds until the script ends.
+# alone: waits until no other script of this folder installs or builds, and locks them out.
 alone() {
   command -v flock >/dev/null || return 0
   exec 9<"$root/script"
   flock -n 9 || { echo 'waiting for another script of this folder ...'; flock -w 900 9 || fail 'gave up after 15 minutes'; }
 }
 
-# note_build FOLDER: writes into FOLDER/build.json of which commit the build is and of which day that is. SANDPOOL_COMMIT and SANDPOOL_COMMIT_DATE
-# say so first, then git; without both the sources' own hash stands for the commit, and a note that is there stays.
+# note_build FOLDER: writes commit and date into FOLDER/build.json: from SANDPOOL_COMMIT and SANDPOOL_COMMIT_DATE, else
+# from git, else a hash of the sources, which keeps an existing note.
 note_build() {
   local commit=${SANDPOOL_COMMIT:-} date=${SANDPOOL_COMMIT_DATE:-}
   if [ -z "$commit" ] && [ -e "$root/.git" ] && commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null); then

@@ -1,19 +1,18 @@
 import { z } from 'zod';
 
-/** A part of a CustomResourceDefinition's structural schema. */
+/** As in a CustomResourceDefinition. */
 export interface Structural {
   [keyword: string]: unknown;
 }
 
 /**
- * Converts a zod schema: the same types, bounds and defaults in Kubernetes' keywords. Throws at a
- * keyword that it would lose. Leaves out what the API server does itself: unknown fields are
- * refused or pruned, keys are text. Checks by code need a rule.
+ * The same types, bounds and defaults. Throws at a keyword that it would lose. The API server
+ * itself refuses or prunes unknown fields. Checks by code need a rule.
  */
 export const structuralOf = (schema: z.ZodType): Structural =>
   convert(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), '');
 
-/** Taken over as they are. */
+/** Unchanged. */
 const KEPT = new Set([
   'type',
   'enum',
@@ -34,7 +33,7 @@ const convert = (node: unknown, path: string): Structural => {
   const given = node as Readonly<Record<string, unknown>>;
   if (isPort(given))
     return { 'x-kubernetes-int-or-string': true, 'x-kubernetes-validations': [PORT_RULE] };
-  // The pattern that zod adds is a long one, and Kubernetes knows the format.
+  // zod's pattern is long, and Kubernetes knows the format.
   if (given['format'] === 'date-time') return { type: 'string', format: 'date-time' };
   const structural: Structural = {};
   for (const [keyword, value] of Object.entries(given)) {
@@ -61,7 +60,7 @@ const mapped = (properties: unknown, path: string): Structural =>
     ]),
   );
 
-/** `false`: the API server's own business. An empty object: whatever is given is kept. */
+/** `false`: checked by the API server. An empty object: keeps everything. */
 const additional = (structural: Structural, value: unknown, path: string): void => {
   if (value === false) return;
   if (value === true || Object.keys(value as object).length === 0)
@@ -80,11 +79,7 @@ const PORT_RULE = {
   message: 'must be a port from 1 to 65535, or the name of a port of the container',
 };
 
-/**
- * Go's regular expressions lack
- *
- * u.
- */
+/** Go's regular expressions have no \u. */
 const asRe2 = (pattern: string): string => pattern.replaceAll('\\u0000', '\\x00');
 
 /** They lead into docs/. */

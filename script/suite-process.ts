@@ -8,28 +8,26 @@ import { endLeftovers, ofRun } from '../local-cluster/leftovers.ts';
 import type { SuiteResult } from './test-reporter.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** How long a suite's process may live after its last test, and what it started after that. */
+/** After the last test, for the process and what it started. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
 
-/** The work of one mocha process. */
 export interface SuiteOrder {
   readonly name: string;
   readonly files: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The Node program that runs it. */
   readonly node: string;
-  /** Runs only tests whose full title contains this. */
+  /** Part of the full title. */
   readonly grep?: string;
-  /** Is the tests' TMPDIR; what is left there afterwards counts as left behind. */
+  /** TMPDIR of the tests; files that remain count as left behind. */
   readonly folder: string;
-  /** Shows every test as it ends; otherwise only failures, at the end. */
+  /** Shows every test as it ends, instead of failures at the end. */
   readonly isLive: boolean;
 }
 
 /**
- * One mocha process. A suite fails that crashes, runs no test, goes on after its last test, or
- * leaves processes behind.
+ * A suite fails if it crashes, runs no test, continues after its last test, or leaves processes
+ * behind.
  */
 export class SuiteProcess {
   readonly #order: SuiteOrder;
@@ -44,7 +42,7 @@ export class SuiteProcess {
     this.#output = keptOutput(this.#child);
   }
 
-  /** Resolves with what it found once it has ended, by itself or killed at the deadline. */
+  /** Also at the deadline, which kills it. */
   async result(deadline: number): Promise<SuiteResult> {
     const end = await this.#end(deadline);
     const leftovers = await endLeftovers(this.#belongs, LEFTOVER_GRACE_MS);
@@ -68,7 +66,7 @@ export class SuiteProcess {
     return this.#failed(`left processes behind: ${list}`, result);
   }
 
-  /** Kills it and all that it started. */
+  /** With all that it started. */
   async abort(): Promise<void> {
     this.#kill();
     await endLeftovers(this.#belongs, 0);

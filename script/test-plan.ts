@@ -3,41 +3,38 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ON_OTHER_NODES, OTHER_NODES } from './other-nodes.ts';
 
-/** Test files of one mocha process, with its special needs. */
+/** For one mocha process. */
 export interface Unit {
   readonly name: string;
   readonly files: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The major version of Node that runs them, if not the Node at hand. */
+  /** If not the Node at hand. */
   readonly node?: number;
-  /** Nothing else runs beside it. */
+  /** Nothing else may run. */
   readonly alone?: boolean;
 }
 
-/**
- * One part of the long suites. Each takes at most 8 minutes on two idle cores. Files are named by
- * the beginnings of their paths below test/.
- */
+/** At most 8 minutes on two idle cores. Files are beginnings of paths below test/. */
 export interface Slice {
   readonly name: string;
-  /** Files that no other command runs. */
+  /** No other command runs them. */
   readonly only?: readonly string[];
-  /** Files that `script/test` and `script/test kubernetes` run too, here in full: `env` says how. */
+  /** In full, with `env`; other commands run a part. */
   readonly again?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly node?: number;
   readonly needs?: 'kubernetes' | 'real-node';
 }
 
-/** Contract suites run whole on every implementation: test/support/harness/sampled.ts. */
+/** Contract suites run whole: test/support/harness/sampled.ts. */
 const WHOLE = { TEST_LONG: '1' };
 
-/** CI runs one slice a day, by the day of the year, and so all of them within a week. */
+/** CI runs one a day, so all within a week. */
 export const SLICES: readonly Slice[] = [
   ...[0, 1].map((n): Slice => ({
     name: `other-node-${n + 1}`,
     again: ON_OTHER_NODES,
-    // Chance finds faults of ours, which are the same on every Node.
+    // Faults found by chance are the same on every Node.
     env: { TEST_RUNS: '0.25' },
     node: OTHER_NODES[n] ?? 0,
   })),
@@ -110,11 +107,11 @@ export const SLICES: readonly Slice[] = [
   },
 ];
 
-/** Files that need a control plane: `script/test kubernetes`. */
+/** Need a control plane. */
 const ON_KUBERNETES = ['kubernetes/', 'replicas/'];
 /** Compares the whole machine before and after. */
 const ALONE = ['real-node/a-clean-machine.'];
-/** Suites that take long, the longest first, and how many processes each is dealt to. */
+/** Long suites, the longest first, by number of processes. */
 const PROCESSES: Readonly<Record<string, number>> = {
   e2e: 5,
   http: 3,
@@ -131,12 +128,12 @@ const PROCESSES: Readonly<Record<string, number>> = {
   cli: 1,
   e2b: 1,
 };
-/** Of the other suites, which then share what a process loads: some 4 s of processor time. */
+/** Other suites share what a process loads: some 4 s of processor time. */
 const MOST_FILES = 60;
 
 const TESTS = fileURLToPath(new URL('../test/', import.meta.url));
 
-/** Every test file, by its path below test/. */
+/** By path below test/. */
 export const testFiles = (): readonly string[] =>
   readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
@@ -162,14 +159,14 @@ const isLong = (file: string): boolean => SLICES.some((slice) => onlyIn(slice, f
 export const filesOf = (slice: Slice, files = testFiles()): readonly string[] =>
   files.filter((file) => onlyIn(slice, file) || startsWithOne(file, slice.again ?? []));
 
-/** The day is the same everywhere on earth at that moment. */
+/** The same everywhere at that moment. */
 export const sliceOf = (day: Date): Slice => {
   const newYear = Date.UTC(day.getUTCFullYear(), 0, 1);
   const dayOfYear = Math.floor((day.getTime() - newYear) / 86_400_000);
-  return SLICES[dayOfYear % SLICES.length]!; // the remainder is an index of it
+  return SLICES[dayOfYear % SLICES.length]!;
 };
 
-/** Starts the longest suites first, so that both lanes end together. */
+/** The longest first, so that both lanes end together. */
 export const unitsOf = (
   files: readonly string[],
   more: Pick<Unit, 'env' | 'node'> = {},
@@ -191,7 +188,7 @@ export const unitsOf = (
   ].map((unit) => ({ ...unit, ...more }));
 };
 
-/** Every n-th file goes to the same unit: neighbours by name often cost alike. */
+/** Neighbours by name often cost alike. */
 const inUnits = (suite: string, files: readonly string[], most: number): readonly Unit[] => {
   const count = Math.min(most, files.length);
   return Array.from({ length: count }, (_, n) => ({

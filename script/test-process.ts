@@ -1,15 +1,15 @@
 /**
- * Prepares a process of tests. Their files go to a folder of their own. tsx has begun before, so
- * its compiled files stay in the machine's temporary folder for later runs.
+ * Tests write to their own folder. tsx keeps compiled files in the machine's, for all suites and
+ * later runs.
  */
 const own = process.env['TEST_TMPDIR'];
 if (own !== undefined) process.env['TMPDIR'] = own;
 
-/** Timers of this many milliseconds keep a process alive for longer than a run waits for its end. */
+/** Keep a process alive beyond the run's wait for its end. */
 const LONG_MS = 10_000;
 const begun = new Map<NodeJS.Timeout, string>();
 
-/** The long timers that keep this process alive, and where each was begun. */
+/** With the place where each began. */
 export const longTimers = (): readonly string[] =>
   [...begun].flatMap(([timer, where]) => (timer.hasRef() ? [where] : []));
 

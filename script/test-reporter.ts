@@ -14,20 +14,20 @@ import { processorSeconds } from './test-usage.ts';
 export interface FileTime {
   readonly file: string;
   readonly clock: number;
-  /** Of this process and of the children that it waited for. */
+  /** With its waited-for children. */
   readonly processor: number;
 }
 
 /**
- * One mocha process's result; written at its orderly end, and once more with `open` if the process
- * stays alive. A skip without a cause counts as failed.
+ * Written at an orderly end, and again with `open` if the process lives on. A skip without a cause
+ * counts as failed.
  */
 export interface SuiteResult {
   readonly passed: number;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
   readonly files: readonly FileTime[];
-  /** Keeps the process alive for a while after its last test. */
+  /** Keeps the process alive after its last test. */
   readonly open?: readonly string[];
 }
 
@@ -43,17 +43,16 @@ const {
   EVENT_TEST_PENDING,
 } = mocha.Runner.constants;
 
-/** Lines of each process that a failed test shows. */
+/** For each process of a failed test. */
 const LAST_LINES = 20;
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** A list that should be empty is shown with what it holds. */
+/** For lists that should be empty. */
 config.truncateThreshold = 1_000;
 
 /**
- * Prints mocha's `spec` listing with the cause below each skip and failure; with the option
- * `listing=failures` only the failures, and how to run each again. Writes a SuiteResult to the file
- * of the option `result`.
+ * mocha's `spec` listing with causes of skips and failures. Option `listing=failures`: only
+ * failures, and how to repeat each. Option `result`: a file for the SuiteResult.
  */
 export default class TestReporter extends mocha.reporters.Base {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
@@ -68,7 +67,7 @@ export default class TestReporter extends mocha.reporters.Base {
       if (cause === undefined) causeless.push(`${test.fullTitle()} (skipped without a cause)`);
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
-    // This is all that remains if the run is cut.
+    // A run may be cut before its end.
     runner.on(EVENT_TEST_FAIL, (test, error: Error) => {
       say(`      ${test.fullTitle()}\n      ${firstLinesOf(error)}\n      ${runAgain(test)}`);
       for (const line of [...lastAnswers(), ...lastLines(LAST_LINES)]) say(`        ${line}`);
@@ -100,14 +99,13 @@ export default class TestReporter extends mocha.reporters.Base {
 
 const say = (text: string): void => mocha.reporters.Base.consoleLog(text);
 
-/** A command that runs this test again on its own. */
 const runAgain = (test: Mocha.Runnable): string => {
   const file = relative(ROOT, test.file ?? '');
   const title = test.fullTitle().replaceAll("'", String.raw`'\''`);
   return `again: script/test ${file} --grep '${title}'`;
 };
 
-/** Measures each file from the end of the file before it, its hooks among it. */
+/** From the end of the file before it, with hooks. */
 const timesOf = (runner: Mocha.Runner): (() => readonly FileTime[]) => {
   const times = new Map<string, FileTime>();
   let [clock, processor] = [performance.now(), processorSeconds()];
@@ -126,14 +124,11 @@ const timesOf = (runner: Mocha.Runner): (() => readonly FileTime[]) => {
   return () => [...times.values()];
 };
 
-/**
- * The last lines of a run must show the cause, and how to repeat it: a property's seed is in the
- * second line.
- */
+/** A property's failure has its seed in the second line. */
 const firstLinesOf = (error: Error | undefined): string =>
   (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);
 
-/** Of things of one kind that are open, those shown one by one; the others are counted. */
+/** Per kind; the others are counted. */
 const MOST_SHOWN = 3;
 
 const openNow = (): readonly string[] => {
@@ -148,7 +143,7 @@ const openNow = (): readonly string[] => {
   ]);
 };
 
-/** Undocumented, and nothing else tells which they are. */
+/** Undocumented, but the only way. */
 const openHandles = (): readonly string[] => {
   const handles = (
     process as unknown as { _getActiveHandles(): readonly object[] }
@@ -167,7 +162,7 @@ const openHandles = (): readonly string[] => {
   ];
 };
 
-/** As test/support/harness/skip-because.ts leaves it on the test or on a suite around it. */
+/** See test/support/harness/skip-because.ts. */
 const causeOf = (test: Mocha.Test): string | undefined => {
   for (
     let node: ((Mocha.Test | Mocha.Suite) & { skipCause?: string }) | undefined = test;

@@ -4,15 +4,15 @@ import { availableParallelism } from 'node:os';
 /** In seconds. */
 export interface Usage {
   readonly clock: number;
-  /** Includes all processes that it started and that have ended. */
+  /** With ended children. */
   readonly processor: number;
-  /** Of everything else on the machine, its hypervisor's other guests among it. */
+  /** Everything else on the machine, and its hypervisor's other guests. */
   readonly others: number;
 }
 
 const TICKS_A_SECOND = 100;
 
-/** Begins to measure; the function returns what was used since then. */
+/** The function returns what was used since. */
 export const measureUsage = (): (() => Usage) => {
   const [began, own, all] = [performance.now(), processorSeconds(), busySeconds()];
   return () => {
@@ -26,9 +26,8 @@ export const measureUsage = (): (() => Usage) => {
 };
 
 /**
- * Says by how much a run exceeds its budget; undefined if it does not. Processor time may be the
- * budget on each of two cores. The clock counts less what others took from the cores, so that a
- * busy machine does not fail a run.
+ * Undefined if not. The budget holds for processor time on two cores, and for the clock less what
+ * others took, so that a busy machine does not fail a run.
  */
 export const beyondBudget = (usage: Usage, minutes: number): string | undefined => {
   const cores = availableParallelism();
@@ -46,13 +45,13 @@ export const shownUsage = ({ clock, processor, others }: Usage): string =>
 
 const minutesOf = (seconds: number): string => (seconds / 60).toFixed(1);
 
-/** Fields 14 to 17 of proc_pid_stat(5): its own time and that of the children it waited for. */
+/** Fields 14 to 17 of proc_pid_stat(5), with waited-for children. */
 export const processorSeconds = (): number => {
   const after = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return sum(after.slice(11, 15)) / TICKS_A_SECOND;
 };
 
-/** The first line of proc_stat(5) but idle, iowait, and guests, which user contains. */
+/** From proc_stat(5), without idle, iowait, and guests, which user contains. */
 const busySeconds = (): number => {
   const [, ...fields] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '').split(/ +/);
   return sum(fields.filter((_, at) => at !== 3 && at !== 4 && at < 8)) / TICKS_A_SECOND;

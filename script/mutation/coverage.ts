@@ -2,31 +2,29 @@ import { type Mutant } from './mutant.ts';
 import { blockAt } from './lua-mutants.ts';
 import { runTests } from './test-run.ts';
 
-/** One test file's coverage of the unchanged code; a line of the coverage file. */
+/** Without a mutant. A line of the coverage's file. */
 export interface FileCoverage {
   readonly file: string;
   readonly tests: readonly TestCoverage[];
-  /** Files of src/ that ran code outside functions, or in hooks. */
+  /** Code outside of functions ran, or ran in hooks. */
   readonly loaded: readonly string[];
-  /** Mutants of the sample that were met before all tests of a suite. */
+  /** Mutants met before all tests of a suite. */
   readonly inHooks: readonly string[];
-  /** Blocks of Redis' scripts, `FILE:OFFSET`, that ran in hooks. */
+  /** `FILE:OFFSET` in Redis' scripts, in hooks. */
   readonly blocks: readonly string[];
-  /** Titles of tests that fail, and so count for nothing; the whole file with `(all)`. */
+  /** Failing tests count for nothing; `(all)` is the whole file. */
   readonly failed: readonly string[];
   readonly ms: number;
 }
 interface TestCoverage {
   readonly title: string;
   readonly ms: number;
-  /** Mutants of the sample, and files of src/, whose code it ran. */
+  /** Mutants, and files of src/. */
   readonly met: readonly string[];
   readonly sources: readonly string[];
-  /** Blocks of Redis' scripts. */
   readonly blocks?: readonly string[];
 }
 
-/** Tests of one file that may notice a mutant. */
 export interface Covering {
   readonly file: string;
   readonly titles: readonly string[];
@@ -35,7 +33,6 @@ export interface Covering {
 
 const LIMITS = { processorS: 300, wallMs: 900_000 };
 
-/** Runs a test file with nothing changed. */
 export const coverageOf = async (
   tree: string,
   file: string,
@@ -70,7 +67,6 @@ export const coverageOf = async (
   };
 };
 
-/** The tests that may notice a mutant, of each file. */
 export const covering = (
   mutant: Mutant,
   coverage: readonly FileCoverage[],
@@ -93,7 +89,7 @@ const ofScript = (
     .filter(({ titles }) => titles.length > 0);
 };
 
-/** Met while its file was loaded, by no test on its own: what a test does with it nobody saw. */
+/** Loaded with the file: no test met it by itself. */
 const isStatic = ({ id }: Mutant, coverage: readonly FileCoverage[]): boolean =>
   !coverage.some(
     ({ inHooks, tests }) => inHooks.includes(id) || tests.some(({ met }) => met.includes(id)),

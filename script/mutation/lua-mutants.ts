@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { blockStarts, closeOf, endOfBlock, type Token, tokensOf } from './lua-tokens.ts';
 import { type Mutant, mutantsAt } from './mutant.ts';
 
-/** Replacements of an operator, with the names of Stryker's mutators. */
+/** Names and changes as in Stryker. */
 const OPERATORS: Readonly<Record<string, readonly [string, readonly string[]]>> = {
   '==': ['EqualityOperator', ['~=']],
   '~=': ['EqualityOperator', ['==']],
@@ -29,7 +29,7 @@ interface Found {
   readonly end: number;
 }
 
-/** The mutants of Redis' scripts, which Stryker does not know. */
+/** Stryker does not know Lua. */
 export const luaMutants = (root: string, files: readonly string[]): readonly Mutant[] => {
   let number = 0;
   return files.flatMap((file) => {
@@ -42,8 +42,8 @@ export const luaMutants = (root: string, files: readonly string[]): readonly Mut
 };
 
 /**
- * The changes of one text: operators swapped, conditions made true or false, `not` and minus signs
- * taken away, numbers made one more, and calls and returns that are statements removed.
+ * Operators swapped, conditions made true or false, `not` and minus signs removed, numbers made one
+ * more, and statements that are calls or returns removed.
  */
 export const changesOf = (text: string): readonly Found[] => {
   const tokens = tokensOf(text);
@@ -59,7 +59,7 @@ export const changesOf = (text: string): readonly Found[] => {
   ]);
 };
 
-/** `text` with a mark at the start of each block: Redis logs `cover:FILE:OFFSET` when it is met. */
+/** Redis logs `cover:FILE:OFFSET` at each block. */
 export const marked = (text: string, file: string): string => {
   let end = text.length;
   let rest = '';
@@ -71,7 +71,6 @@ export const marked = (text: string, file: string): string => {
   return text.slice(0, end) + rest;
 };
 
-/** The start of the innermost block that the offset is in. */
 export const blockAt = (text: string, offset: number): number => {
   const tokens = tokensOf(text);
   return (
@@ -107,7 +106,7 @@ const swapped = (tokens: readonly Token[], at: number): readonly Found[] => {
   return replacements.map((replacement) => ({ ...spanOf(token), mutator, replacement }));
 };
 
-/** Excludes endless loops, which would block Redis. */
+/** Not of loops: an endless one stops Redis. */
 const conditions = (tokens: readonly Token[], at: number): readonly Found[] => {
   const token = tokens[at];
   const first = tokens[at + 1];

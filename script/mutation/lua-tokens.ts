@@ -1,4 +1,4 @@
-/** A word, number, string or sign of a Lua text, with its offsets. */
+/** With its offsets. */
 export interface Token {
   readonly kind: 'word' | 'number' | 'string' | 'sign';
   readonly text: string;
@@ -9,7 +9,7 @@ export interface Token {
 const TOKEN =
   /--\[\[[^]*?\]\]|--[^\n]*|(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?)|(?<string>'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|\[\[[^]*?\]\])|(?<sign>\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.])/g;
 
-/** The tokens of a text of Lua 5.1, without its comments. */
+/** Lua 5.1, without comments. */
 export const tokensOf = (text: string): readonly Token[] =>
   [...text.matchAll(TOKEN)].flatMap(({ 0: token, index, groups = {} }) =>
     (['word', 'number', 'string', 'sign'] as const)
@@ -17,10 +17,7 @@ export const tokensOf = (text: string): readonly Token[] =>
       .map((kind) => ({ kind, text: token, start: index, end: index + token.length })),
   );
 
-/**
- * Blocks begin after `then`, `do`, `else`, `repeat` and a function's parameters, and before the
- * first token.
- */
+/** After `then`, `do`, `else`, `repeat` and a function's parameters, and before the first token. */
 export const blockStarts = (tokens: readonly Token[]): readonly number[] => {
   const starts = tokens[0] ? [tokens[0].start] : [];
   for (const [at, token] of tokens.entries()) {
@@ -37,7 +34,6 @@ export const blockStarts = (tokens: readonly Token[]): readonly number[] => {
 const OPENS = new Set(['(', '[', '{']);
 const CLOSES = new Set([')', ']', '}']);
 
-/** The place of the token that closes the bracket at `at`. */
 export const closeOf = (tokens: readonly Token[], at: number): number => {
   let depth = 0;
   for (let place = at; place < tokens.length; place += 1) {
@@ -53,7 +49,6 @@ export const closeOf = (tokens: readonly Token[], at: number): number => {
 const BEGINS = new Set(['function', 'then', 'do', 'repeat']);
 const ENDS = new Set(['end', 'else', 'elseif', 'until']);
 
-/** The place after the last token of the block's rest that begins at `at`. */
 export const endOfBlock = (tokens: readonly Token[], at: number): number => {
   let depth = 0;
   for (let place = at; place < tokens.length; place += 1) {
@@ -63,7 +58,7 @@ export const endOfBlock = (tokens: readonly Token[], at: number): number => {
     if (!ENDS.has(text)) continue;
     if (depth === 0) return place;
     if (text !== 'else' && text !== 'elseif') depth -= 1;
-    // the `then` of an elseif begins what its `if` began already
+    // the `then` of an elseif continues its `if`
     if (text === 'elseif') depth -= 1;
   }
   return tokens.length;

@@ -1,27 +1,25 @@
-/** The folders whose mutants are counted. */
 export const FOLDERS = ['src/machines', 'src/actors/claim', 'src/redis/lua'] as const;
 
 /** Identifies a mutant in any checkout. */
 export interface Change {
   /** From the root of the checkout. */
   readonly file: string;
-  /** The mutator's name, such as `ConditionalExpression`. */
+  /** Such as `ConditionalExpression`. */
   readonly mutator: string;
   readonly original: string;
   readonly replacement: string;
-  /** First changed line, trimmed. */
+  /** Without indentation. */
   readonly text: string;
-  /** Which of the equal changes of the file, from 0 on. */
+  /** Among equal changes of the file, from 0. */
   readonly nth: number;
 }
 
-/** A mutant of one checkout. */
 export interface Mutant extends Change {
-  /** Stryker's number; for Lua a name of the same kind. */
+  /** Stryker's number; similar for Lua. */
   readonly id: string;
-  /** From 1 on. */
+  /** From 1. */
   readonly line: number;
-  /** Offsets in the file's text. */
+  /** In the file's text. */
   readonly start: number;
   readonly end: number;
 }
@@ -41,7 +39,6 @@ interface Place {
   readonly end: number;
 }
 
-/** Completes places of one text: with the line of each, and its number among equal changes. */
 export const mutantsAt = (text: string, places: readonly Place[]): readonly Mutant[] => {
   const seen = new Map<string, number>();
   return places.toSorted(inOrder).map((place) => {
@@ -58,10 +55,7 @@ export const mutantsAt = (text: string, places: readonly Place[]): readonly Muta
 const inOrder = (a: Place, b: Place): number =>
   a.start - b.start || a.end - b.end || a.replacement.localeCompare(b.replacement);
 
-/**
- * Draws `count` mutants: of each folder as large a part as of all, and the same for the same seed
- * and sources.
- */
+/** In proportion to the folders; the same for the same seed and sources. */
 export const sampleOf = (
   mutants: readonly Mutant[],
   count: number,
@@ -81,7 +75,7 @@ export const sampleOf = (
   return parts.flatMap(({ own }, place) => shuffled(own, seed + place).slice(0, sizes[place]));
 };
 
-/** The mutants in an order in which each first part has of each folder what the whole has. */
+/** Each prefix has the folders in proportion. */
 export const sampleInTurn = (sample: readonly Mutant[]): readonly Mutant[] =>
   FOLDERS.flatMap((folder) => {
     const own = sample.filter((mutant) => folderOf(mutant) === folder);
@@ -98,7 +92,7 @@ const shuffled = <T>(items: readonly T[], seed: number): readonly T[] => {
     .map(({ item }) => item);
 };
 
-/** Numbers from 0 to 1 that the seed alone decides (mulberry32). */
+/** From 0 to 1, by the seed only (mulberry32). */
 const numbersOf = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {

@@ -1,13 +1,11 @@
 import { type Change, FOLDERS, folderOf, type Mutant } from './mutant.ts';
 import type { Verdict } from './trial.ts';
 
-/** A line of the results. */
 export type Tried = Mutant & Verdict & { readonly ms: number };
 
 const COLUMNS = ['caught', 'timed out', 'survived', 'no coverage'] as const;
 const MOST_SHOWN = 100;
 
-/** A mutant on one line: where, by which mutator, and what becomes what. */
 export const shownMutant = ({ file, line, mutator, original, replacement }: Mutant): string =>
   `${file}:${line} ${mutator}: ${short(original)} -> ${short(replacement)}`;
 
@@ -16,7 +14,6 @@ const short = (text: string): string => {
   return `\`${line.length > MOST_SHOWN ? `${line.slice(0, MOST_SHOWN)} …` : line}\``;
 };
 
-/** The figures by folder, and what nobody noticed. */
 export const report = (
   all: readonly Mutant[],
   tried: readonly Tried[],

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Order, Result } from './tests-in-tree.ts';
 
-/** How a process of tests ended. `crashed`: without a result, `why` is the end of what it said. */
+/** `crashed`: without a result; `why` is the end of its output. */
 export type Outcome =
   | { readonly kind: 'result'; readonly result: Result }
   | { readonly kind: 'late' }
   | { readonly kind: 'crashed'; readonly why: string };
 
-/** How much time a process may take: of the processor in s, and of the clock in ms. */
+/** Processor seconds, and ms of the clock. */
 export interface Limits {
   readonly processorS: number;
   readonly wallMs: number;
@@ -19,13 +19,13 @@ export interface Limits {
 const running = new Set<ChildProcess>();
 let temporary: string | undefined;
 
-/** Ends the processes that run, and removes what they left in the folder for temporary files. */
+/** Removes their temporary files. */
 export const endAll = (): void => {
   for (const child of running) kill(child);
   if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
 };
 
-/** Runs tests in a tree, in a process of their own that yields to everything else. */
+/** In a process that yields to everything else. */
 export const runTests = async (
   tree: string,
   order: Order,
@@ -35,7 +35,7 @@ export const runTests = async (
   const folder = mkdtempSync(join(temporary, 'run-'));
   const [orderFile, resultFile] = [join(folder, 'order.json'), join(folder, 'result.json')];
   writeFileSync(orderFile, JSON.stringify(order));
-  // the limit holds for a Redis too, which a script may keep busy for ever
+  // the limit also holds for a Redis, which a script may keep busy for ever
   const child = spawn(
     'bash',
     [
@@ -87,7 +87,7 @@ const endOf = async (
     child.once('exit', (_, by) => resolve(by));
   });
   clearTimeout(timer);
-  kill(child); // what the tests left in their group
+  kill(child); // also started processes
   return { signal, late };
 };
 

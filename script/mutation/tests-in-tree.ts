@@ -1,6 +1,5 @@
 /**
- * Runs tests in a tree of mutants, as script/mutation/test-run.ts orders: a process for each order,
- * `node tests-in-tree.js ORDER RESULT`, both files of JSON.
+ * Run by script/mutation/test-run.ts as `node tests-in-tree.js ORDER RESULT`, both files of JSON.
  */
 import childProcess, { type ChildProcess } from 'node:child_process';
 import crypto from 'node:crypto';
@@ -10,15 +9,14 @@ import { join, relative } from 'node:path';
 import Mocha from 'mocha';
 
 export interface Order {
-  /** Of TypeScript, from the root of the tree. */
+  /** TypeScript, from the root of the tree. */
   readonly files: readonly string[];
-  /** Titles of the tests to run, by file; all of a file that is not named. */
+  /** By file; all tests of a file that is not named. */
   readonly chosen: Readonly<Record<string, readonly string[]>>;
-  /** Titles of tests to leave out. */
   readonly without: readonly string[];
-  /** How long a test may take, in ms, by title. */
+  /** In ms, by title. */
   readonly limits: Readonly<Record<string, number>>;
-  /** Stryker's number of the mutant that is active. */
+  /** Stryker's number of the active one. */
   readonly mutant?: string;
   readonly bail: boolean;
 }
@@ -27,18 +25,18 @@ export interface Result {
   readonly passed: readonly { readonly title: string; readonly ms: number }[];
   readonly failed: readonly Failure[];
   readonly skipped: number;
-  /** Mutants that were met while the files were loaded, or in hooks before all tests. */
+  /** While files were loaded, or in hooks before all tests. */
   readonly atLoad: readonly string[];
   readonly inHooks: readonly string[];
-  /** Mutants that were met, by the test's title. */
+  /** By title. */
   readonly byTest: Readonly<Record<string, readonly string[]>>;
-  /** Blocks of Redis' scripts that were met, `FILE:OFFSET`, by the test's title; '' in hooks. */
+  /** `FILE:OFFSET` in Redis' scripts by title; '' in hooks. */
   readonly blocks: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface Failure {
   readonly title: string;
-  /** Set if a hook failed: the test that it ran for. */
+  /** For a failed hook. */
   readonly test?: string;
   readonly error: string;
   readonly late: boolean;
@@ -67,7 +65,7 @@ const main = async (orderFile: string, resultFile: string): Promise<void> => {
   syncBuiltinESMExports();
 
   const mocha = new Mocha({ timeout: 60_000, bail: order.bail, rootHooks });
-  mocha.reporter(Mocha.reporters.Base); // says nothing
+  mocha.reporter(Mocha.reporters.Base); // silent
   for (const file of order.files) mocha.addFile(join(process.cwd(), file.replace(/ts$/, 'js')));
   await mocha.loadFilesAsync();
   const atLoad = covered();
@@ -87,7 +85,7 @@ const main = async (orderFile: string, resultFile: string): Promise<void> => {
       byTest: Object.fromEntries(byTest),
     };
     writeFileSync(resultFile, JSON.stringify(result));
-    process.exit(0); // what a mutant left open would keep it
+    process.exit(0); // a mutant may leave things open
   });
   runner.on('pass', (test) => passed.push({ title: test.fullTitle(), ms: test.duration ?? 0 }));
   runner.on('pending', () => (skipped += 1));
@@ -114,10 +112,10 @@ const rootHooks: Mocha.RootHookObject = {
   },
 };
 
-/** Tests that count how many cases were of some kind: in vain where few are tried. */
+/** They count cases, in vain where few are tried. */
 const COUNTS = /\bcovers? enough\b/;
 
-/** Redis logs a block before it answers: what it logged can be read by now. */
+/** Redis logs a block before it answers. */
 const logged = async (): Promise<void> => {
   for (let turns = 0; turns < 3; turns += 1)
     await new Promise<void>((resolve) => void setTimeout(resolve, 1));
@@ -139,7 +137,7 @@ const choose = (suite: Mocha.Suite, order: Order): void => {
   for (const inner of suite.suites) choose(inner, order);
 };
 
-/** Properties draw their seed as `randomInt(2 ** 31)`: all mutants meet the same cases. */
+/** Properties draw their seed as `randomInt(2 ** 31)`. */
 const sameCases = (): void => {
   const { randomInt } = crypto;
   const seeded = (...args: [number]): number =>
@@ -147,7 +145,7 @@ const sameCases = (): void => {
   Object.assign(crypto, { randomInt: seeded });
 };
 
-/** Takes down which blocks of scripts a Redis logs, if it has those with marks. */
+/** Reads the marks of scripts from its log. */
 const watchRedis = (): void => {
   const { spawn } = childProcess;
   const watched = (...args: Parameters<typeof spawn>): ChildProcess => {

@@ -11,15 +11,15 @@ import {
 import { dirname, join } from 'node:path';
 import { marked } from './lua-mutants.ts';
 
-/** Tests need these, but git ignores them. */
+/** Not in git, but needed by tests. */
 const MADE = ['src/cli/client/generated', 'native/build-output'];
 const RUNNER = 'script/mutation/tests-in-tree.ts';
 const CONFIG = 'tsconfig.mutants.json';
 const COMPILED = ['src', 'test', 'local-cluster', 'script', 'bench', 'simulation'];
 
 /**
- * Copies a checkout, replaces some sources and compiles them, since Node starts three times as fast
- * as tsx. Processes that tests start by tsx run the TypeScript.
+ * Compiled beside the sources, which Node loads in a third of tsx's time. Processes that tests
+ * start by tsx run the TypeScript.
  */
 export const makeTree = (
   root: string,
@@ -39,7 +39,7 @@ export const makeTree = (
   compile(folder);
 };
 
-/** Files of the checkout, also those that git does not know yet. */
+/** Also those that git does not know yet. */
 export const filesOf = (root: string, ...below: readonly string[]): readonly string[] =>
   execFileSync(
     'git',
@@ -50,7 +50,6 @@ export const filesOf = (root: string, ...below: readonly string[]): readonly str
     .filter((file) => file !== '' && existsSync(join(root, file)))
     .toSorted();
 
-/** Puts marks into the scripts of Redis, or takes them out. */
 export const writeScripts = (
   root: string,
   folder: string,
@@ -66,7 +65,7 @@ const compile = (folder: string): void => {
   const compilerOptions = {
     noEmit: false,
     noCheck: true,
-    // another tree's build info is not valid here
+    // another tree's results say nothing
     incremental: false,
     tsBuildInfoFile: null,
     allowImportingTsExtensions: false,

@@ -8,36 +8,35 @@ import type { Failure, Order } from './tests-in-tree.ts';
 export type Status = 'caught' | 'survived' | 'timed out' | 'no coverage';
 export interface Verdict {
   readonly status: Status;
-  /** Names the failed test, or counts the tests that passed. */
+  /** The test, or the number of passed ones. */
   readonly by: string;
-  /** It survived the quick tests; others were not tried. */
+  /** Others were not tried. */
   readonly quick?: true;
 }
 
-/** A checkout, a tree made of it, and the coverage of its tests. */
 export interface Ground {
   readonly root: string;
   readonly tree: string;
   readonly coverage: readonly FileCoverage[];
-  /** By title: whether the test passes on its own with nothing changed. */
+  /** By title: passes alone without a mutant. */
   readonly soundAlone: Map<string, boolean>;
-  /** Whether to leave out what tests take beyond the first two stages. */
+  /** Only the first two stages. */
   readonly quick: boolean;
 }
 
-/** A test may take this much longer than it did with nothing changed, and at least so many ms. */
+/** A test may take this much longer than without a mutant. */
 const TIMES_LONGER = 8;
 const LEAST_LIMIT_MS = 5_000;
-/** Loading a file takes about so long on a machine with other work. */
+/** Typical on a busy machine. */
 const LOADING_MS = 2_000;
-/** Machines have tests of their own, quick ones; these come first. */
+/** Quick ones come first. */
 const OWN_TESTS = 'test/machines/';
-/** Tests are tried in stages: the quickest first, while they take so long together. */
+/** The quickest tests first. */
 const STAGES_MS = [3_000, 15_000, 60_000, Infinity];
 const QUICK_STAGES = 2;
 const MOST_DOUBTS = 3;
 
-/** Tries one mutant: by the tests that meet its code, until one fails. */
+/** Until a test fails. */
 export const tryMutant = async (mutant: Mutant, ground: Ground): Promise<Verdict> => {
   const text = readFileSync(join(ground.root, mutant.file), 'utf8');
   const found = covering(mutant, ground.coverage, text);
@@ -79,7 +78,7 @@ const stagesOf = (found: readonly Covering[]): readonly (readonly Covering[])[] 
 };
 
 type Active = { readonly mutant?: string };
-/** Takes the mutant away; what it returns puts it back. */
+/** Removes the mutant; the returned function restores it. */
 type Pause = () => () => void;
 
 const tryStage = async (
@@ -107,7 +106,7 @@ const tryStage = async (
   return undefined;
 };
 
-/** True if the test passes without the mutant, and a late test is late again. */
+/** The test passes alone without the mutant, and a late one is late again. */
 const holdsAlone = async (
   { title, test = title, late }: Failure,
   stage: readonly Covering[],

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Mutant, mutantsAt } from './mutant.ts';
 
-/** The last one that runs on Node 20. */
+/** The last one for Node 20. */
 const VERSION = '9.6.1';
 const INSTALL_MS = 300_000;
 
-/** As Stryker's instrumenter has them; lines and columns from 0 on. */
+/** From Stryker's instrumenter, from 0. */
 interface Position {
   readonly line: number;
   readonly column: number;
@@ -32,8 +32,8 @@ interface Instrumenter {
 }
 
 /**
- * Stryker's mutants of TypeScript files, and the files with all of them. `__stryker__.activeMutant`
- * selects one, and `__stryker__.mutantCoverage` counts those that ran.
+ * Also the files with all of them in place: `__stryker__.activeMutant` selects one, and
+ * `__stryker__.mutantCoverage` counts.
  */
 export const typescriptMutants = async (
   root: string,
@@ -73,7 +73,7 @@ const offsetsIn = (text: string): ((position: Position) => number) => {
   return ({ line, column }) => (starts[line] ?? text.length) + column;
 };
 
-/** Installed into the user's cache: 25 MB that nothing else here needs. */
+/** Into the user's cache: 25 MB that nothing else needs. */
 const stryker = async (): Promise<Instrumenter> => {
   const folder = join(
     process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
