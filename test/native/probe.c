@@ -207,7 +207,7 @@ static void try_files(void) {
                                         "/proc/sys/kernel/hostname",     "/proc/sysrq-trigger",
                                         "/usr/bin/env",                  "/.sandpool/launcher",
                                         "/probe",                        "/dev/probe"};
-  static const char *const read_only[] = {"/proc/kcore", "/proc/kmsg", "/dev/mem", "/dev/kmsg", "/sys"};
+  static const char *const read_only[] = {"/proc/kcore", "/proc/kmsg", "/dev/mem", "/dev/kmsg", "/sys/class"};
   char name[128];
   for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
     snprintf(name, sizeof name, "write %s", written[i]);
