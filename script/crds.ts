@@ -318,7 +318,7 @@ const kinds = (): readonly Kind[] => [
     plural: 'sandboxenvs',
     shortNames: ['sbe'],
     scope: 'Namespaced',
-    description: 'A template with overrides, and the pools that it makes and sizes.',
+    description: 'A template with overrides, and the pools that are created from it and sized.',
     spec: envSpec(),
     resolved: structuralOf(ResolvedEnvSchema),
     conditions: true,
