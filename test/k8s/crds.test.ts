@@ -18,10 +18,10 @@ interface Node {
   readonly additionalProperties?: Node;
 }
 
-const withoutDescriptions = (texts: readonly unknown[]): unknown =>
+const withoutProse = (texts: readonly unknown[]): unknown =>
   JSON.parse(
     JSON.stringify(texts, (name, value: unknown) =>
-      name === 'description' && typeof value === 'string' ? undefined : value,
+      ['description', 'message'].includes(name) && typeof value === 'string' ? undefined : value,
     ),
   );
 
@@ -73,9 +73,9 @@ describe('the manifests of the custom resources', () => {
     expect([...crdFiles().keys()].map((path) => basename(path, '.yaml'))).to.have.members(PLURALS);
 
     // raise DEFINITIONS_VERSION, and note both here
-    expect([DEFINITIONS_VERSION, contentHash(withoutDescriptions(texts))]).to.deep.equal([
+    expect([DEFINITIONS_VERSION, contentHash(withoutProse(texts))]).to.deep.equal([
       1,
-      '56213befdd8d85bd937038d703a45ecf',
+      '20bede04b92b610f21a71d7ad58cb611',
     ]);
   });
 
