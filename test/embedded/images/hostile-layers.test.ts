@@ -191,8 +191,8 @@ describe('layers of an image', function () {
     ],
     ['a block device', { name: 'dev/sda', type: 'block-device', devmajor: 8 }, 'is a device'],
     ['a named pipe', { name: 'pipe', type: 'fifo' }, 'named pipe'],
-    ['a whiteout of ..', { name: 'a/.wh...' }, 'hides nothing'],
-    ['a whiteout of nothing', { name: 'a/.wh.' }, 'hides nothing'],
+    ['a whiteout of ..', { name: 'a/.wh...' }, 'is a whiteout of an invalid name'],
+    ['a whiteout of nothing', { name: 'a/.wh.' }, 'is a whiteout of an invalid name'],
     [
       'a sparse file',
       {
@@ -203,14 +203,14 @@ describe('layers of an image', function () {
       'sparse',
     ],
     [
-      'a size that is none',
+      'an invalid size',
       { name: 's', content: 'x', pax: { size: '1e3' } },
-      'a size that is none',
+      'an invalid size',
     ],
     [
       'a negative size',
       { name: 's', content: 'x', pax: { size: '-1' } },
-      /no tar archive|a size that is none/,
+      /not a tar archive|an invalid size/,
     ],
     ['a long name', { name: 'n'.repeat(256), content: '' }, 'more than 255 bytes'],
     [

@@ -248,7 +248,7 @@ describe('the images of a machine', function () {
     const error = await rejection(imagesOf({ folder: join(closed, 'unpacked') }));
     expect((error as Error).message)
       .to.include(closed)
-      .and.include('does not let sandboxes through');
+      .and.include('not accessible to sandboxes');
   });
 
   it('are unpacked again after a removal', async () => {

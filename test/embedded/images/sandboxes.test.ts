@@ -274,7 +274,7 @@ describe('sandboxes made from images', function () {
   it('refuse a folder that is closed to others, under a root daemon', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root sandboxes have our own uid');
     mkdirSync(join(folders.sources, 'closed'), { mode: 0o700 });
-    expect(await failed('dir:closed')).to.include('does not let everyone through');
+    expect(await failed('dir:closed')).to.include('not accessible to all users');
     expect(statSync(join(folders.sources, 'closed')).mode & 0o777).to.equal(0o700);
   });
 });
