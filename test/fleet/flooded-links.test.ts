@@ -162,7 +162,7 @@ for (const scheme of ['ws', 'wss'] as const)
           return worker.told.length > 0 && fleet.links.list()[0]?.isConnected === false;
         };
         await eventually(areOver, 'both know');
-        expect(worker.told[0]).not.to.include('nothing was heard');
+        expect(worker.told[0]).not.to.include('no message arrived');
       });
 
       it(`from the ${end} ends within 15 s of silence from the other end`, async () => {

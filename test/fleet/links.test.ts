@@ -123,7 +123,7 @@ describe('fleet links', () => {
     const thief = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
     await eventually(() => thief.told.length > 0, 'the thief is refused');
     expect(thief.told[0]).to.include('was already used');
-    expect(other.told[0]).to.include('a join token is needed');
+    expect(other.told[0]).to.include('needs a valid join token');
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
     expect(fleet.links.find('w2')).to.equal(undefined);
   });

@@ -223,7 +223,7 @@ describe('copies of promoted keys', () => {
       'good',
       101,
     ]);
-    expect(west.copies.warning).to.match(/are refused until their manager is heard/);
+    expect(west.copies.warning).to.match(/are refused until their manager confirms them again/);
 
     const back = west.copies.begin('m');
     await back.take({ keys: [key], gone: [], now: clock.now() });

@@ -228,7 +228,7 @@ describe('an approved claim by the name of an env over clusters', () => {
       await mend();
       const { status, json } = await claim(poolName);
       expect([status, json.errorCode]).to.deep.equal([409, 'CONFLICT']);
-      expect(json['error']).to.include('is over by now');
+      expect(json['error']).to.include('its result is gone');
       approving.clock.advance(10_000);
       approvalIdOf(await claim(poolName));
       expect([seen.asked, made()]).to.deep.equal([

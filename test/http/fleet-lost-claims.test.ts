@@ -100,7 +100,7 @@ describe('a claim on another cluster with a lost answer', () => {
     }, 'it is refused');
     const { status, json } = await answered;
     expect([status, json.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
-    expect(json['error']).to.include('whether this took effect is not known');
+    expect(json['error']).to.include('the outcome is unknown');
     expect(servers.workers['w2']!.operations.sandboxes.size).to.equal(0);
   });
 

@@ -152,7 +152,7 @@ describe('clusterID on a manager', () => {
   it('is needed for offsets too high in a list of all', async () => {
     const { status, json } = await servers.manager.tenant.get('/sandboxes?offset=9990&limit=20');
     expect([status, json.errorCode]).to.deep.equal([400, 'INVALID_ARGUMENT']);
-    expect(json.error).to.include('name one by clusterID');
+    expect(json.error).to.include('select a cluster with clusterID');
   });
 });
 
