@@ -202,8 +202,8 @@ export const METRICS = {
     [],
   ),
   sandpool_answers_refused_total: counterOf(
-    'Requests that were refused, and commands that were ended, because their response did ' +
-      "not fit in memory: share (429, the tenant's share was used up), all (503, the memory " +
+    'Refused requests and ended commands whose response did not fit in memory: ' +
+      "share (429, the tenant's share was used up), all (503, the memory " +
       'of all tenants was).',
     ['bound'],
     { known: ['share', 'all'], most: 2 },

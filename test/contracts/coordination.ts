@@ -304,7 +304,7 @@ export const coordinationSuite = (
         const answers = await ask(600, holder);
 
         expect(good(answers)).to.have.length(512);
-        expect(String(refused(answers)[0])).to.include('you have 512 tokens that wait to be used');
+        expect(String(refused(answers)[0])).to.include('you have 512 unused tokens');
         expect(good(await ask(5, (n) => ({ ...holder(n), tenant: BOB })))).to.have.length(5);
       });
 

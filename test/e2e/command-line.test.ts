@@ -141,7 +141,7 @@ describe('the command line with a real daemon', function () {
     expect(end.code).to.equal(1);
     expect(end.stderr)
       .to.match(/^sandpool: the sandbox has no space left; existing data is unchanged/)
-      .and.match(/\n {2}most of what a sandbox can write to is in its memory/)
+      .and.match(/\n {2}most files of a sandbox are in memory/)
       .and.include('\n  /tmp/large in the sandbox is unchanged\n');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');
     await giveBack(client, id);

@@ -34,7 +34,7 @@ describe('the rate of an API key', () => {
     expect(rates.countEarly(key, {})).to.equal(true);
     const third = {};
     expect(rates.countEarly(key, third)).to.equal(false);
-    expect(() => rates.count(key, third)).to.throw('2 requests a second');
+    expect(() => rates.count(key, third)).to.throw('2 requests per second');
     expect(rates.countEarly({ keyId: 'another' }, {})).to.equal(true);
     now += 1_000;
     rates.count(key, third);

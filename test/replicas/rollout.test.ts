@@ -107,7 +107,7 @@ describe('a rollout on a cluster', function () {
         ({ phase, idleReplicas, conditions: [progressing] }) =>
           phase === 'Degraded' && progressing?.reason === 'RolloutBlocked' && idleReplicas === 3,
       );
-      expect(conditions[0]?.message).to.contain('older instances stays');
+      expect(conditions[0]?.message).to.contain('older instances remain');
     }
     await untilAnswered(201, () => at(1).post('/sandboxes', { poolName: 'stopped' }));
     await pool.edit({

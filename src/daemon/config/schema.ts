@@ -43,7 +43,7 @@ const fleetSettings = z.strictObject({
     .meta({
       description:
         'Addresses of this manager that workers may dial, each wss://HOST:PORT. Links to other ' +
-        'addresses are refused. Empty: any address.',
+        'addresses are refused. If the list is empty, all addresses are accepted.',
     }),
   promotedKeysAlone: duration(
     5 * 60_000,
@@ -154,8 +154,8 @@ export const ConfigSchema = z
     limits: z.strictObject({
       inlineTemplates: choice(
         ['everyone', 'nobody'],
-        'Who may give a pool a template of its own: everyone, or nobody; then pools must name ' +
-          'a stored template.',
+        'Whether everyone or nobody may create a pool with an inline template. With nobody, ' +
+          'pools must name a stored template.',
       ),
       terminalsOfTenant: whole(
         1,
@@ -311,9 +311,7 @@ export const ConfigSchema = z
       ),
     }),
     defaultPool: z.strictObject({
-      name: label(
-        'Pool that the first start creates for the tenant key, and the env that sizes it.',
-      ),
+      name: label('Pool for the tenant key, created by the first start, and its env.'),
       replicas: whole(0, 10_000, 'Initial and minimum number of replicas.'),
       maxReplicas: whole(
         0,

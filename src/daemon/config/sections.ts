@@ -156,7 +156,8 @@ export const imagesSettings = z.strictObject({
     )
     .max(256)
     .meta({
-      description: 'Prefixes of the images that pools may name themselves. Empty: any image.',
+      description:
+        'Prefixes of the images that pools may name. If the list is empty, all images are allowed.',
     }),
   unpackedDir: path(
     'Folder into which OCI images are unpacked. Every uid must be able to traverse it.',
@@ -179,8 +180,8 @@ export const keysSettings = z
     maxLifetime: duration(60_000, 3_650 * DAY_MS, 'Maximum lifetime of an API key.'),
     creation: choice(
       ['everyone', 'admins'],
-      'Who may create API keys: everyone (tenants create further keys of their own), or only ' +
-        'admins.',
+      'Whether everyone or only admins may create API keys. With everyone, tenants create ' +
+        'their own keys.',
     ),
     requestsPerSecond: whole(
       0,
@@ -260,12 +261,12 @@ export const openIdSettings = z
       .max(16)
       .meta({ description: 'Scopes that the daemon requests from the provider.' }),
     roleClaim: claimName(
-      "Claim of the ID token that holds a person's groups, from which roles follow.",
+      "Claim of the ID token with a person's groups. The groups determine the role.",
     ),
     viewers: claimValues('a viewer, who has read-only access'),
     operators: claimValues('an operator, who decides approvals'),
     admins: claimValues("an admin, who also ends other people's sessions"),
-    userClaim: claimName('Claim that holds the user whose API keys belong to the person.'),
+    userClaim: claimName('Claim with the user that owns the API keys of the person.'),
   })
   .refine((group) => (group.issuer === undefined) === (group.clientId === undefined), {
     path: ['clientId'],
@@ -325,8 +326,8 @@ export const auditSettings = z.strictObject({
     )
     .meta({
       description:
-        "Where to send the audit's last hash each minute, so that a rewritten chain is " +
-        'detected: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: ' +
+        "Target for the audit's last hash each minute, which reveals a rewritten chain: " +
+        'file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: ' +
         'nowhere.',
     })
     .optional(),

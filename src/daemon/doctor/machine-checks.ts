@@ -35,7 +35,7 @@ export const trialSandbox: Check = async ({ bwrapPath, config }) => {
   if (config.isolation === 'none')
     return warning(
       'sandboxes',
-      'isolation is none: sandboxes are not isolated from this machine',
+      'sandboxes are not isolated from this machine (isolation: none)',
       'unless this is a trial, set isolation: auto',
     );
   if (!existsSync(bwrapPath)) return [];

@@ -85,7 +85,7 @@ export const ofCluster = clusterID.describe(
 
 /** The resource is created only on the called cluster; the corridor refuses another id. */
 export const clusterMadeHere = maybe(name).describe(
-  'Must be the cluster that receives the request, which is also the default.',
+  'Must be the cluster that receives the request. This is the default.',
 );
 
 /** Set by a manager if some clusters did not answer. */

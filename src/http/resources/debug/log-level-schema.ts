@@ -14,7 +14,7 @@ export const SetLogLevelBody = z.object({
 
 export const LogLevelReport = z
   .object({
-    replica: z.string().describe('Replica that answers, whose log this is.'),
+    replica: z.string().describe('Replica that answered. The level applies to its log.'),
     level: level.describe('Lowest level that is logged now.'),
     configured: level.describe('Level of the settings.'),
     until: timestamp

@@ -130,9 +130,7 @@ const Reflector = z.object({
   events: z.int(),
   mishaps: z
     .int()
-    .describe(
-      'Number of objects that could not be parsed, and of changes that could not be applied.',
-    ),
+    .describe('Number of unparsable objects, and of changes that could not be applied.'),
 });
 
 export const ReflectorsReport = z

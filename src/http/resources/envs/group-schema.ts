@@ -94,9 +94,7 @@ const counts = {
   starting: z.int().describe('Missing instances that are expected to start.'),
   pendingRequests: z
     .int()
-    .describe(
-      'Waiting claims, and users whose claim was refused and who have not got an instance since.',
-    ),
+    .describe('Waiting claims, and users without an instance since their last refused claim.'),
 };
 const changeFields = {
   member: z.string(),
@@ -104,7 +102,7 @@ const changeFields = {
   to: z.int(),
   outcome: z
     .enum(['done', 'overtaken', 'refused'])
-    .describe('`overtaken`: the pool had another size by then, and was not changed.'),
+    .describe("`overtaken`: the pool's size had changed in the meantime, and was left unchanged."),
   refusedFor: maybe(z.enum(TROUBLE_REASONS)),
 };
 export const ScalingDecisionShape = z

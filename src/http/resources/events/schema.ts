@@ -4,7 +4,7 @@ import { clusterID, flag, maybe, timestamp } from '../../corridor/common-schema.
 export const EventsQuery = z.object({
   all: maybe(flag).describe('Events of all tenants. Only for admins.'),
   begin: maybe(flag).describe(
-    'First send an event `begin`, whose id is the position where the stream begins. A ' +
+    'First send an event `begin`. Its id is the start position of the stream. A ' +
       'client that reconnects with this id misses nothing. A manager sends one for each ' +
       'cluster.',
   ),

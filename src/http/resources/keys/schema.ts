@@ -58,7 +58,7 @@ export const ApiKeyListQuery = z.object({ limit, offset });
 const cascade = flag
   .default(false)
   .describe(
-    'Also revoke the keys that this key created, and the keys that those created. `?cascade` ' +
+    'Also revoke the keys created by this key, and the keys created by those. `?cascade` ' +
       'without a value means true.',
   );
 export const DeleteApiKeyQuery = z.object({ cascade });

@@ -44,7 +44,7 @@ export const UpdateTemplateBody = z.object({
   poolSizing: maybe(z.enum(POOL_SIZINGS)),
   syncSource: maybe(z.enum(['global', ''])).describe(
     "Only at a fleet's manager. `global`: the template is distributed to [all its " +
-      'clusters](fleet.md#global-templates). Empty: the template is no longer distributed.',
+      'clusters](fleet.md#global-templates). If empty, the template is no longer distributed.',
   ),
 });
 
@@ -66,7 +66,7 @@ const Template = z
     ),
     fleet: maybe(z.enum(['source', 'copy'])).describe(
       'The template is the same on [all clusters of a fleet](fleet.md#global-templates): ' +
-        '`source` at the manager, where it can be changed; `copy` at the other clusters. ' +
+        '`source` at the manager, which can change it; `copy` at the other clusters. ' +
         'Otherwise absent.',
     ),
     docs: maybe(z.string()).describe('Documentation for people.'),
