@@ -173,7 +173,7 @@ describe('a faulty Pod', function () {
       const launchOrder = pods.order();
       await byHand(podNameOf(launchOrder.record.id));
       expect((await rejection(pods.driver.launch(launchOrder, permitted))).message).to.contain(
-        'not its own',
+        'another Pod with its name exists',
       );
     });
   });

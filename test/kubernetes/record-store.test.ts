@@ -416,7 +416,7 @@ describe('records as custom resources', function () {
       expect(await inNamespace('default'))
         .to.include({ code: 'UNAVAILABLE' })
         .and.have.property('message')
-        .that.includes('the daemon may not do this');
+        .that.includes('Kubernetes forbids this');
       expect(await inNamespace('nowhere')).to.include({ code: 'UNAVAILABLE' });
     });
   });

@@ -59,7 +59,7 @@ describe('the memory that history leaves to other data', () => {
     await pass(20);
 
     expect(room.warnings().join()).to.include(
-      '300 finished sandboxes were forgotten before history.retention was over',
+      '300 finished sandboxes were deleted before history.retention',
     );
     await pass(3_600_000);
     expect(room.warnings()).to.deep.equal([]);
@@ -71,7 +71,7 @@ describe('the memory that history leaves to other data', () => {
     redis.used = 0.9;
     await pass(5_000);
 
-    expect(room.warnings().join()).to.include('Redis is 90 % full, and not by history');
+    expect(room.warnings().join()).to.include('Redis is 90 % full, and not because of history');
     await room.stop();
   });
 });

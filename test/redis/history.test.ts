@@ -250,7 +250,7 @@ describe('history in Redis', () => {
     expect(await history.find(recorded[0] ?? '')).to.equal(undefined);
     expect(log).to.include('history-deleted-early');
     expect(history.warnings().join()).to.include(
-      'were forgotten before history.retention was over',
+      'were deleted before history.retention',
     );
     expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(
       recorded.length - total,
