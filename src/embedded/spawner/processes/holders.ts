@@ -156,7 +156,7 @@ export class Holders {
       this.#keep(id, holder);
       this.#countLive(order.tenant, 1);
       give(child, bytes);
-      this.#logFailure(id, child, holder);
+      this.#logFailure({ id, order, child, holder });
       this.#endIfItStandsStill(child, holder);
       return holder;
     } catch (error) {
@@ -166,12 +166,12 @@ export class Holders {
     }
   }
 
-  #logFailure(id: string, child: ChildProcess, holder: Holder): void {
+  #logFailure({ id, order, child, holder }: Beginning): void {
     const complaint = complaintOf(child);
     child.once('close', () => {
       holder.started.catch((failure: unknown) => {
-        const hasRefusal = failure instanceof NotStarted && failure.refusal !== '';
-        if (complaint() !== '' && !hasRefusal && !this.#isOver(id))
+        const { kind } = this.#refusalOf(id, order, failure);
+        if (complaint() !== '' && kind === 'not-joinable')
           this.#deps.log.warn('process-not-started', { id, error: complaint() });
       });
     });
@@ -312,6 +312,13 @@ export class Holders {
       message: 'the sandbox starts no processes; it may be paused',
     };
   }
+}
+
+interface Beginning {
+  readonly id: string;
+  readonly order: ProcessStart;
+  readonly child: ChildProcess;
+  readonly holder: Holder;
 }
 
 const NOT_RUNNING: ProcessRefusal = {
