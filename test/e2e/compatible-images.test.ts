@@ -48,6 +48,8 @@ describe('a sandbox with its own image on the built daemon', function () {
     const unlisted = await rejection(Sandbox.create('default//host', options));
 
     expect(absent.message).to.match(/^400: templateID: no sandbox with its image starts: .*absent/);
-    expect(unlisted.message).to.match(/^400: templateID: its image is not one of those/);
+    expect(unlisted.message).to.match(
+      /^400: templateID: its image is not one of the allowed images/,
+    );
   });
 });

@@ -55,7 +55,9 @@ describe('a message about promoted keys to a worker', () => {
     const first = word(FIRST);
     expect(await keys.take(first)).to.deep.equal({ number: 1 });
     expect(await rejection(keys.take(first))).to.match(/was repeated/);
-    expect(await rejection(listener('the next link').take(first))).to.match(/not signed by the manager for this link/);
+    expect(await rejection(listener('the next link').take(first))).to.match(
+      /not signed by the manager for this link/,
+    );
     expect(heard).to.have.length(0);
   });
 

@@ -296,7 +296,9 @@ describe('the approval page', () => {
     await locked.logIn('olga');
     const csrf = await locked.csrf();
     const seen = await vera.get(`/console/approvals/${id}`);
-    expect(shownText(seen.text)).to.contain('Only operators can see the body').and.not.contain('replicas');
+    expect(shownText(seen.text))
+      .to.contain('Only operators can see the body')
+      .and.not.contain('replicas');
     const viewer = await decide(vera, id, { decision: 'approve' });
     const nobody = await world.browser().post(`/console/approvals/${id}`, { decision: 'approve' });
     world.operators.lock('olga');

@@ -116,6 +116,6 @@ describe('the first output of a terminal in a Pod', () => {
     const noise = Buffer.alloc(1 << 20, 'x');
     expect(() => {
       for (let times = 0; times < 10; times += 1) head.push(noise);
-    }).to.throw('something else');
+    }).to.throw('unexpected answer');
   });
 });

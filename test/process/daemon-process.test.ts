@@ -105,7 +105,7 @@ describe("the daemon's process", () => {
 
     deadlines.get(STOP_DEADLINE_MS)?.();
 
-    expect(happened).to.include.members(['error stop took too long', 'exit 1']);
+    expect(happened).to.include.members(['error stop-took-too-long', 'exit 1']);
     daemon.stopping.resolve();
     await code;
   });
@@ -117,7 +117,7 @@ describe("the daemon's process", () => {
     fail(new Error('a commit failed'));
 
     expect(await code).to.equal(1);
-    expect(happened).to.include.members(['error daemon failed', 'stop', 'left 3']);
+    expect(happened).to.include.members(['error daemon-failed', 'stop', 'left 3']);
   });
 
   it('stops what a failed start has opened, and passes on the cause', async () => {

@@ -249,9 +249,7 @@ describe('history in Redis', () => {
     expect(items[0]?.id).to.equal(recorded.at(-1)); // the newest is there, the oldest has gone
     expect(await history.find(recorded[0] ?? '')).to.equal(undefined);
     expect(log).to.include('history-deleted-early');
-    expect(history.warnings().join()).to.include(
-      'were deleted before history.retention',
-    );
+    expect(history.warnings().join()).to.include('were deleted before history.retention');
     expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(
       recorded.length - total,
     );

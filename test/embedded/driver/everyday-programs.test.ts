@@ -84,7 +84,7 @@ describe('what everyday programs find in a sandbox', function () {
 
     expect(String(outcome.stderr)).to.include(`the working folder ${cwd}: No such file`);
     expect(refusal).to.include({ field: 'cwd' });
-    expect(String(refusal)).to.include(`there is no folder ${cwd}`);
+    expect(String(refusal)).to.include(`the folder ${cwd} does not exist`);
   });
 
   it("has the machine's settings of toolchains, without secrets", async () => {

@@ -202,11 +202,7 @@ describe('layers of an image', function () {
       },
       'sparse',
     ],
-    [
-      'an invalid size',
-      { name: 's', content: 'x', pax: { size: '1e3' } },
-      'an invalid size',
-    ],
+    ['an invalid size', { name: 's', content: 'x', pax: { size: '1e3' } }, 'an invalid size'],
     [
       'a negative size',
       { name: 's', content: 'x', pax: { size: '-1' } },

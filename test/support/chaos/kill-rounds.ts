@@ -103,8 +103,7 @@ class Load {
     while (!this.#over) {
       try {
         await this.#once(hands, random);
-      } catch {
-      }
+      } catch {}
       await pause(2);
     }
   }
@@ -233,8 +232,7 @@ export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => 
     try {
       const match = place.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
       if (match?.[1]) found.add(match[1]);
-    } catch {
-    }
+    } catch {}
   }
   return found;
 };
@@ -250,8 +248,7 @@ export const spawnerPid = (dataDir: string): number | undefined => {
         )
       )
         return Number(pid);
-    } catch {
-    }
+    } catch {}
   }
   return undefined;
 };
