@@ -10,7 +10,7 @@ export const RATCHETS = {
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 78,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
-  stiltedPercent: { comments: 2, tests: 0.9, docs: 4 },
+  stiltedPercent: { comments: 1.1, tests: 0.9, docs: 3.9 },
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
