@@ -346,7 +346,7 @@ describe('the chart', () => {
 
   it('explains why it has no autoscaling by load, and renders none', () => {
     const notes = readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8');
-    expect(notes).to.include('There is no HorizontalPodAutoscaler: ');
+    expect(notes).to.include('The chart has no HorizontalPodAutoscaler: ');
     expect(renderChart({ values: EVERYTHING }).map(({ kind }) => kind)).to.not.include(
       'HorizontalPodAutoscaler',
     );
