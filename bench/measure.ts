@@ -4,7 +4,7 @@ export interface Measure {
   readonly name: string;
   readonly unit: string;
   readonly ours: readonly number[];
-  /** Absent if there is nothing to compare with. */
+  /** Absent without a comparison. */
   readonly theirs?: readonly number[];
   readonly better: 'less' | 'more';
   /** Bound for the ratio ours/theirs, or else for ours. A row without it is not judged. */

@@ -42,7 +42,7 @@ _Noreturn static void become(const struct program *program, const struct ends *e
   _exit(exit_code_of_exec(error));
 }
 
-/* By its name, because some kernels of Pods lack the ioctl. A terminal from elsewhere has no name here. */
+/* By its name, because some kernels of Pods lack the ioctl. A terminal of another devpts has no name in this one. */
 static int open_other_end(int master, bool is_given) {
   char name[64];
   const int unlocked = 0;

@@ -1,5 +1,5 @@
 /*
- * Repeats lost answers from an abstract socket, which the Pod's containers share and which needs no writable folder. Other programs in the
+ * Repeats lost answers over an abstract socket: the Pod's containers share it, and it needs no writable folder. Other programs in the
  * sandbox can fake an answer, but only to their own user.
  */
 #include "files.h"

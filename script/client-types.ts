@@ -25,7 +25,7 @@ export const clientTypes = async (): Promise<GeneratedFiles> => {
     ({ id, method, path }) => `  ${id}: { method: '${method}', path: '${path}' },`,
   );
   const text = [
-    '/** Written by script/client-types.ts from the OpenAPI document. What each operation takes and answers, and where it is. */',
+    '/** Written by script/client-types.ts from the OpenAPI document. The shapes and the path of each operation. */',
     types.trim(),
     '',
     'export const OPERATIONS = {',

@@ -25,9 +25,9 @@ export interface ServeOptions {
 }
 
 /**
- * Runs the daemon in this process until it is told to stop, then ends the process: with 0 after
- * SIGINT or SIGTERM, with 1 where it can't start or go on. What a person should read goes to
- * standard output, errors and logs to standard error.
+ * Runs the daemon in this process, and ends the process: with 0 after SIGINT or SIGTERM, with 1 if
+ * the daemon cannot start or continue. Prints text for people to standard output, errors and logs
+ * to standard error.
  */
 export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   const loaded = configOrFaults(argvOptions);

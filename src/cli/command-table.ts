@@ -176,7 +176,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'Shows who changed what, and verifies that the audit is complete',
+    summary: 'Shows the audit, and verifies that it is complete',
     load: async (actions) => (await import('./commands/daemon/audit.ts')).auditGroup(actions),
   },
   {

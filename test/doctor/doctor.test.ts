@@ -249,7 +249,7 @@ describe('the doctor', function () {
     expect((await findings('clock'))[0]?.status).to.equal('warning');
   });
 
-  it('shows the command that corrects a clock that was wrong at the first start', async () => {
+  it('shows the command for a clock that was wrong at the first start', async () => {
     const { uptimeMs, bootId } = machineTime();
     const at = Date.now() - 7_200_000;
     writeFileSync(join(dataDir, 'clock.json'), JSON.stringify({ bootId, uptimeMs, at }));

@@ -1,3 +1,4 @@
+import { isObject } from './document.ts';
 import { printable } from './printable.ts';
 
 /**
@@ -99,6 +100,3 @@ const resizing = ({ pool, env, member, owner }: Pooled): string =>
 
 const sentBy = (owner: string | undefined, command: string): string =>
   owner === undefined ? `sandpool ${command}` : `as ${owner}, sandpool ${command}`;
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

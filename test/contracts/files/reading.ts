@@ -34,7 +34,7 @@ export const reading = (begin: () => Promise<Place>): void => {
     expect((await place.get('empty')).length).to.equal(0);
   });
 
-  it("reads the kernel's files, which have no size", async () => {
+  it("reads the kernel's files although their size is 0", async () => {
     const place = await begin();
 
     for (const path of ['/proc/version', '/proc/filesystems'])

@@ -27,7 +27,7 @@ const OWN_ETC = new Set(
   ),
 );
 
-describe('what everyday programs find in a sandbox', function () {
+describe('everyday programs in a sandbox', function () {
   let spawned: WatchedDriver;
   let id: string;
 

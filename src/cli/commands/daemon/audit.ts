@@ -5,6 +5,6 @@ import { listLeaf } from './audit-list.ts';
 import { verifyLeaf } from './audit-verify.ts';
 
 export const auditGroup = ({ action }: Actions): Command =>
-  group('audit', 'Shows who changed what, and verifies that the audit is complete', [])
+  group('audit', 'Shows the audit, and verifies that it is complete', [])
     .addCommand(listLeaf(action), { isDefault: true })
     .addCommand(verifyLeaf(action));

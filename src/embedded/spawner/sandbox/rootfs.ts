@@ -210,8 +210,9 @@ const linkTimezone = (etc: string): void => {
 };
 
 /**
- * Makes bubblewrap's options for an instance. Only /home/sandbox, /tmp, /dev/shm, /run and the
- * volumes are writable. The first four are in memory, together less than the sandbox's memory.
+ * Makes bubblewrap's options for an instance. Only /home/sandbox, /tmp, /dev/shm, /run, a working
+ * folder made here and the volumes are writable. All but the volumes are in memory; their sizes add
+ * up to 19/16 of the sandbox's memory, and the memory cgroup, if any, bounds their sum.
  */
 export const bwrapOptions = ({
   definition,
