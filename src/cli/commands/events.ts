@@ -77,7 +77,7 @@ const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
   if (kind === undefined) return undefined;
   if (kind === 'env')
     throw new CliFailure(
-      'envs have no events: their groups have decisions, and the pools of their members have events',
+      'envs have no events: their groups have decisions, and their pools have events',
       [
         `sandpool envs explain ${name ?? 'NAME'}`,
         `sandpool envs groups decisions ${name ?? 'NAME'} GROUP`,

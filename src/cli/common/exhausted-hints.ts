@@ -1,4 +1,3 @@
-import { isObject } from './document.ts';
 import { printable } from './printable.ts';
 
 /**
@@ -100,3 +99,6 @@ const resizing = ({ pool, env, member, owner }: Pooled): string =>
 
 const sentBy = (owner: string | undefined, command: string): string =>
   owner === undefined ? `sandpool ${command}` : `as ${owner}, sandpool ${command}`;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
