@@ -79,6 +79,8 @@ export interface OutputRequest {
    * kept output receives `dropped`.
    */
   readonly pace: boolean;
+  /** Called when the reading has its position, and receives all output from then on. May repeat. */
+  readonly positioned?: () => void;
 }
 
 export interface ProcessInput {

@@ -6,9 +6,11 @@ import {
   ProcessesFull,
   ProcessGone,
   ProcessRefused,
+  type OutputRequest,
   type ProcessDriver,
   type ProcessOrder,
 } from '../../src/contracts/processes.ts';
+import { Deferred } from '../../src/lib/deferred.ts';
 import { InstanceGone, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import {
   ENDED_PROCESSES,
@@ -85,10 +87,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       };
       return again(() => under.processes.start(id, order));
     };
-    const read = (
-      { processId }: ProcessFact,
-      part: { readonly from?: string; readonly pace?: boolean } = {},
-    ): OutputReading => {
+    const read = ({ processId }: ProcessFact, part: Partial<OutputRequest> = {}): OutputReading => {
       const reading = new OutputReading((signal) =>
         under.processes.output(id, processId, { pace: false, ...part, signal }),
       );
@@ -172,6 +171,18 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await second.end()).exitCode).to.equal(0);
       await latest.end();
       expect([second.text('stdout'), latest.text('stdout')]).to.deep.equal(['two', '']);
+    });
+
+    it('are read from the position that was reported', async () => {
+      const fact = await start('printf one; read go; printf two', { stdin: true });
+      await read(fact).until('one');
+      const positioned = new Deferred<void>();
+      const latest = read(fact, { from: 'latest', positioned: () => positioned.resolve() });
+      await positioned.promise;
+      await write(fact, 'go\n');
+
+      await latest.end();
+      expect(latest.text('stdout')).to.equal('two');
     });
 
     it('are read from the beginning if nothing was printed at the position yet', async () => {

@@ -22,9 +22,9 @@ export interface OutputTerms extends OutputRequest {
 export async function* followOutput<Target>(
   calls: ProcessCalls<Target>,
   place: ProcessPlace<Target>,
-  { from, pace, signal, begun }: OutputTerms,
+  { from, pace, signal, begun, positioned }: OutputTerms,
 ): AsyncGenerator<ProcessOutput, void, undefined> {
-  const reading = new Reading(calls, place, pace);
+  const reading = new Reading(calls, place, { pace, positioned });
   if (begun) reading.position = 0;
   let begin = from !== undefined && (from === 'latest' || POSITION.test(from)) ? from : undefined;
   for (let tries = 1; !signal.aborted; tries += 1) {
@@ -48,12 +48,16 @@ class Reading<Target> {
   position: number | undefined;
   readonly #calls: ProcessCalls<Target>;
   readonly #place: ProcessPlace<Target>;
-  readonly #pace: boolean;
+  readonly #request: Pick<OutputRequest, 'pace' | 'positioned'>;
 
-  constructor(calls: ProcessCalls<Target>, place: ProcessPlace<Target>, pace: boolean) {
+  constructor(
+    calls: ProcessCalls<Target>,
+    place: ProcessPlace<Target>,
+    request: Pick<OutputRequest, 'pace' | 'positioned'>,
+  ) {
     this.#calls = calls;
     this.#place = place;
-    this.#pace = pace;
+    this.#request = request;
   }
 
   async *once(
@@ -64,7 +68,7 @@ class Reading<Target> {
     const tokens = [
       'output',
       ...(from === undefined ? [] : ['from', from]),
-      ...(this.#pace ? ['pace', '1'] : []),
+      ...(this.#request.pace ? ['pace', '1'] : []),
     ];
     const leave = begun?.leave ?? ((): void => undefined);
     signal.addEventListener('abort', leave, { once: true });
@@ -86,6 +90,7 @@ class Reading<Target> {
   *#take(piece: Exclude<ProcessPiece, { kind: 'record' | 'wants' }>): Iterable<ProcessOutput> {
     if (piece.kind === 'begins') {
       this.position = piece.at;
+      this.#request.positioned?.();
       return;
     }
     const position = this.position ?? 0;

@@ -69,9 +69,9 @@ export class FakeProcesses implements ProcessDriver {
   async *output(
     id: string,
     processId: string,
-    { from, signal }: OutputRequest & { readonly signal: AbortSignal },
+    request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncGenerator<ProcessOutput, void, undefined> {
-    yield* this.#get(id, processId).read(from, signal);
+    yield* this.#get(id, processId).read(request);
   }
 
   async write(id: string, processId: string, { bytes }: ProcessInput): Promise<void> {
@@ -142,12 +142,18 @@ class FakeProcess {
     return this.#fact.status === 'Running';
   }
 
-  async *read(
-    from: string | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<ProcessOutput, void, undefined> {
+  async *read({
+    from,
+    signal,
+    positioned,
+  }: OutputRequest & { readonly signal: AbortSignal }): AsyncGenerator<
+    ProcessOutput,
+    void,
+    undefined
+  > {
     const end = this.#pieces.length;
     let at = from === 'latest' ? end : Math.min(Number(from ?? 0) || 0, end);
+    positioned?.();
     while (!signal.aborted) {
       const piece = this.#pieces[at];
       if (piece) {
