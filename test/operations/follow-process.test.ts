@@ -76,6 +76,7 @@ describe('a reading of new output', () => {
 
   it('ends when it is closed, even unread', async () => {
     const over = new Deferred<void>();
+    // oxlint-disable-next-line eslint/require-yield -- nothing is printed
     const under = aReading(async function* (request) {
       request.positioned?.();
       const { signal } = request as OutputRequest & { readonly signal: AbortSignal };
